@@ -1,0 +1,48 @@
+# make serve   set everything up and serve on 127.0.0.1:9092 from ./data
+# make test    set everything up, check style, types and layers, run all tests
+# make soak    the long suites: kill -9, mutations, many seeds
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+ROOMS  := protocol config storage broker cli
+STAMP  := $(VENV)/.installed
+KERNEL := protocol/records/kernel.py protocol/records/crc.h
+
+.DEFAULT_GOAL := help
+.PHONY: help setup serve test check format soak clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(STAMP): pyproject.toml $(KERNEL) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+setup: $(STAMP)
+
+serve: setup
+	$(BIN)/stepdown serve --listen 127.0.0.1:9092 --log-dir ./data
+
+build/types/stepdown:
+	mkdir -p build/types && ln -sfn ../.. build/types/stepdown
+
+check: setup build/types/stepdown
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	cd build/types && ../../$(BIN)/mypy --strict $(foreach r,$(ROOMS),-p stepdown.$(r))
+
+format: setup
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+test: check
+	$(BIN)/python -m pytest -m "not slow"
+
+soak: setup
+	$(BIN)/python -m pytest -m slow
+
+clean:
+	rm -rf build dist *.egg-info protocol/records/*.so protocol/records/kernel.c

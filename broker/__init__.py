@@ -1,0 +1,1 @@
+"""What has a peer or a timer."""

@@ -1,0 +1,1 @@
+"""Metrics, health and readiness over HTTP."""

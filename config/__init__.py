@@ -1,0 +1,1 @@
+"""What an operator may set: one table of keys, frozen settings, docs, errors."""

@@ -1,0 +1,1 @@
+"""Bytes to values and back: no socket, file, clock, loop or setting."""

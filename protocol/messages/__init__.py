@@ -1,0 +1,1 @@
+"""One module per API, named as Kafka names it: request, response, and their versions."""

@@ -1,0 +1,1 @@
+"""The record formats, the same on the wire and on disk."""

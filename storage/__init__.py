@@ -1,0 +1,1 @@
+"""Partitions on disk, byte for byte as Kafka lays them out."""
