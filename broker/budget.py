@@ -1,0 +1,136 @@
+"""Bytes in flight, held to a limit.
+
+Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. Who finds it empty waits
+in line (first come, first served). A claim larger than the whole budget is let through when nothing else is held: one chunk always
+moves, so work goes on, and the peak is the larger of the limit and the largest single claim.
+
+A holder that makes no progress of its own (a chunk converted for a reader that does not read) offers it back with
+`Claim.reclaimable`: when others wait, the budget asks the holder that stalled first to drop what it can make again later.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+
+
+class Claim:
+    """`size_bytes` of the budget, held until `release`; also a context manager."""
+
+    __slots__ = ("_budget", "size_bytes")
+
+    def __init__(self, budget: "MemoryBudget", size_bytes: int) -> None:
+        self._budget = budget
+        self.size_bytes = size_bytes
+
+    def release(self) -> None:
+        """Gives the bytes back; again is harmless."""
+        size, self.size_bytes = self.size_bytes, 0
+        self._budget._give_back(self, size)
+
+    def shrink(self, size_bytes: int) -> None:
+        """Keeps `size_bytes` and gives the rest back."""
+        surplus = self.size_bytes - size_bytes
+        if surplus > 0:
+            self.size_bytes = size_bytes
+            self._budget._give_back(None, surplus)
+
+    def reclaimable(self, drop: Callable[[], None]) -> None:
+        """From now on `drop` may be called, once, to have this claim released for those who wait."""
+        self._budget._offer(self, drop)
+
+    def in_use(self) -> None:
+        """Takes the offer of `reclaimable` back."""
+        self._budget._withdraw(self)
+
+    def __enter__(self) -> "Claim":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()
+
+
+class MemoryBudget:
+    """A limit in bytes shared by everybody who is handed it.
+
+    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` and `waited_ns` count those who had to queue.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.in_use_bytes = 0
+        self.peak_bytes = 0
+        self.waits = 0
+        self._queue: deque[tuple[int, asyncio.Future[Claim]]] = deque()
+        self._offers: dict[Claim, Callable[[], None]] = {}
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    def try_claim(self, size_bytes: int) -> Claim | None:
+        """A claim if there is room and nobody is waiting before."""
+        if self._queue or not self._fits(size_bytes):
+            return None
+        return self._take(size_bytes)
+
+    async def claim(self, size_bytes: int) -> Claim:
+        """A claim of `size_bytes`, after waiting for its turn."""
+        taken = self.try_claim(size_bytes)
+        if taken is not None:
+            return taken
+        self.waits += 1
+        turn: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
+        self._queue.append((size_bytes, turn))
+        self._reclaim()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                turn.result().release()
+            self._serve_queue()
+            raise
+
+    def _fits(self, size_bytes: int) -> bool:
+        return self.in_use_bytes == 0 or self.in_use_bytes + size_bytes <= self.limit_bytes
+
+    def _take(self, size_bytes: int) -> Claim:
+        self.in_use_bytes += size_bytes
+        self.peak_bytes = max(self.peak_bytes, self.in_use_bytes)
+        return Claim(self, size_bytes)
+
+    def _give_back(self, claim: Claim | None, size_bytes: int) -> None:
+        if claim is not None:
+            self._offers.pop(claim, None)
+        self.in_use_bytes -= size_bytes
+        self._serve_queue()
+
+    def _serve_queue(self) -> None:
+        while self._queue:
+            size_bytes, turn = self._queue[0]
+            if turn.done():
+                self._queue.popleft()
+            elif self._fits(size_bytes):
+                self._queue.popleft()
+                turn.set_result(self._take(size_bytes))
+            else:
+                self._reclaim()
+                return
+
+    def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
+        self._offers[claim] = drop
+        if self._queue:
+            self._reclaim()
+
+    def _withdraw(self, claim: Claim) -> None:
+        self._offers.pop(claim, None)
+
+    def _reclaim(self) -> None:
+        """Asks stalled holders, oldest first, for as much as the first in line still lacks."""
+        if not self._queue:
+            return
+        lacking = self.in_use_bytes + self._queue[0][0] - self.limit_bytes
+        while lacking > 0 and self._offers:
+            claim = next(iter(self._offers))
+            lacking -= claim.size_bytes
+            self._offers.pop(claim)()
