@@ -1,0 +1,61 @@
+"""Java sources of the tests, compiled with javac when first needed and kept under `build/java/classes/`.
+
+A folder of sources is compiled as a whole; the result is named by a hash of the sources and the class path, so an edit
+compiles anew and nothing else does.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from .maven import BUILD, build_lock, require_java
+
+SOURCES = Path(__file__).resolve().parent / "java"
+
+# Small, quick to start, and kind to the machine that runs the tests beside it.
+JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true")
+
+
+def join(class_path: Sequence[Path]) -> str:
+    """Return the class path as one `-cp` argument."""
+    return os.pathsep.join(map(str, class_path))
+
+
+def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str = "256m") -> list[str]:
+    """Return the command line that runs `main`."""
+    return ["java", *JVM_OPTIONS, f"-Xmx{heap}", "-cp", join(class_path), main, *arguments]
+
+
+def compile_java(folder: str, class_path: Sequence[Path]) -> Path:
+    """Return the folder of classes of `tests/support/java/<folder>`.
+
+    Raises:
+        AssertionError: javac refuses the sources; its messages are in the error.
+    """
+    require_java()
+    sources = sorted((SOURCES / folder).rglob("*.java"))
+    assert sources, f"no Java sources in {SOURCES / folder}"
+    digest = hashlib.sha256(join(class_path).encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    name = folder.replace("/", "-")
+    classes = BUILD / "classes" / f"{name}-{digest.hexdigest()[:16]}"
+    with build_lock(f"javac-{name}"):
+        if not classes.exists():
+            _compile(sources, class_path, classes)
+    return classes
+
+
+def _compile(sources: Sequence[Path], class_path: Sequence[Path], classes: Path) -> None:
+    classes.parent.mkdir(parents=True, exist_ok=True)
+    output = Path(tempfile.mkdtemp(dir=classes.parent))
+    command = ["javac", "-nowarn", "-proc:none", "-g", "-cp", join(class_path), "-d", str(output), *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        shutil.rmtree(output)
+        raise AssertionError(f"javac failed:\n{done.stderr}")
+    output.rename(classes)
