@@ -1,7 +1,8 @@
 """What an append consists of once it is validated: everything a log needs that does not depend on the log.
 
-Batches are always of magic 2. Their base offset (bytes 0-7) and partition leader epoch (bytes 12-15) lie outside the checksum
-(KIP-98), so a log stamps them into a copy of the 61-byte head and writes head and body in one call: the body is never copied.
+Batches are always of magic 2. Their base offset (bytes 0-7) and partition leader epoch (bytes 12-15) lie outside the
+checksum (KIP-98), so a log stamps them into a copy of the 61-byte head and writes head and body in one call: the body
+is never copied.
 """
 
 from collections.abc import Iterator
@@ -26,9 +27,9 @@ class AppendOrigin(IntEnum):
 class PreparedBatch:
     """One magic 2 batch ready to be written: `head` is its first 61 bytes, `body` the rest (a view, not a copy).
 
-    `last_sequence` is `base_sequence + last_offset_delta`, wrapped after 2147483647 to 0, and -1 without a base sequence.
-    `offset_delta_of_max_timestamp` is what the time index wants: the delta of the batch's last record, as Kafka keeps only
-    batch-level positions.
+    `last_sequence` is `base_sequence + last_offset_delta`, wrapped after 2147483647 to 0, and -1 without a base
+    sequence. `offset_delta_of_max_timestamp` is what the time index wants: the delta of the batch's last record, as
+    Kafka keeps only batch-level positions.
     """
 
     head: bytes
@@ -69,7 +70,8 @@ class PreparedAppend:
     """The batches of one partition of one produce request; they are appended whole or not at all.
 
     `conversions` counts records that had to be rebuilt; `temporary_bytes` the memory that took (both are metrics).
-    `received_bytes` is the size of the whole batches as the client sent them. `log_append_time_ms` is -1 under CreateTime.
+    `received_bytes` is the size of the whole batches as the client sent them. `log_append_time_ms` is -1 under
+    CreateTime.
     """
 
     batches: tuple[PreparedBatch, ...]
