@@ -36,7 +36,7 @@ class Claim:
             self._budget._give_back(None, surplus)
 
     def reclaimable(self, drop: Callable[[], None]) -> None:
-        """From now on `drop` may be called, once, to have this claim released for those who wait."""
+        """From now on `drop` may be called, once: it releases this claim at once, for those who wait."""
         self._budget._offer(self, drop)
 
     def in_use(self) -> None:
@@ -63,6 +63,7 @@ class MemoryBudget:
         self.waits = 0
         self._queue: deque[tuple[int, asyncio.Future[Claim]]] = deque()
         self._offers: dict[Claim, Callable[[], None]] = {}
+        self._reclaiming = False
 
     @property
     def waiting(self) -> int:
@@ -126,11 +127,13 @@ class MemoryBudget:
         self._offers.pop(claim, None)
 
     def _reclaim(self) -> None:
-        """Asks stalled holders, oldest first, for as much as the first in line still lacks."""
-        if not self._queue:
+        """Asks stalled holders, oldest first, to release until the first in line fits."""
+        if self._reclaiming:
             return
-        lacking = self.in_use_bytes + self._queue[0][0] - self.limit_bytes
-        while lacking > 0 and self._offers:
-            claim = next(iter(self._offers))
-            lacking -= claim.size_bytes
-            self._offers.pop(claim)()
+        self._reclaiming = True
+        try:
+            while self._queue and self._offers and not self._fits(self._queue[0][0]):
+                claim = next(iter(self._offers))
+                self._offers.pop(claim)()
+        finally:
+            self._reclaiming = False

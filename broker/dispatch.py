@@ -1,0 +1,145 @@
+"""From a frame to the pieces of its response: header, version, body, handler, encoding.
+
+The one place that turns an exception into a wire error: an `ApiError` becomes the code it carries, in the API's own form; anything
+else is logged with its trace and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection (spec:
+api-versions, section 5), except that ApiVersions answers versions it does not know in the layout of v0.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from time import perf_counter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.api import API, ApiKey, ApiSpec
+from ..protocol.errors import ApiError, ErrorCode, MalformedFrame
+from ..protocol.frame import RequestHeader, decode_request_header, encode_response
+from ..protocol.schema import Piece, decode
+from .connection import CloseConnection, Peer
+
+if TYPE_CHECKING:
+    from .broker import Broker
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """An API that this broker answers: `module` in handlers/, versions from `first` to `last` inclusive."""
+
+    module: str
+    first: int
+    last: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One request on its way through its handler. `waited_s` is the part of its time that a purgatory held it."""
+
+    key: ApiKey
+    version: int
+    header: RequestHeader
+    peer: Peer
+    request: Any
+    request_bytes: int
+    waited_s: float = 0.0
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+
+class Dispatcher:
+    """Answers frames by the table of handlers."""
+
+    def __init__(self, broker: "Broker", served: Mapping[ApiKey, Served]) -> None:
+        self._broker = broker
+        self._served = served
+        self._modules: dict[str, ModuleType] = {}
+        self._answer_began = 0.0
+
+    async def answer(self, frame: memoryview, peer: Peer) -> list[Piece] | None:
+        """The response's pieces; None when the request wants none. Raises MalformedFrame or CloseConnection."""
+        began = perf_counter()
+        header, body = decode_request_header(frame)
+        peer.client_id = header.client_id or ""
+        spec, served = self._find(header, peer)
+        if not served.first <= header.api_version <= served.last:
+            if spec.key is ApiKey.API_VERSIONS:
+                return self._refuse_api_versions(spec, served, header)
+            raise MalformedFrame(f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}")
+        try:
+            request = decode(spec.request, header.api_version, body)
+        except MalformedFrame as fault:
+            raise MalformedFrame(f"{spec.name} v{header.api_version} request: {fault}") from fault
+        call = Call(
+            key=spec.key,
+            version=header.api_version,
+            header=header,
+            peer=peer,
+            request=request,
+            request_bytes=len(body),
+        )
+        module = self._module(served.module)
+        response = await self._respond(module, call)
+        self._count(spec, call, perf_counter() - began)
+        if response is None:
+            return None
+        return encode_response(spec, header.api_version, header.correlation_id, response)
+
+    def answered(self) -> None:
+        """The response to the last request has been sent."""
+
+    def _find(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, Served]:
+        try:
+            key = ApiKey(header.api_key)
+            return API[key], self._served[key]
+        except (ValueError, KeyError):
+            raise MalformedFrame(
+                f"API key {header.api_key} version {header.api_version} is not served; is {peer} a Kafka client?"
+            ) from None
+
+    def _module(self, name: str) -> ModuleType:
+        module = self._modules.get(name)
+        if module is None:
+            module = self._modules[name] = import_module(f".handlers.{name}", __package__)
+        return module
+
+    def _refuse_api_versions(self, spec: ApiSpec, served: Served, header: RequestHeader) -> list[Piece]:
+        refusal = self._module(served.module).unsupported(served)
+        return encode_response(spec, 0, header.correlation_id, refusal)
+
+    async def _respond(self, module: ModuleType, call: Call) -> Any | None:
+        interceptors = self._broker.interceptors
+        response = None
+        try:
+            for interceptor in interceptors:
+                response = await interceptor.before(call)
+                if response is not None:
+                    break
+            else:
+                response = await module.handle(self._broker, call.request, call)
+        except (CloseConnection, MalformedFrame):
+            raise
+        except ApiError as error:
+            response = module.refuse(call.request, error, call)
+        except Exception:
+            log.exception("%s v%d from %s (client %r) failed", call.key.name, call.version, call.peer, call.client_id)
+            unknown = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
+            response = module.refuse(call.request, unknown, call)
+        for interceptor in interceptors:
+            response = await interceptor.after(call, response)
+        return response
+
+    def _count(self, spec: ApiSpec, call: Call, seconds: float) -> None:
+        metrics = self._broker.metrics
+        version = str(call.version)
+        metrics.requests.of(spec.name, version).add()
+        metrics.request_size.of(spec.name).observe(call.request_bytes)
+        metrics.request_duration.of(spec.name, "local").observe(seconds - call.waited_s)
+        metrics.request_duration.of(spec.name, "remote").observe(call.waited_s)
+        if spec.is_deprecated(call.version):
+            peer = call.peer
+            metrics.deprecated_requests.of(spec.name, version, peer.software_name, peer.software_version).add()

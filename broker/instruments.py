@@ -1,0 +1,154 @@
+"""Counters, gauges and histograms cheap enough for every request, shown through prometheus-client.
+
+The client library takes a lock and walks its buckets in Python for each observation; these are plain attributes of one event loop's
+thread and a bisection, and turn into the library's metric families only when somebody scrapes.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+DURATION_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+SIZE_BUCKETS = tuple(float(256 * 4**n) for n in range(11))
+
+
+class Counter:
+    """A number that only grows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def add(self, amount: float = 1.0) -> None:
+        self.value += amount
+
+
+class Histogram:
+    """Observations counted by upper bound."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """(upper bound, observations at or below it), ending with +Inf."""
+        rows, seen = [], 0
+        for bound, count in zip(self.bounds, self.counts, strict=False):
+            seen += count
+            rows.append((repr(bound), float(seen)))
+        return [*rows, ("+Inf", float(seen + self.counts[-1]))]
+
+
+class CounterFamily:
+    """Counters told apart by label values; at most `limit` of them, the rest fall together under "other"."""
+
+    def __init__(self, name: str, help: str, labels: Sequence[str] = (), limit: int = 100_000) -> None:
+        self.name, self.help, self.labels, self._limit = name, help, tuple(labels), limit
+        self._children: dict[tuple[str, ...], Counter] = {}
+        if not labels:
+            self._children[()] = Counter()
+
+    def of(self, *values: str) -> Counter:
+        """The counter of these label values."""
+        child = self._children.get(values)
+        if child is None:
+            if len(self._children) >= self._limit:
+                values = ("other",) * len(self.labels)
+            child = self._children.setdefault(values, Counter())
+        return child
+
+    def add(self, amount: float = 1.0) -> None:
+        """Adds to the one counter of a family without labels."""
+        self._children[()].value += amount
+
+    def forget(self, *values: str) -> None:
+        """Drops the counter of something that is no more."""
+        self._children.pop(values, None)
+
+    def collect(self) -> Metric:
+        family = CounterMetricFamily(self.name, self.help, labels=self.labels)
+        for values, child in list(self._children.items()):
+            family.add_metric(values, child.value)
+        return family
+
+
+class HistogramFamily:
+    """Histograms told apart by label values that the broker itself chooses."""
+
+    def __init__(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
+        self.name, self.help, self.bounds, self.labels = name, help, tuple(bounds), tuple(labels)
+        self._children: dict[tuple[str, ...], Histogram] = {}
+        if not labels:
+            self._children[()] = Histogram(self.bounds)
+
+    def of(self, *values: str) -> Histogram:
+        child = self._children.get(values)
+        if child is None:
+            child = self._children.setdefault(values, Histogram(self.bounds))
+        return child
+
+    def observe(self, value: float) -> None:
+        self._children[()].observe(value)
+
+    def collect(self) -> Metric:
+        family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
+        for values, child in list(self._children.items()):
+            family.add_metric(values, child.cumulative(), child.total)
+        return family
+
+
+GaugeRow = tuple[tuple[str, ...], float]
+
+
+class GaugeFamily:
+    """Values read at scrape time: `read` gives one number, or rows of (label values, number)."""
+
+    def __init__(
+        self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], labels: Sequence[str] = ()
+    ) -> None:
+        self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
+
+    def collect(self) -> Metric:
+        family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
+        value = self._read()
+        rows: Iterable[GaugeRow] = [((), float(value))] if isinstance(value, int | float) else value
+        for values, number in rows:
+            family.add_metric(values, number)
+        return family
+
+
+F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily)
+
+
+class Instruments(Collector):
+    """What one broker counts, as prometheus-client collects it."""
+
+    def __init__(self) -> None:
+        self._families: list[CounterFamily | HistogramFamily | GaugeFamily] = []
+
+    def counter(self, name: str, help: str, *labels: str) -> CounterFamily:
+        return self._kept(CounterFamily(name, help, labels))
+
+    def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
+        return self._kept(HistogramFamily(name, help, bounds, labels))
+
+    def gauge(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> GaugeFamily:
+        return self._kept(GaugeFamily(name, help, read, labels))
+
+    def _kept(self, family: F) -> F:
+        self._families.append(family)
+        return family
+
+    def collect(self) -> Iterable[Metric]:
+        return [family.collect() for family in self._families]

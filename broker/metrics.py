@@ -1,0 +1,86 @@
+"""What a broker counts, by the names of Kafka's beans in Prometheus' manner (see docs/metrics.md)."""
+
+from prometheus_client import CollectorRegistry
+
+from .instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
+
+
+class Metrics:
+    """One broker's instruments and the registry that shows them."""
+
+    def __init__(self) -> None:
+        kept = Instruments()
+        self.instruments = kept
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(kept)
+
+        self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
+        self.deprecated_requests = kept.counter(
+            "stepdown_deprecated_requests",
+            "Requests in a version that Kafka 3.9 marks deprecated",
+            *("request", "version", "client_software_name", "client_software_version"),
+        )
+        self.request_errors = kept.counter(
+            "stepdown_request_errors", "Error codes in responses, NONE included", "request", "error"
+        )
+        self.request_duration = kept.histogram(
+            "stepdown_request_duration_seconds", "Phases of a request", DURATION_BUCKETS, "request", "phase"
+        )
+        self.request_size = kept.histogram(
+            "stepdown_request_size_bytes", "Request bodies, header excluded", SIZE_BUCKETS, "request"
+        )
+        self.closed_by_fault = kept.counter(
+            "stepdown_connections_closed", "Connections closed by the broker", "reason"
+        )
+
+        self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
+        self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")
+        self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes announced to consumers", "topic")
+        self.bytes_rejected = kept.counter("stepdown_bytes_rejected", "Bytes of sets refused as too large", "topic")
+        self.produce_partition_requests = kept.counter(
+            "stepdown_produce_partition_requests", "Partitions in produce requests", "topic"
+        )
+        self.fetch_partition_requests = kept.counter(
+            "stepdown_fetch_partition_requests", "Partitions in fetch requests", "topic"
+        )
+        self.failed_produce_requests = kept.counter(
+            "stepdown_failed_produce_requests", "Partitions of produce requests that failed unexpectedly", "topic"
+        )
+        self.failed_fetch_requests = kept.counter(
+            "stepdown_failed_fetch_requests", "Partitions of fetch requests that failed unexpectedly", "topic"
+        )
+        self.invalid_records = kept.counter("stepdown_invalid_records", "Produced records refused", "reason")
+
+        self.fetch_conversions = kept.counter(
+            "stepdown_fetch_message_conversions", "Records converted for a fetch", "topic"
+        )
+        self.produce_conversions = kept.counter(
+            "stepdown_produce_message_conversions", "Records of produce batches that were rebuilt", "topic"
+        )
+        self.conversion_seconds = kept.histogram(
+            "stepdown_message_conversion_seconds", "Conversion time of a request", DURATION_BUCKETS, "request"
+        )
+        self.temporary_bytes = kept.histogram(
+            "stepdown_request_temporary_memory_bytes",
+            "Bytes passed through buffers to (de)compress and convert for a request",
+            SIZE_BUCKETS,
+            "request",
+        )
+        self.conversion_chunks = kept.counter("stepdown_downconversion_chunks", "Chunks converted down")
+        self.padding_bytes = kept.counter("stepdown_downconversion_padding_bytes", "Bytes of overflow entries sent")
+        self.truncated_slices = kept.counter(
+            "stepdown_downconversion_truncated_responses", "Converted slices cut at their promised size"
+        )
+        self.conversions_rejected = kept.counter(
+            "stepdown_downconversion_rejected", "Conversions refused", "reason"
+        )
+        self.sendfile_bytes = kept.counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
+        self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from converted chunks")
+
+        self.fetch_expirations = kept.counter(
+            "stepdown_fetch_expirations", "Fetches that waited for their maximum time", "fetcher"
+        )
+        self.session_evictions = kept.counter("stepdown_fetch_session_evictions", "Fetch sessions evicted")
+        self.flush_duration = kept.histogram(
+            "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
+        )

@@ -1,0 +1,208 @@
+"""The one place that sends pieces: bytes, a slice of a file, a slice that is converted chunk by chunk as it goes out.
+
+Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one converted chunk, charged to the
+conversion budget. When others wait for that budget the chunk is dropped and made again once the reader takes more: conversion
+is a function of the stored bytes, so the second making equals the first.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Protocol, TypeGuard, runtime_checkable
+
+from ..protocol.schema import Piece
+from .budget import Claim, MemoryBudget
+from .buffers import BufferPool
+from .metrics import Metrics
+from .wire import PlainWire
+
+FILE_TURN_BYTES = 1 << 20
+JOIN_BYTES = 64 * 1024
+
+
+@runtime_checkable
+class FilePiece(Protocol):
+    """Bytes of a file that go out as they are stored."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def position(self) -> int: ...
+
+    def fileno(self) -> int: ...
+
+
+class Chunks(Protocol):
+    """One pass over a lazily converted slice."""
+
+    @property
+    def needs_worker(self) -> bool:
+        """Whether making the next chunk takes a codec, and so too long for the event loop."""
+        ...
+
+    @property
+    def claim_bytes(self) -> int:
+        """Memory that making and holding the next chunk takes."""
+        ...
+
+    def make(self, out: bytearray) -> memoryview | None:
+        """The next chunk, the same until `advance`; None when `out` is too small (`claim_bytes` has grown then)."""
+        ...
+
+    def advance(self) -> None:
+        """The chunk has been sent."""
+        ...
+
+
+@runtime_checkable
+class LazyPiece(Protocol):
+    """A piece whose size was promised before its bytes exist."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def chunks(self) -> Chunks: ...
+
+    def sent(self) -> None:
+        """All promised bytes went out."""
+        ...
+
+
+class Sender:
+    """Sends one connection's responses, one at a time."""
+
+    def __init__(
+        self, wire: PlainWire, budget: MemoryBudget, buffers: BufferPool, workers: Executor, metrics: Metrics
+    ) -> None:
+        self._wire = wire
+        self._budget = budget
+        self._buffers = buffers
+        self._workers = workers
+        self._metrics = metrics
+
+    async def send(self, pieces: Sequence[Piece]) -> None:
+        """Sends all of `pieces`, in order. Raises OSError when the peer has gone."""
+        last = len(pieces) - 1
+        for index, piece in enumerate(pieces):
+            if is_bytes(piece):
+                await self._send_bytes(piece, more=index < last)
+            elif isinstance(piece, LazyPiece):
+                await self._send_lazy(piece)
+            elif isinstance(piece, FilePiece):
+                await self._send_file(piece)
+            else:
+                raise TypeError(f"no way to send a {type(piece).__name__}")
+
+    async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
+        sent = self._wire.try_send(data, more=more)
+        if sent == len(data):
+            return
+        view = memoryview(data)
+        while sent < len(view):
+            await self._wire.room()
+            sent += self._wire.try_send(view[sent:], more=more)
+
+    async def _send_file(self, piece: FilePiece) -> None:
+        position, end = piece.position, piece.position + piece.size_bytes
+        file_fd = piece.fileno()
+        while position < end:
+            sent = self._wire.try_send_file(file_fd, position, min(end - position, FILE_TURN_BYTES))
+            position += sent
+            if sent == 0:
+                await self._wire.room()
+            elif position < end:
+                await asyncio.sleep(0)
+        self._metrics.sendfile_bytes.add(piece.size_bytes)
+
+    async def _send_lazy(self, piece: LazyPiece) -> None:
+        chunks = piece.chunks()
+        remaining = piece.size_bytes
+        while remaining > 0:
+            if not self._wire.has_room():
+                await self._wire.room()
+            remaining -= await self._send_chunk(chunks, remaining)
+            chunks.advance()
+            await asyncio.sleep(0)
+        self._metrics.copied_bytes.add(piece.size_bytes)
+        piece.sent()
+
+    async def _send_chunk(self, chunks: Chunks, most_bytes: int) -> int:
+        """Bytes sent: the whole next chunk, or as much of it as was promised."""
+        sent, size = 0, 1
+        while sent < size:
+            held = await self._make(chunks)
+            try:
+                data = held.data[:most_bytes]
+                size = len(data)
+                sent = await self._send_held(held, data, sent)
+            finally:
+                data = memoryview(b"")
+                held.drop()
+        return size
+
+    async def _make(self, chunks: Chunks) -> "_Held":
+        """The next chunk in a buffer of its own, charged to the budget."""
+        while True:
+            held = _Held(await self._budget.claim(chunks.claim_bytes), self._buffers, chunks.claim_bytes)
+            try:
+                if chunks.needs_worker:
+                    making = asyncio.get_running_loop().run_in_executor(self._workers, chunks.make, held.buffer)
+                    made = await asyncio.shield(making)
+                else:
+                    made = chunks.make(held.buffer)
+            except asyncio.CancelledError:
+                making.add_done_callback(lambda _: held.drop())
+                raise
+            except BaseException:
+                held.drop()
+                raise
+            if made is not None:
+                held.data = made
+                return held
+            held.drop()
+
+    async def _send_held(self, held: "_Held", data: memoryview, sent: int) -> int:
+        """How far into the chunk the peer has got; less than all when the chunk was dropped for others."""
+        while sent < len(data):
+            taken = self._wire.try_send(data[sent:])
+            sent += taken
+            if taken == 0:
+                held.offer()
+                await self._wire.room()
+                if held.was_dropped:
+                    return sent
+                held.keep()
+        return sent
+
+
+class _Held:
+    """A converted chunk while it is being sent."""
+
+    def __init__(self, claim: Claim, buffers: BufferPool, size_bytes: int) -> None:
+        self._claim = claim
+        self._buffers = buffers
+        self.buffer = buffers.take(size_bytes)
+        self.data = memoryview(b"")
+        self.was_dropped = False
+
+    def offer(self) -> None:
+        """The peer stalls: others may have the memory."""
+        self._claim.reclaimable(self.drop)
+
+    def keep(self) -> None:
+        self._claim.in_use()
+
+    def drop(self) -> None:
+        """Gives buffer and claim back; again is harmless."""
+        if not self.was_dropped:
+            self.was_dropped = True
+            self.data = memoryview(b"")
+            self._buffers.give(self.buffer)
+            self.buffer = bytearray()
+            self._claim.release()
+
+
+def is_bytes(piece: object) -> TypeGuard[bytes | bytearray | memoryview]:
+    """Whether a piece is its own bytes."""
+    return isinstance(piece, bytes | bytearray | memoryview)

@@ -1,0 +1,102 @@
+"""A connection's bytes, in and out, without waiting; and waiting for room or for bytes, without bytes.
+
+`PlainWire` is a raw non-blocking socket watched by the loop. Not an asyncio transport: those copy what a slow reader has not taken,
+have no sendfile under uvloop, and may not share their socket with `add_writer`.
+"""
+
+import asyncio
+import os
+import select
+import socket
+from collections.abc import Callable
+
+MSG_MORE = getattr(socket, "MSG_MORE", 0)
+
+
+class PlainWire:
+    """An accepted TCP socket. `on_readable` is called whenever there are bytes, or the end, to be read."""
+
+    can_send_file = True
+
+    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._loop = loop
+        self._fd = sock.fileno()
+        self._room: asyncio.Future[None] | None = None
+        self._reading = False
+        self._closed = False
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLOUT)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def watch(self, on_readable: Callable[[], None]) -> None:
+        """Starts calling `on_readable`."""
+        if not self._reading and not self._closed:
+            self._reading = True
+            self._loop.add_reader(self._fd, on_readable)
+
+    def unwatch(self) -> None:
+        """Stops calling back: bytes stay with the kernel, which stops the peer."""
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._fd)
+
+    def try_receive(self, most_bytes: int) -> bytes | None:
+        """What has arrived, b"" at the end of the stream, None when nothing is there yet."""
+        try:
+            return self._sock.recv(most_bytes)
+        except (BlockingIOError, InterruptedError):
+            return None
+
+    def try_send(self, data: memoryview | bytes, *, more: bool = False) -> int:
+        """Bytes taken, 0 when there is no room. `more`: the rest of the response follows at once."""
+        try:
+            return self._sock.send(data, MSG_MORE if more else 0)
+        except (BlockingIOError, InterruptedError):
+            return 0
+
+    def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
+        """Bytes that went from file to socket inside the kernel, 0 when there is no room. Raises EOFError past the file's end."""
+        try:
+            sent = os.sendfile(self._fd, file_fd, position, size_bytes)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        if sent == 0 and size_bytes:
+            raise EOFError("the file ends before the slice does")
+        return sent
+
+    def has_room(self) -> bool:
+        """True when the socket would take something now (an error counts: sending then tells it)."""
+        return bool(self._poll.poll(0))
+
+    async def room(self) -> None:
+        """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile."""
+        if self._closed:
+            raise ConnectionResetError("closed")
+        self._room = self._loop.create_future()
+        self._loop.add_writer(self._fd, self._has_room)
+        try:
+            await self._room
+        finally:
+            self._room = None
+            if not self._closed:
+                self._loop.remove_writer(self._fd)
+
+    def _has_room(self) -> None:
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+    def close(self) -> None:
+        """Closes the socket; whoever waits for room gets ConnectionResetError."""
+        if self._closed:
+            return
+        self.unwatch()
+        self._closed = True
+        self._loop.remove_writer(self._fd)
+        if self._room is not None and not self._room.done():
+            self._room.set_exception(ConnectionResetError("closed"))
+        self._sock.close()
