@@ -28,6 +28,7 @@ KAFKA_1_1 = "org.apache.kafka:kafka_2.12:1.1.1"
 CLIENTS_3_9 = "org.apache.kafka:kafka-clients:3.9.1"
 CLIENTS_0_10_2 = "org.apache.kafka:kafka-clients:0.10.2.2"
 SILENT_LOG = "org.slf4j:slf4j-nop:1.7.36"
+STDERR_LOG = "org.slf4j:slf4j-simple:1.7.36"
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
 _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
@@ -62,13 +63,13 @@ def build_lock(name: str) -> Iterator[None]:
         yield
 
 
-def class_path(*coordinates: str) -> tuple[Path, ...]:
+def class_path(*coordinates: str, log: str = SILENT_LOG) -> tuple[Path, ...]:
     """Return the jars of `group:artifact:version` coordinates and all they need, in class path order.
 
-    slf4j-nop is added, so that nothing logs. Versions that conflict are settled as Maven does: nearest, then first.
+    `log` is the slf4j binding that is added. Versions that conflict are settled as Maven does: nearest, then first.
     """
     require_java()
-    return _class_path((*coordinates, SILENT_LOG))
+    return _class_path((*coordinates, log))
 
 
 @functools.cache
