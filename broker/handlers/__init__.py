@@ -1,1 +1,27 @@
-"""One module per API, named as in protocol/messages."""
+"""One module per API, named as in protocol/messages/, and the table of what this broker answers.
+
+A handler module has `async def handle(broker, request, call)`, which returns a response (None: none is sent), and
+`def refuse(request, error, call)`, which says in the API's own form that the whole request failed.
+"""
+
+from ...protocol.api import ApiKey
+from ..dispatch import Served
+
+SERVED: dict[ApiKey, Served] = {
+    ApiKey.PRODUCE: Served(module="produce", first=0, last=11),
+    ApiKey.FETCH: Served(module="fetch", first=0, last=17),
+    ApiKey.LIST_OFFSETS: Served(module="list_offsets", first=0, last=9),
+    ApiKey.METADATA: Served(module="metadata", first=0, last=12),
+    ApiKey.API_VERSIONS: Served(module="api_versions", first=0, last=4),
+    ApiKey.CREATE_TOPICS: Served(module="create_topics", first=0, last=7),
+    ApiKey.DELETE_TOPICS: Served(module="delete_topics", first=0, last=6),
+    ApiKey.DELETE_RECORDS: Served(module="delete_records", first=0, last=2),
+    ApiKey.INIT_PRODUCER_ID: Served(module="init_producer_id", first=0, last=5),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Served(module="offset_for_leader_epoch", first=0, last=4),
+    ApiKey.DESCRIBE_CONFIGS: Served(module="describe_configs", first=0, last=4),
+    ApiKey.ALTER_CONFIGS: Served(module="alter_configs", first=0, last=2),
+    ApiKey.DESCRIBE_LOG_DIRS: Served(module="describe_log_dirs", first=0, last=4),
+    ApiKey.CREATE_PARTITIONS: Served(module="create_partitions", first=0, last=3),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(module="incremental_alter_configs", first=0, last=1),
+    ApiKey.DESCRIBE_CLUSTER: Served(module="describe_cluster", first=0, last=1),
+}
