@@ -1,0 +1,207 @@
+"""Records to bytes of any magic: a v2 batch, a plain message set, or a compressed wrapper.
+
+`layout.py` has the formats. Source of the rules: Kafka 3.9, MemoryRecordsBuilder. Offsets increase strictly, and by no
+more than 2^31-1 within a batch. A v2 batch counts timestamps from its first record's; with LogAppendTime its max
+timestamp is the append time and its records keep their own deltas. Magic 1 writes the append time into each message.
+"""
+
+from collections.abc import Iterable, Sequence
+from struct import pack
+
+from . import kernel
+from .compression import compress
+from .layout import (
+    ATTRIBUTES_OFFSET,
+    BATCH_HEADER,
+    CONTROL_BIT,
+    CRC_OFFSET,
+    CURRENT_MAGIC,
+    DELETE_HORIZON_BIT,
+    LEGACY_CRC_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAGIC_V0,
+    MAGIC_V1,
+    MAGIC_V2,
+    MAX_INT32,
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    V0_HEADER,
+    V1_HEADER,
+    Codec,
+    ControlType,
+    TimestampType,
+)
+from .record import Buffer, Record, encode_record
+
+
+def build_batch(
+    records: Iterable[Record],
+    *,
+    magic: int = CURRENT_MAGIC,
+    codec: Codec = Codec.NONE,
+    level: int | None = None,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    log_append_time: int | None = None,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    control: bool = False,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """Return a v2 batch, or a message set of magic 0 or 1 (one wrapper when compressed), of records at their offsets.
+
+    `base_offset` and `last_offset` are the first and last record's unless compaction left others; a v2 batch of no
+    records needs both. `log_append_time` is the timestamp of LogAppendTime.
+
+    Raises: ValueError for what no writer may produce, UnsupportedCompression for zstd below magic 2.
+    """
+    records = list(records)
+    _check_order(records, base_offset)
+    append_time = None
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        append_time = NO_TIMESTAMP if log_append_time is None else log_append_time
+    if magic < MAGIC_V2:
+        return _message_set(records, magic, codec, level, append_time, base_offset)
+    first = records[0].offset if base_offset is None else base_offset
+    last = records[-1].offset if last_offset is None else last_offset
+    base_timestamp, max_timestamp = _timestamps(records, append_time)
+    attributes = codec | TIMESTAMP_TYPE_BIT * (append_time is not None)
+    attributes |= TRANSACTIONAL_BIT * transactional | CONTROL_BIT * control
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp = delete_horizon_ms
+    encoded = (encode_record(record, base_offset=first, base_timestamp=base_timestamp) for record in records)
+    body = compress(codec, encoded, magic=magic, level=level) if records else b""
+    head = BATCH_HEADER.pack(
+        first,
+        RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body),
+        partition_leader_epoch,
+        magic,
+        0,
+        attributes,
+        last - first,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    )
+    return _with_crc(bytearray(head + body))
+
+
+def build_control_marker(
+    kind: ControlType,
+    *,
+    offset: int,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp: int,
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+) -> bytes:
+    """Return the batch of one record that ends a transaction: ABORT or COMMIT."""
+    record = Record(
+        offset=offset, timestamp=timestamp, key=pack(">hh", 0, kind), value=pack(">hi", 0, coordinator_epoch)
+    )
+    return build_batch(
+        [record],
+        partition_leader_epoch=partition_leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def encode_message(
+    *, magic: int, offset: int, timestamp: int, attributes: int, key: Buffer | None, value: Buffer | None
+) -> bytes:
+    """Return one outer entry of a magic 0 or 1 set; magic 0 has no timestamp and no timestamp type."""
+    tail = _nullable(key) + _nullable(value)
+    if magic == MAGIC_V0:
+        head = V0_HEADER.pack(
+            offset, V0_HEADER.size - LOG_OVERHEAD + len(tail), 0, magic, attributes & ~TIMESTAMP_TYPE_BIT
+        )
+    else:
+        head = V1_HEADER.pack(offset, V1_HEADER.size - LOG_OVERHEAD + len(tail), 0, magic, attributes, timestamp)
+    message = bytearray(head + tail)
+    crc = kernel.crc32(memoryview(message)[MAGIC_OFFSET:])
+    message[LEGACY_CRC_OFFSET : LEGACY_CRC_OFFSET + 4] = crc.to_bytes(4, "big")
+    return bytes(message)
+
+
+def _message_set(
+    records: Sequence[Record], magic: int, codec: Codec, level: int | None, append_time: int | None, base: int | None
+) -> bytes:
+    if any(record.headers for record in records):
+        raise ValueError(f"magic {magic} has no headers")
+    attributes = 0 if append_time is None else TIMESTAMP_TYPE_BIT
+    first = records[0].offset if base is None else base
+    relative_to = first if magic == MAGIC_V1 and codec else 0
+    messages = [
+        encode_message(
+            magic=magic,
+            offset=record.offset - relative_to,
+            timestamp=record.timestamp if append_time is None else append_time,
+            attributes=attributes,
+            key=record.key,
+            value=record.value,
+        )
+        for record in records
+    ]
+    if not codec:
+        return b"".join(messages)
+    return encode_message(
+        magic=magic,
+        offset=records[-1].offset,
+        timestamp=_timestamps(records, append_time)[1],
+        attributes=attributes | codec,
+        key=None,
+        value=compress(codec, messages, magic=magic, level=level),
+    )
+
+
+def _check_order(records: Sequence[Record], base_offset: int | None) -> None:
+    if not records:
+        return
+    last = None
+    for record in records:
+        if last is not None and record.offset <= last:
+            raise ValueError(f"offset {record.offset} after {last}")
+        if record.timestamp < 0 and record.timestamp != NO_TIMESTAMP:
+            raise ValueError(f"negative timestamp {record.timestamp}")
+        last = record.offset
+    first = records[0].offset if base_offset is None else base_offset
+    if records[-1].offset - first > MAX_INT32:
+        raise ValueError(f"offset {records[-1].offset} is too far from {first}")
+
+
+def _timestamps(records: Sequence[Record], append_time: int | None) -> tuple[int, int]:
+    """Return the first record's timestamp, and the highest one or the append time."""
+    if not records:
+        return NO_TIMESTAMP, NO_TIMESTAMP if append_time is None else append_time
+    if append_time is not None:
+        return records[0].timestamp, append_time
+    return records[0].timestamp, max(record.timestamp for record in records)
+
+
+def _nullable(value: Buffer | None) -> bytes:
+    return pack(">i", -1) if value is None else pack(">i", len(value)) + value
+
+
+def _with_crc(batch: bytearray) -> bytes:
+    crc = kernel.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
+    batch[CRC_OFFSET : CRC_OFFSET + 4] = crc.to_bytes(4, "big")
+    return bytes(batch)

@@ -1,0 +1,116 @@
+"""Snappy as snappy-java frames it, and as some other producers do not.
+
+    82 53 4E 41 50 50 59 00 | int32 version 1 | int32 compatible version 1 | chunks
+    chunk: int32 big-endian length | raw snappy block
+
+Chunks open to 32 KiB here, to any size elsewhere. Data without the header is one raw block (sent by some non-Java
+producers). A raw block begins with its opened length as an unsigned varint.
+Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import InvalidRecord, RecordTooLarge
+from .record import Buffer
+
+MAGIC = b"\x82SNAPPY\x00"
+HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+BLOCK_BYTES = 32 * 1024
+
+# A copy element of 3 bytes makes 64 bytes, the densest there is.
+_MAX_EXPANSION = 22
+
+
+class Writer:
+    """Appends one xerial stream to a bytearray."""
+
+    def __init__(self, out: bytearray) -> None:
+        import cramjam
+
+        self._compress = cramjam.snappy.compress_raw_into
+        self._packed = bytearray(cramjam.snappy.compress_raw_max_len(bytes(BLOCK_BYTES)))
+        self._out = out
+        self._block = bytearray()
+        out += HEADER
+
+    def write(self, chunk: Buffer) -> None:
+        view = memoryview(chunk)
+        at = 0
+        if self._block:
+            at = min(BLOCK_BYTES - len(self._block), len(view))
+            self._block += view[:at]
+            if len(self._block) < BLOCK_BYTES:
+                return
+            self._write_block(self._block)
+            self._block.clear()
+        while len(view) - at >= BLOCK_BYTES:
+            self._write_block(view[at : at + BLOCK_BYTES])
+            at += BLOCK_BYTES
+        self._block += view[at:]
+
+    def finish(self) -> None:
+        if self._block:
+            self._write_block(self._block)
+
+    def _write_block(self, block: Buffer) -> None:
+        size = self._compress(block, self._packed)
+        self._out += size.to_bytes(4, "big")
+        self._out += memoryview(self._packed)[:size]
+
+
+def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
+    """Yield what each chunk opens to; a view that the next chunk overwrites.
+
+    Raises: InvalidRecord for a broken stream, RecordTooLarge when one chunk alone says it exceeds `max_bytes`.
+    """
+    blocks = _Blocks(max_bytes)
+    if data[:8] != MAGIC:
+        yield blocks.open(data)
+        return
+    at = len(HEADER)
+    if len(data) < at:
+        raise InvalidRecord("a snappy stream ends early")
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        at += 4
+        if not 0 < size <= len(data) - at:
+            raise InvalidRecord(f"a snappy chunk of {size} bytes where {max(0, len(data) - at)} are left")
+        yield blocks.open(data[at : at + size])
+        at += size
+
+
+class _Blocks:
+    """Opens raw blocks into one buffer that is kept from block to block."""
+
+    def __init__(self, max_bytes: int) -> None:
+        import cramjam
+
+        self._snappy: Any = cramjam.snappy
+        self._error = cramjam.DecompressionError
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+
+    def open(self, block: memoryview) -> Buffer:
+        size = _opened_size(block)
+        if size > self._max_bytes:
+            raise RecordTooLarge(f"a snappy batch opens to more than the limit of {self._max_bytes} bytes")
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+        try:
+            opened = self._snappy.decompress_raw_into(block, self._buffer)
+        except self._error as error:
+            raise InvalidRecord(f"broken snappy block: {error}") from error
+        return memoryview(self._buffer)[:opened]
+
+
+def _opened_size(block: memoryview) -> int:
+    """Return the length that a raw block claims, once it is one that its bytes could make."""
+    size = 0
+    for index, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            if size > len(block) * _MAX_EXPANSION:
+                raise InvalidRecord(f"a snappy block of {len(block)} bytes cannot open to {size}")
+            return size
+    raise InvalidRecord("a snappy block without a length")
