@@ -1,0 +1,176 @@
+"""Fetch, versions 0-17 (KIP-74, 98, 110, 227, 283, 320, 392, 516, 595, 951).
+
+Reads what is asked for within its limits, waits for `min_bytes` or `max_wait_ms`, converts down for versions below 4, and answers with
+slices that are read, or converted, as they are sent.
+
+Version notes: v0 has no throttle time; v0-v2 hard limits; v3 a limit for the response and KIP-74's first batch; v4 isolation; v5 log
+start; v7 sessions; v9 leader epochs; v10 zstd; v12 divergence; v13 topic ids; v16 endpoints of a new leader.
+Not here: preferred read replicas (one replica), throttling.
+"""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from ...protocol.schema import Piece, SizedPiece
+from ..conversion import Refusal, convert_for
+from ..dispatch import Call
+from ..reading import Reading, Terms, aborted_transactions, has_enough, read_all
+from ..session import FetchContext, Interest, interests_of, size_of
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+NO_LIMIT = (1 << 31) - 1
+FIRST_SESSION_VERSION = 7
+FIRST_VERSION_WITH_NULL_RECORDS = 4
+LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
+NO_EPOCH = EpochEndOffset()
+
+
+async def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchResponse:
+    try:
+        context = broker.sessions.open(request, call.version, broker.clock.now_ms())
+    except ApiError as error:
+        return FetchResponse(error_code=error.code)
+    terms = _terms(broker, request, call.version)
+    readings = await _read(broker, context.interests, terms, request.max_wait_ms, call)
+    lazy = await convert_for(broker, readings, terms)
+    answers = [(r.interest, _partition_data(r, lazy.get(i), terms)) for i, r in enumerate(readings)]
+    _count(broker, readings, answers)
+    return _response(context, context.select(answers))
+
+
+def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
+    code = _code_for(error.code, call.version)
+    if call.version >= FIRST_SESSION_VERSION:
+        return FetchResponse(error_code=code)
+    return FetchResponse(
+        responses=_by_topic([(i, _failed(i, code, call.version)) for i in interests_of(request)]), error_code=ErrorCode.NONE
+    )
+
+
+def _terms(broker: "Broker", request: FetchRequest, version: int) -> Terms:
+    replica_id = request.replica_id if version < 15 else request.replica_state.replica_id
+    asked = request.max_bytes if version >= 3 else NO_LIMIT
+    max_bytes = min(asked, broker.settings.fetch_max_bytes)
+    return Terms(
+        version=version,
+        replica_id=replica_id,
+        isolation_level=request.isolation_level,
+        max_bytes=max_bytes,
+        min_bytes=min(request.min_bytes, max_bytes),
+    )
+
+
+async def _read(
+    broker: "Broker", interests: Sequence[Interest], terms: Terms, max_wait_ms: int, call: Call
+) -> list[Reading]:
+    readings = read_all(broker.cluster, interests, terms)
+    size = sum(reading.slice.size_bytes for reading in readings)
+    if max_wait_ms <= 0 or not readings or size >= terms.min_bytes or any(r.ends_wait for r in readings):
+        return readings
+    parked = perf_counter()
+    watched = [reading.partition.key for reading in readings if reading.partition is not None]
+    in_time = await broker.fetch_purgatory.wait(
+        watched, lambda: has_enough(broker.cluster, interests, terms), max_wait_ms
+    )
+    call.waited_s = perf_counter() - parked
+    if not in_time:
+        broker.metrics.fetch_expirations.of("follower" if terms.is_follower else "consumer").add()
+    return read_all(broker.cluster, interests, terms)
+
+
+def _partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: Terms) -> PartitionData:
+    if isinstance(lazy, Refusal):
+        return _failed(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
+    code = _code_for(reading.error, terms.version)
+    records: Piece = reading.slice if reading.slice.size_bytes else b""
+    aborted = aborted_transactions(reading, terms)
+    return PartitionData(
+        partition_index=reading.interest.index,
+        error_code=code,
+        high_watermark=reading.high_watermark,
+        last_stable_offset=reading.last_stable_offset,
+        log_start_offset=reading.log_start_offset,
+        diverging_epoch=_diverging(reading),
+        current_leader=_current_leader(reading, code, terms.version),
+        aborted_transactions=None
+        if aborted is None
+        else tuple(AbortedTransaction(producer_id=pid, first_offset=first) for pid, first in aborted),
+        records=records if lazy is None else lazy,
+    )
+
+
+def _diverging(reading: Reading) -> EpochEndOffset:
+    if reading.divergence is None:
+        return NO_EPOCH
+    return EpochEndOffset(epoch=reading.divergence.epoch, end_offset=reading.divergence.end_offset)
+
+
+def _current_leader(reading: Reading, code: ErrorCode, version: int) -> LeaderIdAndEpoch:
+    moved = code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+    if version < 16 or not moved or reading.partition is None:
+        return LeaderIdAndEpoch()
+    return LeaderIdAndEpoch(leader_id=reading.partition.leader_id, leader_epoch=reading.partition.leader_epoch)
+
+
+def _failed(interest: Interest, code: ErrorCode, version: int, *, records_are_null: bool = False) -> PartitionData:
+    """An answer without offsets. Clients before 0.10.2 cannot read null records, so they get an empty set (Kafka 3.x sends null)."""
+    is_null = records_are_null and version >= FIRST_VERSION_WITH_NULL_RECORDS
+    return PartitionData(
+        partition_index=interest.index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        records=None if is_null else b"",
+    )
+
+
+def _code_for(code: ErrorCode, version: int) -> ErrorCode:
+    """Old clients do not know KAFKA_STORAGE_ERROR; they refresh metadata on NOT_LEADER_OR_FOLLOWER."""
+    if code == ErrorCode.KAFKA_STORAGE_ERROR and version <= LAST_VERSION_WITHOUT_STORAGE_ERROR:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return code
+
+
+def _count(broker: "Broker", readings: Sequence[Reading], answers: Sequence[tuple[Interest, PartitionData]]) -> None:
+    metrics = broker.metrics
+    for reading, (_, data) in zip(readings, answers, strict=True):
+        if reading.topic is None:
+            continue
+        name = reading.topic.name
+        metrics.fetch_partition_requests.of(name).add()
+        metrics.bytes_out.of(name).add(size_of(data))
+        if data.error_code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.KAFKA_STORAGE_ERROR):
+            metrics.failed_fetch_requests.of(name).add()
+
+
+def _response(context: FetchContext, answers: Sequence[tuple[Interest, PartitionData]]) -> FetchResponse:
+    return FetchResponse(session_id=context.session_id, responses=_by_topic(answers))
+
+
+def _by_topic(answers: Sequence[tuple[Interest, PartitionData]]) -> tuple[FetchableTopicResponse, ...]:
+    """Neighbours of one topic share an entry; the order of the answers stays."""
+    topics: list[tuple[str, UUID, list[PartitionData]]] = []
+    for interest, data in answers:
+        if topics and topics[-1][0] == interest.topic and topics[-1][1] == interest.topic_id:
+            topics[-1][2].append(data)
+        else:
+            topics.append((interest.topic, interest.topic_id, [data]))
+    return tuple(
+        FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=tuple(partitions))
+        for name, topic_id, partitions in topics
+    )

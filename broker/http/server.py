@@ -1,0 +1,104 @@
+"""A small HTTP/1.1 server for scrapes and probes: h11 reads and writes the protocol, this module moves the bytes.
+
+h11 and not a web framework: three GET paths do not earn 20 MB of resident memory (docs/decisions/http.md).
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import h11
+
+READ_BYTES = 16 * 1024
+MOST_CONNECTIONS = 64
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a path answers."""
+
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+    status: HTTPStatus = HTTPStatus.OK
+
+
+class HttpServer:
+    """Answers GET and HEAD on a fixed set of paths; each page is made anew when asked for."""
+
+    def __init__(self, pages: Mapping[str, Callable[[], Page]], *, idle_s: float = 75.0) -> None:
+        self._pages = pages
+        self._idle_s = idle_s
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.StreamWriter] = set()
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Starts listening (port 0: any free one) and gives the address taken. Raises OSError."""
+        self._server = await asyncio.start_server(self._serve, host or None, port)
+        taken = self._server.sockets[0].getsockname()
+        return taken[0], taken[1]
+
+    async def stop(self) -> None:
+        """Stops listening and hangs up."""
+        if self._server is not None:
+            self._server.close()
+            for writer in tuple(self._open):
+                writer.close()
+            await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._open) >= MOST_CONNECTIONS:
+            writer.close()
+            return
+        self._open.add(writer)
+        try:
+            with contextlib.suppress(OSError, TimeoutError, h11.RemoteProtocolError):
+                await self._answer_all(reader, writer)
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = h11.Connection(h11.SERVER)
+        while True:
+            request = await self._next_request(protocol, reader)
+            if request is None:
+                return
+            page = self._page_for(request)
+            headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
+            writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
+            if request.method != b"HEAD":
+                writer.write(protocol.send(h11.Data(data=page.body)) or b"")
+            writer.write(protocol.send(h11.EndOfMessage()) or b"")
+            await writer.drain()
+            if protocol.our_state is h11.MUST_CLOSE or protocol.their_state is not h11.DONE:
+                return
+            protocol.start_next_cycle()
+
+    async def _next_request(self, protocol: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
+        request: h11.Request | None = None
+        while True:
+            event = protocol.next_event()
+            if event is h11.NEED_DATA:
+                async with asyncio.timeout(self._idle_s):
+                    protocol.receive_data(await reader.read(READ_BYTES))
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.EndOfMessage):
+                return request
+            elif isinstance(event, h11.ConnectionClosed):
+                return None
+
+    def _page_for(self, request: h11.Request) -> Page:
+        path = request.target.split(b"?")[0].decode("ascii", "replace")
+        if request.method not in (b"GET", b"HEAD"):
+            return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
+        make = self._pages.get(path)
+        if make is None:
+            there = ", ".join(self._pages)
+            return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
+        return make()

@@ -1,0 +1,47 @@
+"""Work that comes round: one chain of timers per task, never two runs of one task at a time."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from .clock import Clock, Timer
+
+FOREVER_MS = 1 << 53
+
+log = logging.getLogger(__name__)
+
+
+class Periodic:
+    """Runs `work` every `interval_ms`, counted from the end of the run before. A failure is logged; the next run comes all the same."""
+
+    def __init__(
+        self, name: str, clock: Clock, work: Callable[[], Awaitable[None]], interval_ms: int, *, first_ms: int | None = None
+    ) -> None:
+        self._name = name
+        self._clock = clock
+        self._work = work
+        self._interval_ms = interval_ms
+        self._timer: Timer | None = None
+        self._run: asyncio.Task[None] | None = None
+        self._schedule(interval_ms if first_ms is None else first_ms)
+
+    async def stop(self) -> None:
+        """No further run; the one at hand is waited for."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._interval_ms = FOREVER_MS
+        if self._run is not None:
+            await asyncio.gather(self._run, return_exceptions=True)
+
+    def _schedule(self, delay_ms: int) -> None:
+        self._timer = None if delay_ms >= FOREVER_MS else self._clock.call_later(delay_ms, self._start)
+
+    def _start(self) -> None:
+        self._run = asyncio.get_running_loop().create_task(self._once())
+
+    async def _once(self) -> None:
+        try:
+            await self._work()
+        except Exception:
+            log.exception("%s failed; it is tried again in %d ms", self._name, self._interval_ms)
+        self._schedule(self._interval_ms)

@@ -1,0 +1,154 @@
+"""Reading for a fetch: which bytes of which partitions, within which limits, and when there is enough to answer.
+
+Rules (spec: fetch-down-conversion, section 5):
+- Partitions are read in the order asked for; each gets min(its own limit, what the others left of the response's).
+- From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit. Before,
+  limits are hard and a batch may be cut.
+- Consumers see up to the high watermark, or the last stable offset if read_committed; followers to the log end.
+- Sizes are those of stored bytes, before any conversion.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..protocol.errors import ApiError, ErrorCode
+from ..storage.slices import EMPTY_SLICE, FileSlice
+from .cluster import Cluster, Topic
+from .partition import READ_COMMITTED, Partition
+from .session import Interest
+
+FIRST_VERSION_WITH_SOFT_LIMITS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What holds for all partitions of one fetch."""
+
+    version: int
+    replica_id: int
+    isolation_level: int
+    max_bytes: int
+    min_bytes: int
+
+    @property
+    def limits_are_soft(self) -> bool:
+        return self.version >= FIRST_VERSION_WITH_SOFT_LIMITS
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """Where a client's log and ours part: the largest epoch we share and where it ends here (KIP-595)."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown."""
+
+    interest: Interest
+    topic: Topic | None = None
+    partition: Partition | None = None
+    error: ErrorCode = ErrorCode.NONE
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    slice: FileSlice = EMPTY_SLICE
+    divergence: Divergence | None = None
+
+    @property
+    def ends_wait(self) -> bool:
+        return bool(self.error) or self.divergence is not None
+
+
+def find_topic(cluster: Cluster, interest: Interest) -> Topic:
+    """The topic, by id where one is given. Raises ApiError UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION."""
+    if interest.topic_id.int:
+        topic = cluster.topic_of(interest.topic_id)
+        if topic is None:
+            raise ApiError(f"no topic has the id {interest.topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
+        return topic
+    found = cluster.topics.get(interest.topic)
+    if found is None:
+        raise ApiError(f"no topic {interest.topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return found
+
+
+def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> list[Reading]:
+    """One `Reading` for each interest, in order."""
+    left = terms.max_bytes
+    owes_one_batch = terms.limits_are_soft
+    readings = []
+    for interest in interests:
+        reading = Reading(interest=interest)
+        try:
+            _read(cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch)
+        except ApiError as error:
+            reading.error = error.code
+        size = reading.slice.size_bytes
+        if size:
+            owes_one_batch = False
+            left = max(0, left - size)
+        readings.append(reading)
+    return readings
+
+
+def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> bool:
+    """Whether an answer now would be one: enough bytes, or something that the client has to hear."""
+    size = 0
+    for reading in read_all(cluster, interests, terms):
+        size += min(reading.slice.size_bytes, reading.interest.max_bytes)
+        if reading.ends_wait or size >= terms.min_bytes:
+            return True
+    return False
+
+
+def _read(cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool) -> None:
+    interest = reading.interest
+    reading.topic = find_topic(cluster, interest)
+    partition = reading.topic.partitions.get(interest.index)
+    if partition is None:
+        raise ApiError(f"no partition {reading.topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    reading.partition = partition
+    partition.check_leader_epoch(interest.current_leader_epoch)
+    reading.divergence = _divergence(partition, interest)
+    log = partition.log
+    if reading.divergence is None:
+        reading.slice = log.read(
+            interest.fetch_offset,
+            max(0, max_bytes),
+            below=partition.visible_end(terms.isolation_level, terms.replica_id),
+            min_one_message=owes_one_batch,
+            allow_partial=not terms.limits_are_soft,
+        )
+    reading.high_watermark = partition.high_watermark
+    reading.last_stable_offset = partition.last_stable_offset
+    reading.log_start_offset = log.log_start_offset
+
+
+def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
+    if interest.last_fetched_epoch < 0:
+        return None
+    epoch, end_offset = partition.log.end_offset_for_epoch(interest.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0:
+        raise ApiError(
+            f"{partition.topic_name}-{partition.index} knows no epoch {interest.last_fetched_epoch}",
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+        )
+    if epoch < interest.last_fetched_epoch or end_offset < interest.fetch_offset:
+        return Divergence(epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def aborted_transactions(reading: Reading, terms: Terms) -> list[tuple[int, int]] | None:
+    """(producer id, first offset) of the aborted transactions in what was read; None unless read_committed."""
+    if terms.isolation_level != READ_COMMITTED:
+        return None
+    if reading.partition is None or not reading.slice.size_bytes:
+        return []
+    return reading.partition.log.aborted_transactions(reading.interest.fetch_offset, reading.slice)
