@@ -1,0 +1,83 @@
+"""What consumers put into JoinGroup and SyncGroup when the group's protocol type is `consumer`: int16 version, then a message.
+
+    subscription  topics [string] | user data nullable bytes | owned partitions [topic, [int32]] (1+) | generation id int32 (2+) |
+                  rack id nullable string (3+)
+    assignment    partitions [topic, [int32]] | user data nullable bytes
+
+Each version only adds at the end, so a newer version than ours is read as our newest (Kafka 3.9, ConsumerProtocol). The broker
+looks inside for offset expiry, OffsetDelete, and groups that move between the classic and the consumer protocol.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from ..errors import MalformedFrame
+from ..schema import array, binary, decode, encode, int32, message, string, struct
+
+PROTOCOL_TYPE: Final = "consumer"
+NEWEST_VERSION: Final = 3
+
+T = TypeVar("T")
+
+
+@struct
+class ConsumerTopicPartitions:
+    """Partitions of one topic."""
+
+    topic: str = string()
+    partitions: Sequence[int] = array(int32)
+
+
+@message(versions="0-3")
+class ConsumerSubscription:
+    """What a member wants to read, and what it owned before it joined."""
+
+    topics: Sequence[str] = array(string)
+    user_data: bytes | None = binary(nullable="0+", default=None)
+    owned_partitions: Sequence[ConsumerTopicPartitions] = array(ConsumerTopicPartitions, "1+", ignorable=True)
+    generation_id: int = int32("2+", default=-1, ignorable=True)
+    rack_id: str | None = string("3+", nullable="3+", default=None, ignorable=True)
+
+
+@message(versions="0-3")
+class ConsumerAssignment:
+    """What the leader gave a member."""
+
+    assigned_partitions: Sequence[ConsumerTopicPartitions] = array(ConsumerTopicPartitions)
+    user_data: bytes | None = binary(nullable="0+", default=None)
+
+
+def protocol_version(data: bytes | memoryview) -> int:
+    """The version that `data` begins with. Raises: MalformedFrame."""
+    if len(data) < 2:
+        raise MalformedFrame(f"{len(data)} bytes where a version of 2 bytes was expected")
+    version = int.from_bytes(data[:2], "big", signed=True)
+    if version < 0:
+        raise MalformedFrame(f"version {version} of the consumer protocol")
+    return version
+
+
+def decode_subscription(data: bytes | memoryview, *, newest: int = NEWEST_VERSION) -> ConsumerSubscription:
+    """The subscription, read as version `newest` at most. Raises: MalformedFrame."""
+    return _decode(ConsumerSubscription, data, newest)
+
+
+def decode_assignment(data: bytes | memoryview) -> ConsumerAssignment:
+    """The assignment; no bytes are an assignment of nothing. Raises: MalformedFrame."""
+    return _decode(ConsumerAssignment, data, NEWEST_VERSION) if len(data) else ConsumerAssignment()
+
+
+def encode_assignment(assignment: ConsumerAssignment, version: int) -> bytes:
+    """The bytes of `assignment` for a member that speaks `version`."""
+    version = min(version, NEWEST_VERSION)
+    return b"".join(bytes(piece) for piece in encode(assignment, version, bytearray(version.to_bytes(2, "big"))))  # type: ignore[arg-type]
+
+
+def encode_subscription(subscription: ConsumerSubscription, version: int) -> bytes:
+    """The bytes of `subscription`, as a consumer of `version` sends them."""
+    return b"".join(bytes(piece) for piece in encode(subscription, version, bytearray(version.to_bytes(2, "big"))))  # type: ignore[arg-type]
+
+
+def _decode(message_type: type[T], data: bytes | memoryview, newest: int) -> T:
+    version = min(protocol_version(data), newest)
+    return decode(message_type, version, memoryview(data)[2:])
