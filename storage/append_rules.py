@@ -101,6 +101,13 @@ class AppendRules:
         too_new = self.timestamp_after_max_ms != NO_LIMIT_MS and timestamp - now_ms > self.timestamp_after_max_ms
         return not (too_old or too_new)
 
+    def describe_timestamp(self, timestamp: int, now_ms: int) -> str:
+        """Why `accepts` says no."""
+        return (
+            f"timestamp {timestamp} is not between {now_ms - self.timestamp_before_max_ms}"
+            f" and {now_ms + self.timestamp_after_max_ms}"
+        )
+
     @property
     def stamps_append_time(self) -> bool:
         return self.timestamp_type is TimestampType.LOG_APPEND_TIME

@@ -1,0 +1,199 @@
+"""Record sets of a produce request on their way into a log: checked, brought to magic 2, ready to be given offsets.
+
+Checks, in Kafka's order, and the error each one is (3.9: `ProduceRequest.validateRecords`,
+`UnifiedLog.analyzeAndValidateRecords`, `LogValidator`):
+
+    produce v3+: one batch, of magic 2                       INVALID_RECORD
+    produce v3-v6: no zstd                                   UNSUPPORTED_COMPRESSION_TYPE
+    frame of each batch                                      CORRUPT_MESSAGE
+    a client's v2 batch has base offset 0                    INVALID_RECORD
+    each batch at most max.message.bytes                     MESSAGE_TOO_LARGE
+    checksum of each batch                                   CORRUPT_MESSAGE
+    one batch only if magic 2 or compressed                  INVALID_RECORD
+    counts, control bit, sequence number                     INVALID_RECORD
+    structure, keys, timestamps of the records               INVALID_RECORD, INVALID_TIMESTAMP (with record errors)
+    a rebuilt batch at most max.message.bytes                MESSAGE_TOO_LARGE
+
+A part of a batch at the end is cut off silently; produce v0-v2 may even hand in nothing. No log, clock or file is
+needed, so this may run on any thread; `needs_worker` tells when it should.
+"""
+
+from collections.abc import Sequence
+
+from ..protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, UnsupportedCompression
+from ..protocol.records.batch import RecordBatch
+from ..protocol.records.batches import Batch, iter_batches
+from ..protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    MAGIC_OFFSET,
+    MAGIC_V2,
+    RECORD_BATCH_OVERHEAD,
+    Codec,
+)
+from ..protocol.records.message_set import LegacyBatch
+from .append_rules import AppendRules, Path, Shape, choose
+from .heads import keep
+from .prepared import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
+from .rebuild import Rebuilt, rebuild_batch, rebuild_messages
+from .refusals import ChecksumMismatch, InvalidBatch, Reason
+from .survey import check_records, open_records, survey
+
+MAGIC_2_VERSION = 3
+ZSTD_VERSION = 7
+
+# Up to these sizes the work takes less than the way to another thread and back, about 0.1 ms.
+INLINE_BYTES = 256 * 1024
+INLINE_COMPRESSED_BYTES = 2 * 1024
+INLINE_LEGACY_BYTES = 4 * 1024
+
+
+def needs_worker(records: memoryview, rules: AppendRules) -> bool:
+    """Whether `prepare` would hold up an event loop; looks at the first batch only."""
+    if len(records) <= INLINE_COMPRESSED_BYTES:
+        return False
+    if records[MAGIC_OFFSET] != MAGIC_V2:
+        return len(records) > INLINE_LEGACY_BYTES
+    codec = records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
+    rebuilt = rules.codec is not None and rules.codec != codec
+    return len(records) > INLINE_BYTES or codec != Codec.NONE or rebuilt
+
+
+def prepare(
+    records: memoryview,
+    rules: AppendRules,
+    *,
+    now_ms: int,
+    api_version: int | None = None,
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+) -> PreparedAppend:
+    """The batches to write for a record set; bodies are views of `records` wherever they stay as they are.
+
+    `api_version` is that of the produce request, None where there was none.
+
+    Raises: InvalidRecord, RecordErrors, CorruptRecord, RecordTooLarge, UnsupportedCompression.
+    """
+    batches = list(iter_batches(records))
+    if api_version is not None and api_version >= MAGIC_2_VERSION:
+        _check_version(batches, api_version)
+    if not batches:
+        return empty_append(origin)
+    _check_each(batches, rules, origin)
+    source = next((batch.codec for batch in reversed(batches) if batch.is_compressed), Codec.NONE)
+    first = batches[0]
+    if len(batches) > 1 and (first.magic == MAGIC_V2 or source is not Codec.NONE):
+        raise InvalidRecord(f"{len(batches)} batches where there may be one: they are compressed or of magic 2")
+    if isinstance(first, RecordBatch):
+        return _prepare_batch(first, source, rules, now_ms, origin)
+    return _prepare_messages(batches, source, rules, now_ms, origin)
+
+
+def _check_version(batches: Sequence[Batch], api_version: int) -> None:
+    if not batches:
+        raise InvalidRecord(f"produce version {api_version} needs a record batch for each partition")
+    if batches[0].magic != MAGIC_V2:
+        raise InvalidRecord(f"produce version {api_version} takes magic 2 only, found {batches[0].magic}")
+    if api_version < ZSTD_VERSION and batches[0].codec is Codec.ZSTD:
+        raise UnsupportedCompression(f"zstd is for produce version {ZSTD_VERSION} and up, this is {api_version}")
+    if len(batches) > 1:
+        raise InvalidRecord(
+            f"produce version {api_version} takes one record batch for a partition, found {len(batches)}"
+        )
+
+
+def _check_each(batches: Sequence[Batch], rules: AppendRules, origin: AppendOrigin) -> None:
+    for batch in batches:
+        if origin is AppendOrigin.CLIENT and batch.magic == MAGIC_V2 and batch.base_offset != 0:
+            raise InvalidRecord(f"the base offset of a producer's batch is 0, found {batch.base_offset}")
+        if batch.size_bytes > rules.max_message_bytes:
+            raise RecordTooLarge(f"a batch of {batch.size_bytes} bytes, max.message.bytes is {rules.max_message_bytes}")
+        try:
+            batch.ensure_valid()
+        except CorruptRecord as error:
+            raise ChecksumMismatch(str(error)) from error
+
+
+def _prepare_batch(
+    batch: RecordBatch, source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
+) -> PreparedAppend:
+    target = rules.target(source)
+    path = choose(Shape(source != Codec.NONE, target != Codec.NONE, source == target, True, batch.is_control))
+    if origin is AppendOrigin.CLIENT:
+        _check_client_batch(batch)
+    if path is not Path.REBUILD:
+        found = survey(batch, open_records(batch, rules))
+        check_records(batch, found, rules, now_ms)
+        if path is Path.IN_PLACE or found.in_order:
+            kept = keep(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
+            opened_bytes = 0 if path is Path.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
+            return _whole(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
+    rebuilt = rebuild_batch(batch, target, rules, now_ms)
+    temporary_bytes = rebuilt.read_bytes + rebuilt.written_bytes
+    return _new(rebuilt, batch.size_bytes, rules, now_ms, origin, temporary_bytes)
+
+
+def _check_client_batch(batch: RecordBatch) -> None:
+    span = batch.last_offset_delta + 1
+    if span <= 0 or batch.record_count <= 0 or span != batch.record_count:
+        raise InvalidBatch(
+            f"a batch over {span} offsets that says {batch.record_count} records", Reason.INVALID_OFFSET_OR_SEQUENCE
+        )
+    if batch.is_control:
+        raise InvalidBatch("a client may not write control records", Reason.INVALID_OFFSET_OR_SEQUENCE)
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise InvalidBatch(
+            f"base sequence {batch.base_sequence} in a batch of producer {batch.producer_id}",
+            Reason.INVALID_OFFSET_OR_SEQUENCE,
+        )
+
+
+def _prepare_messages(
+    batches: Sequence[Batch], source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
+) -> PreparedAppend:
+    """Magic 0 and 1 are always written anew: the log takes magic 2."""
+    messages = [batch for batch in batches if isinstance(batch, LegacyBatch) and batch.magic == batches[0].magic]
+    if len(messages) < len(batches):
+        raise InvalidBatch("a message set of more than one magic", Reason.INVALID_MAGIC)
+    target = rules.target(source)
+    rebuilt = rebuild_messages(messages, target, rules, now_ms)
+    temporary_bytes = rebuilt.written_bytes
+    if source is not Codec.NONE or target is not Codec.NONE:
+        temporary_bytes += rebuilt.read_bytes
+    received_bytes = sum(message.size_bytes for message in messages)
+    return _new(rebuilt, received_bytes, rules, now_ms, origin, temporary_bytes)
+
+
+def _new(
+    rebuilt: Rebuilt, received_bytes: int, rules: AppendRules, now_ms: int, origin: AppendOrigin, temporary_bytes: int
+) -> PreparedAppend:
+    return _whole(
+        rebuilt.batch,
+        received_bytes,
+        rules,
+        now_ms,
+        origin,
+        temporary_bytes=temporary_bytes,
+        conversions=rebuilt.batch.record_count,
+    )
+
+
+def _whole(
+    batch: PreparedBatch,
+    received_bytes: int,
+    rules: AppendRules,
+    now_ms: int,
+    origin: AppendOrigin,
+    *,
+    temporary_bytes: int,
+    conversions: int = 0,
+) -> PreparedAppend:
+    return PreparedAppend(
+        batches=(batch,),
+        origin=origin,
+        record_count=batch.record_count,
+        size_bytes=batch.size_bytes,
+        received_bytes=received_bytes,
+        log_append_time_ms=now_ms if rules.stamps_append_time else -1,
+        conversions=conversions,
+        temporary_bytes=temporary_bytes,
+    )

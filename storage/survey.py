@@ -1,0 +1,151 @@
+"""What has to be known of the records in a batch before it may enter a log, found in one pass that keeps no record.
+
+Only when a record turns out to be wrong are the records looked at a second time, to name each of them (KIP-467).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..protocol.errors import CorruptRecord, InvalidRecord
+from ..protocol.records.batch import RecordBatch
+from ..protocol.records.compression import read_chunks
+from ..protocol.records.layout import MAGIC_V1, NO_TIMESTAMP, TimestampType
+from ..protocol.records.message_set import LegacyBatch
+from ..protocol.records.record import Buffer, decode_records
+from .append_rules import AppendRules
+from .refusals import ChecksumMismatch, RecordErrorCollector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The records of one batch at a glance.
+
+    Timestamps are -1 where no record has one; `oldest` and `newest` leave out the records without. `in_order` tells
+    whether the offset deltas are 0, 1, 2 ...; `opened_bytes` is what the records take uncompressed.
+    """
+
+    oldest: int
+    newest: int
+    keyless: bool
+    in_order: bool
+    opened_bytes: int
+
+
+def open_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
+    """The records of a batch as uncompressed chunks, bounded by what the rules let a batch open to."""
+    return read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=rules.max_decompressed_bytes)
+
+
+def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
+    """What the records in `chunks`, the opened body of `batch`, look like.
+
+    Raises: InvalidRecord when their structure is broken or their number is not the batch's.
+    """
+    opened_bytes = 0
+
+    def counted() -> Iterator[Buffer]:
+        nonlocal opened_bytes
+        for chunk in chunks:
+            opened_bytes += len(chunk)
+            yield chunk
+
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    oldest = newest = NO_TIMESTAMP
+    keyless, in_order = False, True
+    records = decode_records(
+        counted(),
+        batch.record_count,
+        base_offset=0,
+        base_timestamp=batch.base_timestamp,
+        append_time=batch.max_timestamp if marked else None,
+    )
+    for expected, record in enumerate(records):
+        keyless = keyless or record.key is None
+        in_order = in_order and record.offset == expected
+        if record.timestamp != NO_TIMESTAMP:
+            newest = max(newest, record.timestamp)
+            oldest = record.timestamp if oldest == NO_TIMESTAMP else min(oldest, record.timestamp)
+    return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)
+
+
+def check_records(batch: RecordBatch, found: Survey, rules: AppendRules, now_ms: int) -> None:
+    """Raises: RecordErrors when a record has a timestamp or lacks a key that the topic asks for."""
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    suspect = (rules.compacted and found.keyless) or (marked and (rules.stamps_append_time or found.newest < 0))
+    if not rules.stamps_append_time:
+        suspect = suspect or not (rules.accepts(found.oldest, now_ms) and rules.accepts(found.newest, now_ms))
+    if not suspect:
+        return
+    collector = RecordErrorCollector()
+    for index, record in enumerate(batch.records(rules.max_decompressed_bytes)):
+        check_record(collector, index, record.key is None, record.timestamp, marked, rules, now_ms)
+    collector.refuse()
+
+
+def check_record(
+    collector: RecordErrorCollector,
+    index: int,
+    keyless: bool,
+    timestamp: int,
+    marked: bool,
+    rules: AppendRules,
+    now_ms: int,
+) -> None:
+    """Adds the record's error to the collector; `marked`: its batch says LogAppendTime, which only brokers may."""
+    if rules.compacted and keyless:
+        collector.no_key(index)
+    elif not rules.stamps_append_time and timestamp != NO_TIMESTAMP:
+        if not rules.accepts(timestamp, now_ms):
+            collector.timestamp(index, rules.describe_timestamp(timestamp, now_ms))
+    elif marked:
+        collector.timestamp(index, "a producer may not set the timestamp type LogAppendTime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyRecord:
+    """A magic 0 or 1 message, plain or from inside a wrapper; `size_bytes` with its 12-byte frame."""
+
+    timestamp: int
+    key: memoryview | None
+    value: memoryview | None
+    size_bytes: int
+
+
+def legacy_records(batch: LegacyBatch, rules: AppendRules, now_ms: int) -> Iterator[LegacyRecord]:
+    """The messages of one outer entry, each valid; key and value are views that hold until the next one is taken.
+
+    Raises: RecordErrors after the last message; CorruptRecord, InvalidRecord, RecordTooLarge where they are met.
+    """
+    collector = RecordErrorCollector()
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    messages = _inner(batch, rules) if batch.is_compressed else iter((batch,))
+    for index, message in enumerate(messages):
+        key, value = message.key_and_value()
+        timestamp = batch.max_timestamp if marked else message.max_timestamp
+        if message.magic != batch.magic:
+            collector.invalid(index, f"a message of magic {message.magic} inside one of magic {batch.magic}")
+        else:
+            check_record(collector, index, key is None, timestamp, marked, rules, now_ms)
+        yield LegacyRecord(timestamp=timestamp, key=key, value=value, size_bytes=message.size_bytes)
+    collector.refuse()
+
+
+def _ensure_checksum(message: LegacyBatch) -> None:
+    try:
+        message.ensure_valid()
+    except CorruptRecord as error:
+        raise ChecksumMismatch(f"inside a compressed message: {error}") from error
+
+
+def _inner(batch: LegacyBatch, rules: AppendRules) -> Iterator[LegacyBatch]:
+    last_offset = None
+    for message in batch.inner_messages(rules.max_decompressed_bytes):
+        if message.is_compressed:
+            raise InvalidRecord("a compressed message inside a compressed message")
+        _ensure_checksum(message)
+        last_offset = message.last_offset
+        yield message
+    if last_offset is None:
+        raise InvalidRecord("a compressed message that holds no message")
+    if batch.magic == MAGIC_V1 and batch.last_offset != 0 and batch.last_offset < last_offset:
+        raise InvalidRecord(f"wrapper offset {batch.last_offset} below its last inner offset {last_offset}")
