@@ -1,0 +1,188 @@
+"""What the broker runs by: frozen, typed, one field for each key of the table that carries an attribute.
+
+Units stand in the names. Values that belong to topics have no field here: they are the defaults of TopicSettings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .addresses import Endpoint, HostPort
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """The broker's settings after all sources were laid over each other."""
+
+    # Identity
+    broker_id: int
+    """-1: not given."""
+    broker_rack: str | None
+
+    # Listeners
+    listeners: tuple[Endpoint, ...]
+    """What to bind, without the controller's listeners; host "" is every address, port 0 a free one."""
+    advertised_listeners: tuple[Endpoint, ...]
+    """What clients are told, one for each listener that is advertised; host "" is for the broker to fill in."""
+    inter_broker_listener_name: str | None
+
+    # Connections and requests
+    connections_max_idle_ms: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: tuple[tuple[str, int], ...]
+    max_connection_creation_rate: int
+    socket_listen_backlog_size: int
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_request_max_bytes: int
+    queued_max_requests: int
+    queued_max_request_bytes: int
+    num_io_threads: int
+    fetch_max_bytes: int
+    max_incremental_fetch_session_cache_slots: int
+    max_request_partition_size_limit: int
+
+    # Topics
+    auto_create_topics_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    delete_topic_enable: bool
+
+    # Log directories and their periodic work
+    log_dirs: tuple[str, ...]
+    num_recovery_threads_per_data_dir: int
+    log_retention_check_interval_ms: int
+    log_flush_scheduler_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_flush_start_offset_checkpoint_interval_ms: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    log_initial_task_delay_ms: int
+
+    # Cleaner
+    log_cleaner_enable: bool
+    log_cleaner_threads: int
+    log_cleaner_dedupe_buffer_bytes: int
+    log_cleaner_io_buffer_bytes: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_max_bytes_per_second: float
+    log_cleaner_backoff_ms: int
+
+    # Groups
+    offset_metadata_max_bytes: int
+    offsets_commit_timeout_ms: int
+    offsets_retention_minutes: int
+    offsets_retention_check_interval_ms: int
+    offsets_topic_num_partitions: int
+    offsets_topic_replication_factor: int
+    offsets_topic_segment_bytes: int
+    offsets_topic_compression_codec: int
+    offsets_load_buffer_bytes: int
+    group_min_session_timeout_ms: int
+    group_max_session_timeout_ms: int
+    group_initial_rebalance_delay_ms: int
+    group_max_size: int
+    group_coordinator_rebalance_protocols: tuple[str, ...]
+    group_consumer_session_timeout_ms: int
+    group_consumer_min_session_timeout_ms: int
+    group_consumer_max_session_timeout_ms: int
+    group_consumer_heartbeat_interval_ms: int
+    group_consumer_min_heartbeat_interval_ms: int
+    group_consumer_max_heartbeat_interval_ms: int
+    group_consumer_max_size: int
+    group_consumer_assignors: tuple[str, ...]
+    group_consumer_migration_policy: str
+
+    # Producers and transactions
+    producer_id_expiration_ms: int
+    producer_id_expiration_check_interval_ms: int
+    transaction_max_timeout_ms: int
+    transactional_id_expiration_ms: int
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_partition_verification_enable: bool
+    transaction_state_log_num_partitions: int
+    transaction_state_log_replication_factor: int
+    transaction_state_log_min_isr: int
+    transaction_state_log_segment_bytes: int
+    transaction_state_log_load_buffer_bytes: int
+
+    # stepdown's own
+    stepdown_downconversion_chunk_bytes: int
+    stepdown_conversion_memory_bytes: int
+    stepdown_downconversion_zstd: str
+    stepdown_decompression_max_bytes: int
+    stepdown_http_listen: HostPort | None
+    stepdown_shutdown_grace_ms: int
+    stepdown_cluster_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """The settings of one topic: its own values over the broker's defaults.
+
+    The two timestamp bounds already stand for `message.timestamp.difference.max.ms` where only that is set.
+    """
+
+    # Sizes
+    max_message_bytes: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    preallocate: bool
+
+    # Times
+    segment_ms: int
+    segment_jitter_ms: int
+    flush_messages: int
+    flush_ms: int
+    file_delete_delay_ms: int
+    retention_ms: int
+    retention_bytes: int
+
+    # Cleaning
+    cleanup_policy: tuple[str, ...]
+    delete_retention_ms: int
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+    min_cleanable_dirty_ratio: float
+
+    # Format
+    compression_type: str
+    compression_gzip_level: int
+    compression_lz4_level: int
+    compression_zstd_level: int
+    message_downconversion_enable: bool
+    message_format_version: str
+    message_timestamp_type: str
+    message_timestamp_before_max_ms: int
+    message_timestamp_after_max_ms: int
+    message_timestamp_difference_max_ms: int
+
+    # Replicas and tiers
+    min_insync_replicas: int
+    unclean_leader_election_enable: bool
+    leader_replication_throttled_replicas: tuple[str, ...]
+    follower_replication_throttled_replicas: tuple[str, ...]
+    remote_storage_enable: bool
+    remote_log_copy_disable: bool
+    remote_log_delete_on_disable: bool
+    local_retention_ms: int
+    local_retention_bytes: int
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the cleaner keeps only the last record of each key."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether retention removes old segments."""
+        return "delete" in self.cleanup_policy
+
+    @property
+    def max_segment_ms(self) -> int:
+        """Age at which a segment is rolled: a compacted topic's also obeys max.compaction.lag.ms."""
+        if self.is_compacted and self.max_compaction_lag_ms > 0:
+            return min(self.max_compaction_lag_ms, self.segment_ms)
+        return self.segment_ms

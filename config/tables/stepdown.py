@@ -1,0 +1,68 @@
+"""The broker keys that are stepdown's own."""
+
+from __future__ import annotations
+
+from ..checks import AtLeast, Matching, OneOf
+from ..key import AT_START, CLUSTER, INT, LONG, STRING, acted_on
+
+KEYS = (
+    acted_on(
+        "stepdown.downconversion.chunk.bytes",
+        INT,
+        131_072,
+        AtLeast(1024),
+        CLUSTER,
+        "Stored bytes that are converted at a time for an old client; at least one batch.",
+    ),
+    acted_on(
+        "stepdown.conversion.memory.bytes",
+        LONG,
+        33_554_432,
+        AtLeast(1_048_576),
+        AT_START,
+        "Memory for converting and decompressing, over all connections. Work beyond it waits for its turn; one chunk "
+        "is always let through.",
+    ),
+    acted_on(
+        "stepdown.downconversion.zstd",
+        STRING,
+        "error",
+        OneOf(("error", "gzip", "snappy", "lz4", "none")),
+        CLUSTER,
+        "What clients get that fetch a zstd batch with a version older than 10: error is Kafka's answer, "
+        "UNSUPPORTED_COMPRESSION_TYPE; a codec, or none, is what the batch is converted to.",
+    ),
+    acted_on(
+        "stepdown.decompression.max.bytes",
+        LONG,
+        268_435_456,
+        AtLeast(1_048_576),
+        AT_START,
+        "Largest decompressed size of one produced batch; a larger one is answered MESSAGE_TOO_LARGE.",
+    ),
+    acted_on(
+        "stepdown.http.listen",
+        STRING,
+        None,
+        Matching(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]*):[0-9]{1,5}", "HOST:PORT"),
+        AT_START,
+        "Address of /metrics, /healthz and /readyz. Absent: no HTTP.",
+    ),
+    acted_on(
+        "stepdown.shutdown.grace.ms",
+        LONG,
+        10_000,
+        AtLeast(0),
+        AT_START,
+        "Time that requests in flight have to finish once the broker is told to stop.",
+    ),
+    acted_on(
+        "stepdown.cluster.id",
+        STRING,
+        None,
+        Matching(r"[A-Za-z0-9_.-]{1,64}", "MkU3OEVBNTcwNTJENDM2Qg"),
+        AT_START,
+        "Id of the cluster, written to new log directories; must match that of existing ones. Absent: theirs, or a "
+        "new one. The environment variable CLUSTER_ID of Kafka's image sets it too.",
+    ),
+)
