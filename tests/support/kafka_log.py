@@ -86,7 +86,11 @@ def _appended(reader: _Reader) -> Appended:
 def append_to_kafka(
     oracle: JavaOracle, config: Mapping[str, str], attempts: Sequence[Attempt]
 ) -> tuple[list[Appended | Refused], bytes]:
-    """What Kafka made of each attempt, in order, on a new log with this topic config; and the bytes of its segment."""
+    """What Kafka made of each attempt, in order, on a new log with this topic config; and the bytes of its segment.
+
+    There is one segment unless `config` says otherwise.
+    """
+    config = {"segment.ms": str((1 << 63) - 1), **config}
     payload = struct.pack(">h", len(config)) + b"".join(_string(k) + _string(v) for k, v in config.items())
     payload += struct.pack(">i", len(attempts))
     for attempt in attempts:
