@@ -1,0 +1,277 @@
+"""Writes the function that reads one version of a message: bytes in, the frozen value out.
+
+The function is straight-line Python with one loop per array. Neighbouring fields of fixed width, and the length in
+front of the field behind them, are read by one `struct.Struct`. A length is compared with the bytes left before
+anything is sliced, a count with how many of the smallest items they can hold.
+To see the text: `decoder_source(cls, version, flexible)`.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from .errors import MalformedFrame
+from .fields import Field
+from .primitives import Kind, read_uuid, read_uvarint, repeated, skip_tagged_fields
+from .source import Source
+
+Decode: TypeAlias = Callable[[memoryview], Any]
+
+
+def _null(what: str) -> MalformedFrame:
+    return MalformedFrame(f"{what} is null and must not be")
+
+
+def _too_long(what: str, length: int, left: int) -> MalformedFrame:
+    return MalformedFrame(f"{what}: a length of {length} with {left} bytes left")
+
+
+def _bad_size(what: str) -> MalformedFrame:
+    return MalformedFrame(f"{what}: the tagged field does not end where its size says")
+
+
+def _unreadable(what: str, size: int, error: Exception) -> MalformedFrame:
+    return MalformedFrame(f"{what}: {size} bytes cannot be read: {error}")
+
+
+_SCOPE: Final = {
+    "bad_size": _bad_size,
+    "null": _null,
+    "read_uuid": read_uuid,
+    "read_uvarint": read_uvarint,
+    "skip_tagged_fields": skip_tagged_fields,
+    "too_long": _too_long,
+    "unreadable": _unreadable,
+    "MalformedFrame": MalformedFrame,
+    "UNREADABLE": (struct.error, IndexError, UnicodeDecodeError),
+}
+
+
+def compile_decoder(cls: type, version: int, flexible: bool) -> Decode:
+    """The function that reads `cls` at `version`."""
+    return _DecoderWriter(cls, version, flexible).write().compile("decode", f"decode {cls.__name__} v{version}")
+
+
+def decoder_source(cls: type, version: int, flexible: bool) -> str:
+    """The text of that function, to look at."""
+    return str(_DecoderWriter(cls, version, flexible).write())
+
+
+def least_size(cls: Any, version: int, flexible: bool) -> int:
+    """The fewest bytes that a struct takes on the wire."""
+    total = int(flexible)
+    for field in cls.__schema__.fields:
+        if version in field.versions and field.tag is None:
+            total += _least_size_of_field(field, version, flexible)
+    return total
+
+
+def _least_size_of_field(field: Field, version: int, flexible: bool) -> int:
+    if field.kind is Kind.STRUCT:
+        return 1 if field.is_nullable(version) else least_size(field.element, version, flexible)
+    return _least_size_of_kind(field.kind, flexible)
+
+
+def _least_size_of_kind(kind: Kind, flexible: bool) -> int:
+    if kind.code:
+        return kind.width
+    if flexible:
+        return 1
+    return 2 if kind is Kind.STRING else 4
+
+
+class _DecoderWriter:
+    """`p` is the position in `data`, `end` its length. `run` holds fixed-width reads that are still to be written."""
+
+    def __init__(self, cls: type, version: int, flexible: bool) -> None:
+        self.cls = cls
+        self.version = version
+        self.flexible = flexible
+        self.source = Source(_SCOPE)
+        self.run: list[tuple[str, str]] = []
+        self.title = f"{cls.__name__} v{version}"
+
+    def write(self) -> Source:
+        source = self.source
+        with source.block("def decode(data):"):
+            source.line("p = 0")
+            source.line("end = len(data)")
+            with source.block("try:"):
+                value = self.struct(self.cls, self.title)
+                source.line(f"return {value}")
+            with source.block("except UNREADABLE as error:"):
+                source.line(f"raise unreadable({self.title!r}, end, error) from error")
+        return source
+
+    def struct(self, cls: Any, where: str) -> str:
+        """Writes the reading of a struct; the local that will hold it."""
+        schema = cls.__schema__
+        values: dict[str, str] = {}
+        for field in schema.fields:
+            if version_lacks(field, self.version) or field.tag is not None:
+                values[field.name] = self.source.constant(field.name, field.default)
+            else:
+                values[field.name] = self.field(field, f"{where} {field.name}")
+        if self.flexible:
+            tagged = [field for field in schema.fields if field.tag is not None and self.version in field.versions]
+            self.tagged_fields(tagged, values, where)
+        self.flush()
+        return self.build(cls, values)
+
+    def build(self, cls: Any, values: dict[str, str]) -> str:
+        source = self.source
+        value = source.new("o")
+        source.line(f"{value} = {source.constant('twin', cls.__schema__.twin)}()")
+        for name, local in values.items():
+            source.line(f"{value}.{name} = {local}")
+        source.line(f"{value}.__class__ = {source.constant('value', cls)}")
+        return value
+
+    def field(self, field: Field, where: str) -> str:
+        nullable = field.is_nullable(self.version)
+        if field.kind is Kind.ARRAY:
+            return self.array(field, nullable, where)
+        if field.kind is Kind.STRUCT:
+            return self.nested(field, nullable, where)
+        return self.plain(field.kind, nullable, where)
+
+    def plain(self, kind: Kind, nullable: bool, where: str) -> str:
+        if not kind.code:
+            return self.sized(kind, nullable, where)
+        local = self.source.new("v")
+        self.run.append((kind.code, local))
+        if kind is Kind.UUID:
+            return f"read_uuid({local})"
+        return local
+
+    def flush(self) -> None:
+        """Writes one read for the run so far."""
+        if not self.run:
+            return
+        codes = "".join(code for code, _ in self.run)
+        if codes == "B":
+            self.source.line(f"{self.run[0][1]} = data[p]")
+            self.source.line("p += 1")
+        else:
+            layout = struct.Struct(">" + codes)
+            unpack = self.source.constant("unpack", layout.unpack_from)
+            targets = "".join(f"{local}, " for _, local in self.run)
+            self.source.line(f"{targets.rstrip()} = {unpack}(data, p)")
+            self.source.line(f"p += {layout.size}")
+        self.run.clear()
+
+    def length(self, code: str) -> str:
+        """Writes the reading of a length, with what stands before it; the local holds -1 (or less) for null."""
+        source = self.source
+        length = source.new("n")
+        self.run.append(("B" if self.flexible else code, length))
+        self.flush()
+        if self.flexible:
+            with source.block(f"if {length} > 127:"):
+                source.line(f"{length}, p = read_uvarint(data, p - 1)")
+            source.line(f"{length} -= 1")
+        return length
+
+    def sized(self, kind: Kind, nullable: bool, where: str) -> str:
+        source = self.source
+        local = source.new("v")
+        length = self.length("h" if kind is Kind.STRING else "i")
+        with source.block(f"if {length} < 0:"):
+            source.line(f"{local} = None" if nullable else f"raise null({where!r})")
+        with source.block(f"elif {length} > end - p:"):
+            source.line(f"raise too_long({where!r}, {length}, end - p)")
+        with source.block("else:"):
+            take = {Kind.STRING: ".tobytes().decode()", Kind.BYTES: ".tobytes()", Kind.RECORDS: ""}[kind]
+            source.line(f"{local} = data[p:p + {length}]{take}")
+            source.line(f"p += {length}")
+        return local
+
+    def array(self, field: Field, nullable: bool, where: str) -> str:
+        source = self.source
+        local = source.new("v")
+        count = self.length("i")
+        least = self.least_item(field)
+        with source.block(f"if {count} < 0:"):
+            source.line(f"{local} = None" if nullable else f"raise null({where!r})")
+        with source.block(f"elif {count} * {least} > end - p:"):
+            source.line(f"raise too_long({where!r}, {count}, end - p)")
+        with source.block("else:"):
+            self.items(field, local, count, where)
+        return local
+
+    def least_item(self, field: Field) -> int:
+        if field.item is Kind.STRUCT:
+            return least_size(field.element, self.version, self.flexible)
+        assert field.item is not None
+        return _least_size_of_kind(field.item, self.flexible)
+
+    def items(self, field: Field, local: str, count: str, where: str) -> None:
+        source, item = self.source, field.item
+        assert item is not None
+        if item.code and item is not Kind.UUID:
+            layout = source.constant("layout", repeated(item.code))
+            source.line(f"{local} = {layout}({count}).unpack_from(data, p)")
+            source.line(f"p += {count} * {item.width}")
+            return
+        found = source.new("items")
+        source.line(f"{found} = []")
+        with source.block(f"for _ in range({count}):"):
+            if item is Kind.STRUCT:
+                value = self.struct(field.element, where)
+            else:
+                value = self.plain(item, False, where)
+                self.flush()
+            source.line(f"{found}.append({value})")
+        source.line(f"{local} = tuple({found})")
+
+    def nested(self, field: Field, nullable: bool, where: str) -> str:
+        if not nullable:
+            return self.struct(field.element, where)
+        source = self.source
+        presence, local = source.new("n"), source.new("v")
+        self.run.append(("b", presence))
+        self.flush()
+        with source.block(f"if {presence} < 0:"):
+            source.line(f"{local} = None")
+        with source.block("else:"):
+            source.line(f"{local} = {self.struct(field.element, where)}")
+        return local
+
+    def tagged_fields(self, fields: list[Field], values: dict[str, str], where: str) -> None:
+        source = self.source
+        count = source.new("t")
+        self.run.append(("B", count))
+        self.flush()
+        if not fields:
+            with source.block(f"if {count}:"):
+                source.line("p = skip_tagged_fields(data, p - 1)")
+            return
+        for field in fields:
+            default = values[field.name]
+            values[field.name] = local = source.new("v")
+            source.line(f"{local} = {default}")
+        with source.block(f"if {count}:"):
+            source.line(f"{count}, p = read_uvarint(data, p - 1)")
+            with source.block(f"for _ in range({count}):"):
+                self.tagged_field(fields, values, where)
+
+    def tagged_field(self, fields: list[Field], values: dict[str, str], where: str) -> None:
+        source = self.source
+        tag, size, stop = source.new("tag"), source.new("n"), source.new("stop")
+        source.line(f"{tag}, p = read_uvarint(data, p)")
+        source.line(f"{size}, p = read_uvarint(data, p)")
+        source.line(f"{stop} = p + {size}")
+        with source.block(f"if {stop} > end:"):
+            source.line(f"raise too_long({where!r}, {size}, end - p)")
+        for field in fields:
+            with source.block(f"if {tag} == {field.tag}:"):
+                value = self.field(field, f"{where} {field.name}")
+                self.flush()
+                source.line(f"{values[field.name]} = {value}")
+                with source.block(f"if p != {stop}:"):
+                    source.line(f"raise bad_size({where + ' ' + field.name!r})")
+        source.line(f"p = {stop}")
+
+
+def version_lacks(field: Field, version: int) -> bool:
+    return version not in field.versions

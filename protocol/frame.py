@@ -1,0 +1,213 @@
+"""Frames and their headers: bytes off a connection to frames, a frame to header and body, a message to a frame.
+
+    frame             int32 size of the rest | header | body
+    request header    int16 key | int16 version | int32 correlation id       (all of it in header version 0)
+                      | nullable string client id, int16 length in all versions      (from header version 1)
+                      | tagged fields                                                (header version 2: flexible APIs)
+    response header   int32 correlation id | tagged fields (header version 1: flexible APIs, but never ApiVersions)
+
+Source: Kafka 3.9 `RequestHeader.json`, `ResponseHeader.json`, `ApiMessageTypeGenerator`. ControlledShutdown v0 has
+request header 0. The ApiVersions response keeps header 0: its reader does not know yet what is spoken (KIP-511).
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final
+
+from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
+from .errors import MalformedFrame
+from .primitives import MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
+from .schema import decode, encode
+
+SIZE_BYTES: Final = 4
+_SIZE: Final = Struct(">i")
+_FIXED_HEADER: Final = Struct(">hhi")
+_CLIENT_ID_LENGTH: Final = Struct(">h")
+_NOTHING: Final = memoryview(b"")
+
+
+class FrameParser:
+    """Takes bytes as they come, gives back whole frames, without their size field.
+
+    A frame that lies whole in what was fed is a view of it; only the pieces of an incomplete frame are copied, once. So
+    a buffer that is to be used again may change only when `next_frame` has returned None and the frames are done with.
+    Memory grows with the bytes received, whatever size a frame announces.
+    """
+
+    __slots__ = ("_fed", "_partial", "max_bytes")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._fed = _NOTHING
+        self._partial = bytearray()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes fed that no frame has carried away yet."""
+        return len(self._fed) + len(self._partial)
+
+    @property
+    def pending_frame_bytes(self) -> int:
+        """The size that a frame announces which has begun but is not whole; 0 when it is not known yet, or wrong."""
+        known = self._partial or self._fed
+        if len(known) < SIZE_BYTES:
+            return 0
+        size: int = _SIZE.unpack_from(known)[0]
+        return size if len(known) - SIZE_BYTES < size <= self.max_bytes else 0
+
+    def feed(self, data: bytes | memoryview) -> None:
+        if self._fed:
+            data = b"".join((self._fed, data))
+        self._fed = memoryview(data)
+
+    def next_frame(self) -> memoryview | None:
+        """The next whole frame, or None when more bytes are needed.
+
+        Raises: MalformedFrame when the announced size is negative or above `max_bytes`.
+        """
+        if self._partial:
+            return self._complete()
+        fed = self._fed
+        if len(fed) >= SIZE_BYTES:
+            end = SIZE_BYTES + self._announced(fed)
+            if len(fed) >= end:
+                self._fed = fed[end:]
+                return fed[SIZE_BYTES:end]
+        self._take(len(fed))
+        return None
+
+    def _complete(self) -> memoryview | None:
+        self._take(SIZE_BYTES - len(self._partial))
+        if len(self._partial) < SIZE_BYTES:
+            return None
+        end = SIZE_BYTES + self._announced(self._partial)
+        self._take(end - len(self._partial))
+        if len(self._partial) < end:
+            return None
+        frame, self._partial = self._partial, bytearray()
+        return memoryview(frame)[SIZE_BYTES:]
+
+    def _take(self, count: int) -> None:
+        """Moves up to `count` bytes from what was fed to the incomplete frame."""
+        if count > 0:
+            self._partial += self._fed[:count]
+            self._fed = self._fed[count:]
+
+    def _announced(self, data: bytearray | memoryview) -> int:
+        size: int = _SIZE.unpack_from(data)[0]
+        if 0 <= size <= self.max_bytes:
+            return size
+        raise MalformedFrame(f"a frame of {size} bytes is announced, {self.max_bytes} is the most")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeader:
+    """What stands before the body of a request. A null client id is kept as None and counts as empty."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def request_header_version(spec: ApiSpec, version: int) -> int:
+    if spec.is_flexible(version):
+        return 2
+    return 0 if spec.key == ApiKey.CONTROLLED_SHUTDOWN and version == 0 else 1
+
+
+def response_header_version(spec: ApiSpec, version: int) -> int:
+    return 1 if spec.is_flexible(version) and spec.key != ApiKey.API_VERSIONS else 0
+
+
+def decode_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
+    """The header and a view of what follows it.
+
+    ApiVersions passes with any version: a broker answers one it does not know with those it does.
+    Raises: UnsupportedApi for an unknown key or version, MalformedFrame when the header cannot be read.
+    """
+    if len(frame) < _FIXED_HEADER.size:
+        raise MalformedFrame(f"a request of {len(frame)} bytes has no whole header")
+    key, version, correlation_id = _FIXED_HEADER.unpack_from(frame)
+    spec = spec_of(key)
+    if not spec.supports(version) and (key != ApiKey.API_VERSIONS or version < 0):
+        raise UnsupportedApi(f"{spec.name} has versions {spec.min_version}-{spec.max_version}, not {version}")
+    position, client_id = _FIXED_HEADER.size, None
+    header_version = request_header_version(spec, version)
+    if header_version >= 1:
+        client_id, position = _read_client_id(frame, position)
+    if header_version == 2:
+        position = skip_tagged_fields(frame, position)
+    return RequestHeader(key, version, correlation_id, client_id), frame[position:]
+
+
+def _read_client_id(frame: memoryview, position: int) -> tuple[str | None, int]:
+    start = position + _CLIENT_ID_LENGTH.size
+    if start > len(frame):
+        raise MalformedFrame("the request ends where its client id should begin")
+    length: int = _CLIENT_ID_LENGTH.unpack_from(frame, position)[0]
+    if length < 0:
+        return None, start
+    if length > len(frame) - start:
+        raise MalformedFrame(f"a client id of {length} bytes with {len(frame) - start} bytes left")
+    try:
+        return frame[start : start + length].tobytes().decode(), start + length
+    except UnicodeDecodeError as error:
+        raise MalformedFrame(f"the client id is no UTF-8: {error}") from error
+
+
+def encode_response(spec: ApiSpec, version: int, correlation_id: int, response: Any) -> list[Piece]:
+    """The frame of a response in pieces, the first of which begins with the size of all that follows.
+
+    Raises: ValueError when the response cannot be written in this version.
+    """
+    head = bytearray(SIZE_BYTES)
+    head += _SIZE.pack(correlation_id)
+    if response_header_version(spec, version) == 1:
+        head.append(0)
+    return _sized(encode(response, version, head), head)
+
+
+def decode_response(spec: ApiSpec, version: int, frame: memoryview) -> tuple[int, Any]:
+    """The correlation id and the response in a frame that a broker sent.
+
+    Raises: MalformedFrame when it cannot be read.
+    """
+    if len(frame) < _SIZE.size:
+        raise MalformedFrame(f"a response of {len(frame)} bytes has no whole header")
+    position = _SIZE.size
+    if response_header_version(spec, version) == 1:
+        position = skip_tagged_fields(frame, position)
+    correlation_id: int = _SIZE.unpack_from(frame)[0]
+    return correlation_id, decode(spec.response, version, frame[position:])
+
+
+def encode_request(
+    spec: ApiSpec, version: int, correlation_id: int, client_id: str | None, request: Any
+) -> list[Piece]:
+    """The frame of a request in pieces, the first of which begins with the size of all that follows.
+
+    Raises: ValueError when the request cannot be written in this version.
+    """
+    head = bytearray(SIZE_BYTES)
+    head += _FIXED_HEADER.pack(spec.key, version, correlation_id)
+    header_version = request_header_version(spec, version)
+    if header_version >= 1:
+        head += _client_id(client_id)
+    if header_version == 2:
+        head.append(0)
+    return _sized(encode(request, version, head), head)
+
+
+def _client_id(client_id: str | None) -> bytes:
+    if client_id is None:
+        return _CLIENT_ID_LENGTH.pack(-1)
+    text = client_id.encode()
+    if len(text) > MAX_STRING_BYTES:
+        raise ValueError(f"a client id of {len(text)} bytes, {MAX_STRING_BYTES} is the most")
+    return _CLIENT_ID_LENGTH.pack(len(text)) + text
+
+
+def _sized(pieces: list[Piece], head: bytearray) -> list[Piece]:
+    _SIZE.pack_into(head, 0, sum(map(size_of, pieces)) - SIZE_BYTES)
+    return pieces

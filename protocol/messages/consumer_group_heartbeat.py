@@ -1,0 +1,48 @@
+"""ConsumerGroupHeartbeat (key 68), version 0, flexible in all.
+
+Joins, keeps alive and leaves a group of the new protocol (KIP-848).
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from ..schema import array, int16, int32, message, nested, string, struct, uuid
+
+
+@struct
+class TopicPartitions:
+    topic_id: UUID = uuid()
+    partitions: Sequence[int] = array(int32)
+
+
+@message(versions="0", flexible="0+")
+class ConsumerGroupHeartbeatRequest:
+    """A member and what changed for it."""
+
+    group_id: str = string()
+    member_id: str = string()
+    member_epoch: int = int32()
+    instance_id: str | None = string(nullable="0+", default=None)
+    rack_id: str | None = string(nullable="0+", default=None)
+    rebalance_timeout_ms: int = int32(default=-1)
+    subscribed_topic_names: Sequence[str] | None = array(string, nullable="0+", default=None)
+    server_assignor: str | None = string(nullable="0+", default=None)
+    topic_partitions: Sequence[TopicPartitions] | None = array(TopicPartitions, nullable="0+", default=None)
+
+
+@struct
+class Assignment:
+    topic_partitions: Sequence[TopicPartitions] = array(TopicPartitions)
+
+
+@message(versions="0", flexible="0+")
+class ConsumerGroupHeartbeatResponse:
+    """The member's epoch and, when it changed, its assignment."""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+", default=None)
+    member_id: str | None = string(nullable="0+", default=None)
+    member_epoch: int = int32()
+    heartbeat_interval_ms: int = int32()
+    assignment: Assignment | None = nested(Assignment, nullable="0+")
