@@ -29,8 +29,8 @@ class Metrics:
         self.request_size = kept.histogram(
             "stepdown_request_size_bytes", "Request bodies, header excluded", SIZE_BUCKETS, "request"
         )
-        self.closed_by_fault = kept.counter(
-            "stepdown_connections_closed", "Connections closed by the broker", "reason"
+        self.closed_connections = kept.counter(
+            "stepdown_connections_closed", "Connections that ended, by why", "reason"
         )
 
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")

@@ -1,0 +1,163 @@
+"""One broker: what it owns, how it starts, how it stops.
+
+Start: lock and load the log directories, build the metadata image, listen, begin the periodic work. Stop: take no new connections,
+finish what is in flight within `stepdown.shutdown.grace.ms`, flush, write the clean-shutdown mark. Nothing here is global: several
+brokers may live in one process.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from ..config import BrokerSettings, HostPort, Layers
+from ..protocol.frame import FrameParser
+from ..protocol.records.layout import Codec
+from ..storage.files import Files
+from ..storage.log_dirs import LogDirs
+from .budget import MemoryBudget
+from .buffers import BufferPool
+from .clock import Clock, LoopClock
+from .cluster import BrokerNode, Cluster, Endpoint
+from .connection import Connection, Peer
+from .dispatch import Dispatcher
+from .faults import Interceptor
+from .gauges import show_state
+from .handlers import SERVED
+from .http.pages import pages_of
+from .http.server import HttpServer
+from .metrics import Metrics
+from .partition import Partition
+from .purgatory import Purgatory
+from .sender import Sender
+from .server import Limits, Server
+from .session import FetchSessions
+from .topics import Topics
+from .upkeep import Upkeep
+from .wire import PlainWire
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+UNLIMITED_BYTES = 1 << 62
+DEFAULT_NODE_ID = 1
+MOST_WORKERS = 4
+
+
+class Broker:
+    """A broker over the log directories that its settings name. `address` and `http_address` are known once it has started."""
+
+    def __init__(
+        self, settings: BrokerSettings, layers: Layers, *, clock: Clock | None = None, files: Files | None = None
+    ) -> None:
+        self.settings = settings
+        self.clock: Clock = clock or LoopClock()
+        self.metrics = Metrics()
+        self.interceptors: list[Interceptor] = []
+        self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots)
+        self.fetch_purgatory = Purgatory(self.clock)
+        self.produce_purgatory = Purgatory(self.clock)
+        self.conversion_budget = MemoryBudget(settings.stepdown_conversion_memory_bytes)
+        pool = settings.queued_max_request_bytes
+        self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES)
+        self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
+        self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
+        node_id = self.log_dirs.node_id
+        self.cluster = Cluster(cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id)
+        self.topics = Topics(self, layers)
+        self.addresses: dict[str, HostPort] = {}
+        self.http_address: HostPort | None = None
+        self.is_ready = False
+        self._buffers = BufferPool()
+        self._server = Server(
+            _limits(settings), self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed
+        )
+        self._http: HttpServer | None = None
+        self._upkeep = Upkeep(self)
+        show_state(self)
+
+    @property
+    def address(self) -> HostPort:
+        """Where the first listener was bound."""
+        return next(iter(self.addresses.values()))
+
+    @property
+    def connections(self) -> int:
+        return self._server.connections
+
+    @property
+    def zstd_to(self) -> Codec | None:
+        """What zstd becomes for clients that cannot read it; None: they are refused."""
+        name = self.settings.stepdown_downconversion_zstd
+        return None if name == "error" else Codec[name.upper()]
+
+    async def start(self) -> None:
+        """Returns when clients are served. Raises OSError when an address cannot be bound."""
+        self.topics.load()
+        for listener in self.settings.listeners:
+            host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
+            self.addresses[listener.listener_name] = HostPort(host, port)
+        self.cluster.brokers[self.cluster.node_id] = self._as_node()
+        if self.settings.stepdown_http_listen is not None:
+            self._http = HttpServer(pages_of(self))
+            wanted = self.settings.stepdown_http_listen
+            self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
+        self._upkeep.start()
+        self.is_ready = True
+
+    async def stop(self) -> None:
+        """Returns when everything acknowledged is on disk and the clean-shutdown mark is written."""
+        self.is_ready = False
+        self._server.stop_accepting()
+        self.fetch_purgatory.close()
+        self.produce_purgatory.close()
+        await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
+        await self._upkeep.stop()
+        if self._http is not None:
+            await self._http.stop()
+        self.workers.shutdown()
+        self.log_dirs.shutdown()
+
+    async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
+        return await asyncio.get_running_loop().run_in_executor(self.workers, lambda: work(*args, **kwargs))
+
+    async def breathe(self) -> None:
+        """Lets others have the loop."""
+        await asyncio.sleep(0)
+
+    def appended(self, partition: Partition) -> None:
+        """Tells those who wait that a partition has grown, or its high watermark has moved."""
+        self.fetch_purgatory.notify(partition.key)
+        self.produce_purgatory.notify(partition.key)
+
+    def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
+        parser = FrameParser(self.settings.socket_request_max_bytes)
+        sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
+        return Connection(wire, peer, parser, sender, self.clock, self.request_memory)
+
+    def _on_closed(self, reason: str) -> None:
+        self.metrics.closed_connections.of(reason).add()
+
+    def _as_node(self) -> BrokerNode:
+        """This broker as clients are told: what is advertised, with the real port where a free one was asked for."""
+        endpoints = {}
+        for listener in self.settings.advertised_listeners:
+            bound = self.addresses.get(listener.listener_name)
+            port = listener.port or (bound.port if bound is not None else 0)
+            host = listener.host or (bound.host if bound is not None and bound.host not in ("0.0.0.0", "::") else "localhost")
+            endpoints[listener.listener_name] = Endpoint(host=host, port=port)
+        return BrokerNode(node_id=self.cluster.node_id, rack=self.settings.broker_rack, endpoints=endpoints)
+
+
+def _limits(settings: BrokerSettings) -> Limits:
+    return Limits(
+        connections=settings.max_connections,
+        per_ip=settings.max_connections_per_ip,
+        per_host=dict(settings.max_connections_per_ip_overrides),
+        idle_ms=settings.connections_max_idle_ms,
+        backlog=settings.socket_listen_backlog_size,
+        send_buffer_bytes=settings.socket_send_buffer_bytes,
+        receive_buffer_bytes=settings.socket_receive_buffer_bytes,
+    )

@@ -1,0 +1,32 @@
+"""A broker inside the test's own process and event loop."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from stepdown.broker.broker import Broker
+from stepdown.broker.clock import Clock
+from stepdown.broker.faults import Interceptor
+from stepdown.config import load
+from stepdown.storage.files import Files
+
+
+@asynccontextmanager
+async def running_broker(
+    directory: Path,
+    *,
+    clock: Clock | None = None,
+    files: Files | None = None,
+    interceptors: Sequence[Interceptor] = (),
+    **settings: object,
+) -> AsyncIterator[Broker]:
+    """A started broker on a free port of 127.0.0.1; settings by Kafka's names with `_` for `.`."""
+    texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log_dirs": str(directory), **settings}
+    loaded = load(overrides=[f"{key.replace('_', '.')}={value}" for key, value in texts.items()])
+    broker = Broker(loaded.settings, loaded.layers, clock=clock, files=files)
+    broker.interceptors.extend(interceptors)
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        await broker.stop()
