@@ -6,6 +6,9 @@ it and described; `topic_settings` makes a topic's settings of its own values an
 
 from .addresses import Endpoint, HostPort
 from .assembly import broker_settings
+from .changes import Alteration, Operation, altered, lay_over
+from .describe import Row, Synonym, describe_broker, describe_cluster_defaults, describe_topic
+from .keys import BROKER_KEYS, TOPIC_KEYS
 from .layers import Layers, Source
 from .load import Loaded, load, settings_of
 from .problems import ConfigError, Given, Origin, Problem
@@ -13,6 +16,9 @@ from .settings import BrokerSettings, TopicSettings
 from .topics import topic_settings
 
 __all__ = [
+    "BROKER_KEYS",
+    "TOPIC_KEYS",
+    "Alteration",
     "BrokerSettings",
     "ConfigError",
     "Endpoint",
@@ -20,11 +26,19 @@ __all__ = [
     "HostPort",
     "Layers",
     "Loaded",
+    "Operation",
     "Origin",
     "Problem",
+    "Row",
     "Source",
+    "Synonym",
     "TopicSettings",
+    "altered",
     "broker_settings",
+    "describe_broker",
+    "describe_cluster_defaults",
+    "describe_topic",
+    "lay_over",
     "load",
     "settings_of",
     "topic_settings",

@@ -13,11 +13,13 @@ from pathlib import Path
 from .assembly import broker_settings
 from .environment import settings_from
 from .key import Key, Status
-from .keys import BROKER_KEYS, REMOVED, TOPIC_KEYS, is_foreign, nearest
+from .keys import BROKER_KEYS
 from .layers import Layers
 from .problems import ConfigError, Given, Origin, Problem, wrong_value
 from .properties import MalformedProperties, decode, parse_properties
 from .settings import BrokerSettings
+from .spelling import nearest
+from .unknown import REMOVED, is_foreign, unknown_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +133,7 @@ class _Reading:
             hint = f"; did you mean {close}?" if close else ""
             self.warnings[name] = f"{given.origin}: {name} is no setting of the broker and has no effect{hint}"
             return
-        self.problems.append(_unknown(given, close))
+        self.problems.append(unknown_key(name, given.origin))
 
     def loaded(self) -> Loaded:
         layers = Layers(static=self.static, origins=self.origins)
@@ -143,11 +145,3 @@ class _Reading:
         if self.problems or settings is None:
             raise ConfigError(self.problems)
         return Loaded(settings=settings, layers=layers, warnings=tuple(self.warnings.values()))
-
-
-def _unknown(given: Given, close: str | None) -> Problem:
-    expected = "no such setting"
-    if given.key in TOPIC_KEYS and TOPIC_KEYS[given.key].synonyms:
-        expected = "a setting of topics; the broker's default is"
-        return Problem(key=given.key, expected=f"{expected} {TOPIC_KEYS[given.key].synonyms[0]}", origin=given.origin)
-    return Problem(key=given.key, expected=expected, origin=given.origin, nearest=close)

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from .key import MAX_LONG, Key
-from .keys import TOPIC_KEYS, nearest
+from .keys import TOPIC_KEYS
 from .kinds import Value
 from .layers import Layers
 from .problems import NOWHERE, ConfigError, Given, Problem, wrong_value
 from .settings import TopicSettings
+from .spelling import nearest
 
 
 def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSettings:
