@@ -16,6 +16,7 @@ from ..protocol.frame import FrameParser
 from ..protocol.records.layout import Codec
 from ..storage.files import Files
 from ..storage.log_dirs import LogDirs
+from .appending import RulesByTopic
 from .budget import MemoryBudget
 from .buffers import BufferPool
 from .clock import Clock, LoopClock
@@ -58,6 +59,7 @@ class Broker:
         self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots)
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
+        self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(settings.stepdown_conversion_memory_bytes)
         pool = settings.queued_max_request_bytes
         self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES)

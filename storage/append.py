@@ -47,6 +47,8 @@ INLINE_BYTES = 256 * 1024
 INLINE_COMPRESSED_BYTES = 2 * 1024
 INLINE_LEGACY_BYTES = 4 * 1024
 
+STREAM_BYTES = 256 * 1024
+
 
 def needs_worker(records: memoryview, rules: AppendRules) -> bool:
     """Whether `prepare` would hold up an event loop; looks at the first batch only."""
@@ -54,9 +56,21 @@ def needs_worker(records: memoryview, rules: AppendRules) -> bool:
         return False
     if records[MAGIC_OFFSET] != MAGIC_V2:
         return len(records) > INLINE_LEGACY_BYTES
-    codec = records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
+    codec = _codec_bits(records)
     rebuilt = rules.codec is not None and rules.codec != codec
     return len(records) > INLINE_BYTES or codec != Codec.NONE or rebuilt
+
+
+def working_bytes(records: memoryview, rules: AppendRules) -> int:
+    """About what `prepare` holds beside `records` at its most: chunks of a stream, and a rebuilt batch."""
+    rebuilt = records[MAGIC_OFFSET] != MAGIC_V2 or (rules.codec is not None and rules.codec != _codec_bits(records))
+    return STREAM_BYTES + (rules.max_message_bytes if rebuilt else 0)
+
+
+def check_version(records: memoryview, api_version: int) -> None:
+    """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord for what this produce version may not carry."""
+    if api_version >= MAGIC_2_VERSION:
+        _check_version(list(iter_batches(records)), api_version)
 
 
 def prepare(
@@ -86,6 +100,10 @@ def prepare(
     if isinstance(first, RecordBatch):
         return _prepare_batch(first, source, rules, now_ms, origin)
     return _prepare_messages(batches, source, rules, now_ms, origin)
+
+
+def _codec_bits(records: memoryview) -> int:
+    return records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
 
 
 def _check_version(batches: Sequence[Batch], api_version: int) -> None:

@@ -1,0 +1,138 @@
+"""Records on their way into a partition: prepared (inline, or in a worker when that takes longer), appended, announced.
+
+Produce requests and the coordinators' own records come this way. What is refused is counted here, by reason and topic.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ..config.settings import TopicSettings
+from ..protocol.errors import ErrorCode, RecordTooLarge
+from ..protocol.records.layout import Codec, TimestampType
+from ..storage.append import needs_worker, prepare, working_bytes
+from ..storage.append_rules import AppendRules
+from ..storage.log import AppendInfo
+from ..storage.prepared import AppendOrigin, PreparedAppend
+from ..storage.refusals import ChecksumMismatch, InvalidBatch, Reason, RecordErrors
+
+if TYPE_CHECKING:
+    from .broker import Broker
+    from .cluster import Topic
+    from .metrics import Metrics
+    from .partition import Partition
+
+LOG_APPEND_TIME = "LogAppendTime"
+
+# Failures that producers handle; they are no fault of the broker's (Kafka: `ReplicaManager.appendToLocalLog`).
+EXPECTED_FAILURES = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
+
+
+def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
+    """What these settings ask of appended records."""
+    stamped = settings.message_timestamp_type == LOG_APPEND_TIME
+    return AppendRules(
+        max_message_bytes=settings.max_message_bytes,
+        codec=_codec(settings.compression_type),
+        gzip_level=settings.compression_gzip_level,
+        lz4_level=settings.compression_lz4_level,
+        zstd_level=settings.compression_zstd_level,
+        timestamp_type=TimestampType.LOG_APPEND_TIME if stamped else TimestampType.CREATE_TIME,
+        timestamp_before_max_ms=settings.message_timestamp_before_max_ms,
+        timestamp_after_max_ms=settings.message_timestamp_after_max_ms,
+        compacted=settings.is_compacted,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+
+
+def _codec(compression_type: str) -> Codec | None:
+    if compression_type == "producer":
+        return None
+    return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]
+
+
+class RulesByTopic:
+    """The rules of each topic, made anew when its settings change."""
+
+    def __init__(self, max_decompressed_bytes: int) -> None:
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._known: dict[str, tuple[TopicSettings, AppendRules]] = {}
+
+    def of(self, topic: "Topic") -> AppendRules:
+        settings = topic.settings
+        known = self._known.get(topic.name)
+        if known is None or known[0] is not settings:
+            known = self._known[topic.name] = (settings, append_rules(settings, self._max_decompressed_bytes))
+        return known[1]
+
+    def forget(self, name: str) -> None:
+        """Drops what is kept of a deleted topic."""
+        self._known.pop(name, None)
+
+
+@dataclass(slots=True)
+class Effort:
+    """What one request's conversions took; both numbers are 0 when nothing was converted."""
+
+    temporary_bytes: int = 0
+    seconds: float = 0.0
+
+
+async def append(
+    broker: "Broker",
+    topic: "Topic",
+    partition: "Partition",
+    records: memoryview,
+    *,
+    origin: AppendOrigin = AppendOrigin.COORDINATOR,
+    effort: Effort | None = None,
+) -> AppendInfo:
+    """Where the records went. Waiting readers of the partition have been told.
+
+    Raises: ApiError, of which `RecordErrors` names single records.
+    """
+    rules = broker.append_rules.of(topic)
+    make = partial(prepare, records, rules, now_ms=broker.clock.now_ms(), origin=origin)
+    began = perf_counter()
+    try:
+        if needs_worker(records, rules):
+            with await broker.conversion_budget.claim(working_bytes(records, rules)):
+                prepared = await broker.heavy(make)
+        else:
+            prepared = make()
+    except RecordTooLarge:
+        broker.metrics.bytes_rejected.of(topic.name).add(len(records))
+        raise
+    except (InvalidBatch, ChecksumMismatch, RecordErrors) as refusal:
+        _count_refusal(broker.metrics, refusal)
+        raise
+    _count_conversions(broker.metrics, topic, prepared, effort, perf_counter() - began)
+    info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
+    if info.last_offset >= 0 and not info.duplicate:
+        broker.appended(partition)
+    return info
+
+
+def _count_refusal(metrics: "Metrics", refusal: InvalidBatch | ChecksumMismatch | RecordErrors) -> None:
+    if isinstance(refusal, RecordErrors):
+        metrics.invalid_records.of(Reason.NO_KEY.value).add(refusal.keyless)
+    else:
+        metrics.invalid_records.of(refusal.reason.value).add()
+
+
+def _count_conversions(
+    metrics: "Metrics", topic: "Topic", prepared: PreparedAppend, effort: Effort | None, seconds: float
+) -> None:
+    if prepared.conversions:
+        metrics.produce_conversions.of(topic.name).add(prepared.conversions)
+    if effort is not None:
+        effort.temporary_bytes += prepared.temporary_bytes
+        effort.seconds += seconds if prepared.conversions else 0.0

@@ -1,0 +1,42 @@
+"""InitProducerId, versions 0-5 (KIP-98, 360, 588): a producer id and epoch.
+
+Without a transactional id the answer is a new id with epoch 0, also when the producer names the one it had: it asks again
+because it lost track of its sequence numbers (Kafka 3.9 `TransactionCoordinator.handleInitProducerId`). Ids come from
+blocks that are noted on disk before the first of them is used, so none is handed out twice, whatever happens to this
+process. With a transactional id, the transaction coordinator decides.
+
+Version notes: v2 is flexible; v3 names the producer's former id and epoch; before v4 PRODUCER_FENCED is called
+INVALID_PRODUCER_EPOCH.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+NO_PRODUCER = -1
+FIRST_VERSION_WITH_FENCED = 4
+
+
+async def handle(broker: "Broker", request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
+    if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER):
+        raise ApiError(
+            f"producer id {request.producer_id} and epoch {request.producer_epoch}: both or none are given",
+            ErrorCode.INVALID_REQUEST,
+        )
+    if request.transactional_id is None:
+        return InitProducerIdResponse(producer_id=broker.cluster.next_producer_id(), producer_epoch=0)
+    if not request.transactional_id:
+        raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
+    raise ApiError("this broker coordinates no transactions", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def refuse(request: InitProducerIdRequest, error: ApiError, call: Call) -> InitProducerIdResponse:
+    code = error.code
+    if code == ErrorCode.PRODUCER_FENCED and call.version < FIRST_VERSION_WITH_FENCED:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return InitProducerIdResponse(error_code=code, producer_id=NO_PRODUCER, producer_epoch=NO_PRODUCER)
