@@ -1,0 +1,1 @@
+"""The tables of keys, one file for each noun that they set."""
