@@ -17,7 +17,6 @@ from .metrics import Metrics
 from .wire import PlainWire
 
 FILE_TURN_BYTES = 1 << 20
-JOIN_BYTES = 64 * 1024
 
 
 @runtime_checkable
@@ -64,8 +63,8 @@ class LazyPiece(Protocol):
 
     def chunks(self) -> Chunks: ...
 
-    def sent(self) -> None:
-        """All promised bytes went out."""
+    def done(self) -> None:
+        """Nothing more of it will be asked for, whether all was sent or the peer has gone."""
         ...
 
 
@@ -118,14 +117,16 @@ class Sender:
     async def _send_lazy(self, piece: LazyPiece) -> None:
         chunks = piece.chunks()
         remaining = piece.size_bytes
-        while remaining > 0:
-            if not self._wire.has_room():
-                await self._wire.room()
-            remaining -= await self._send_chunk(chunks, remaining)
-            chunks.advance()
-            await asyncio.sleep(0)
-        self._metrics.copied_bytes.add(piece.size_bytes)
-        piece.sent()
+        try:
+            while remaining > 0:
+                if not self._wire.has_room():
+                    await self._wire.room()
+                remaining -= await self._send_chunk(chunks, remaining)
+                chunks.advance()
+                await asyncio.sleep(0)
+        finally:
+            self._metrics.copied_bytes.add(piece.size_bytes - remaining)
+            piece.done()
 
     async def _send_chunk(self, chunks: Chunks, most_bytes: int) -> int:
         """Bytes sent: the whole next chunk, or as much of it as was promised."""

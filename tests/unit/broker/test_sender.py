@@ -1,0 +1,181 @@
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from stepdown.broker.budget import MemoryBudget
+from stepdown.broker.buffers import BufferPool
+from stepdown.broker.metrics import Metrics
+from stepdown.broker.sender import Sender
+from stepdown.broker.wire import PlainWire
+from stepdown.storage.files import Files
+from stepdown.storage.slices import FileSlice
+from support.clock import settle
+
+CHUNK = 100_000
+
+
+class Pattern:
+    """A lazy piece whose chunk number n is made of bytes n; it counts how often each is made."""
+
+    def __init__(self, count: int, *, promised: int | None = None, needs_worker: bool = False) -> None:
+        self.count = count
+        self.size_bytes = count * CHUNK if promised is None else promised
+        self.needs_worker = needs_worker
+        self.claim_bytes = CHUNK
+        self.made: list[int] = []
+        self.at = 0
+        self.is_done = False
+
+    def chunks(self) -> "Pattern":
+        return self
+
+    def make(self, out: bytearray) -> memoryview | None:
+        if len(out) < CHUNK:
+            return None
+        self.made.append(self.at)
+        out[:CHUNK] = bytes([self.at]) * CHUNK
+        return memoryview(out)[:CHUNK]
+
+    def advance(self) -> None:
+        self.at += 1
+
+    def done(self) -> None:
+        self.is_done = True
+
+    @property
+    def expected(self) -> bytes:
+        return b"".join(bytes([n]) * CHUNK for n in range(self.count))[: self.size_bytes]
+
+
+class Line:
+    """A sender and the other end of its socket."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        ours, self.theirs = socket.socketpair()
+        for sock in (ours, self.theirs):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+            sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        self.wire = PlainWire(ours, loop)
+        self.workers = ThreadPoolExecutor(1)
+        self.sender = Sender(self.wire, budget, BufferPool(), self.workers, Metrics())
+
+    async def read(self, size: int) -> bytes:
+        loop, parts = asyncio.get_running_loop(), []
+        while size:
+            part = await loop.sock_recv(self.theirs, min(size, 65536))
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self.wire.close()
+        self.theirs.close()
+        self.workers.shutdown()
+
+
+@asynccontextmanager
+async def line(budget: MemoryBudget | None = None) -> AsyncIterator[Line]:
+    opened = Line(budget or MemoryBudget(1 << 20))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+async def test_pieces_arrive_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    stored = os.urandom(300_000)
+    path.write_bytes(stored)
+    part = FileSlice(Files().handle(str(path)).opened(), 1000, 250_000)
+    lazy = Pattern(3)
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([b"head", part, memoryview(b"middle"), lazy, b"tail"]))
+        expected = b"head" + stored[1000:251_000] + b"middle" + lazy.expected + b"tail"
+        assert await there.read(len(expected)) == expected
+        await sending
+    assert lazy.is_done
+
+
+@pytest.mark.parametrize("needs_worker", [False, True], ids=["inline", "worker"])
+async def test_a_lazy_piece_is_cut_at_its_promised_size(needs_worker: bool) -> None:
+    lazy = Pattern(3, promised=2 * CHUNK + 17, needs_worker=needs_worker)
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+        assert lazy.made == sorted(lazy.made)
+
+
+async def test_a_stalled_reader_holds_one_chunk_and_the_budget_gets_it_back() -> None:
+    budget = MemoryBudget(2 * CHUNK)
+    lazy = Pattern(4)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await settle()
+        assert budget.in_use_bytes == CHUNK
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+    assert budget.in_use_bytes == 0
+
+
+async def test_a_stalled_chunk_is_dropped_for_others_and_made_again() -> None:
+    budget = MemoryBudget(CHUNK)
+    stalled, other = Pattern(2), Pattern(2)
+    async with line(budget) as slow, line(budget) as quick:
+        waiting = asyncio.create_task(slow.sender.send([stalled]))
+        await settle()
+        sending = asyncio.create_task(quick.sender.send([other]))
+        assert await quick.read(other.size_bytes) == other.expected
+        await sending
+        assert await slow.read(stalled.size_bytes) == stalled.expected
+        await waiting
+    assert stalled.made.count(0) == 2
+    assert budget.peak_bytes == CHUNK
+
+
+async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
+    class Growing(Pattern):
+        def make(self, out: bytearray) -> memoryview | None:
+            if self.claim_bytes == CHUNK:
+                self.claim_bytes = 400_000
+                return None
+            return super().make(out)
+
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        lazy = Growing(1)
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(CHUNK) == lazy.expected
+        await sending
+    assert budget.peak_bytes == 400_000
+
+
+async def test_a_peer_that_leaves_ends_the_send_and_frees_the_memory() -> None:
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Pattern(4)]))
+        await settle()
+        there.theirs.close()
+        with pytest.raises(OSError):
+            await sending
+    assert budget.in_use_bytes == 0
+
+
+async def test_closing_the_wire_wakes_a_stalled_send() -> None:
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Pattern(4)]))
+        await settle()
+        there.wire.close()
+        with pytest.raises(ConnectionResetError):
+            await sending
+    assert budget.in_use_bytes == 0

@@ -1,0 +1,64 @@
+"""The walls of the house: which room may import which, and that the wheel holds all of them."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+BELOW = {
+    "cli": {"broker", "producer", "pipeline", "storage", "protocol", "config"},
+    "broker": {"storage", "protocol", "config"},
+    "producer": {"protocol", "config"},
+    "pipeline": {"storage", "protocol", "config"},
+    "storage": {"protocol", "config"},
+    "protocol": set(),
+    "config": set(),
+}
+PRODUCT = [path for room in BELOW for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, room) of everything in the package that a file imports."""
+    package = path.relative_to(ROOT).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            target = (*package[: len(package) - node.level + 1], *(node.module or "").split("."))
+            yield node.lineno, target[0]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stepdown":
+            yield node.lineno, "an absolute import"
+        elif isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "stepdown" for alias in node.names):
+            yield node.lineno, "an absolute import"
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_are_relative_and_point_down(path: Path) -> None:
+    room = path.relative_to(ROOT).parts[0]
+    wrong = [(line, target) for line, target in imported_rooms(path) if target not in {room, ""} | BELOW[room]]
+    assert not wrong
+
+
+def test_the_wheel_holds_every_folder_of_the_product() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    folders = {path.parent for path in PRODUCT}
+    assert listed == {"stepdown"} | {"stepdown." + ".".join(folder.relative_to(ROOT).parts) for folder in folders}
+
+
+def test_every_folder_of_the_product_says_what_it_holds() -> None:
+    for folder in {path.parent for path in PRODUCT}:
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
+
+
+def test_the_root_holds_no_loose_module() -> None:
+    assert {path.name for path in ROOT.glob("*.py")} == {"__init__.py", "__main__.py"}
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nobody_but_the_clocks_knows_the_time(path: Path) -> None:
+    if path.name == "clock.py" or path.parts[-2] == "cli":
+        return
+    text = path.read_text()
+    assert "time.time(" not in text
+    assert not [line for line in text.splitlines() if "asyncio.sleep(" in line and "asyncio.sleep(0)" not in line]
