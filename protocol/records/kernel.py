@@ -1,44 +1,769 @@
-"""Checksums."""
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The loops over records, compiled by Cython; uncompiled, the same file is their readable twin, for tests.
+
+What it does: checksums; whole plain batches converted down into a caller's buffer; opened streams of records converted
+down or up, renumbered, and surveyed. `batch.py`, `message_set.py` and `record.py` show the layouts.
+
+No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
+the GIL. Loops run longer here than elsewhere, because splitting them costs speed.
+
+A position beyond its end is how a reader says "broken": each later read fails too, so one check at the end is enough.
+Sums of 64-bit numbers wrap, as Java's do.
+"""
+
+from __future__ import annotations
 
 import binascii
 
-import crc32c as _crc32c
+import cython
+
+from ..errors import CorruptRecord, InvalidRecord
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+    from cython.cimports.protocol.records.crc import crc32_update, crc32c_update, crc_prepare
+
+    crc_prepare()
+
+COMPILED: bool = cython.compiled
+
+# What the compiled loops read and write through; the twin has views.
+Source = cython.typedef(cython.pointer[cython.const[cython.uchar]])
+Sink = cython.typedef(cython.pointer[cython.uchar])
+
+RELEASE_BYTES = cython.declare(cython.Py_ssize_t, 4096)
+
+# How a run ends.
+DONE = cython.declare(cython.int, 0)
+NEEDS_CODEC = cython.declare(cython.int, 1)
+NO_ROOM = cython.declare(cython.int, 2)
+NO_BYTES = cython.declare(cython.int, 3)
+BAD_FRAME = cython.declare(cython.int, 4)
+BAD_CHECKSUM = cython.declare(cython.int, 5)
+BAD_RECORD = cython.declare(cython.int, 6)
+BAD_TIMESTAMP = cython.declare(cython.int, 7)
+BAD_ORDER = cython.declare(cython.int, 8)
+BAD_MAGIC = cython.declare(cython.int, 9)
+BAD_COUNT = cython.declare(cython.int, 10)
+
+_FAULTS = {
+    4: "its frame is wrong",
+    5: "its checksum does not match",
+    6: "a record is broken",
+    7: "a record has a negative timestamp",
+    8: "its offsets do not increase, or by too much",
+    9: "a message of another magic, or a compressed one, lies inside",
+    10: "its records are not as many as it says",
+}
+
+# Numbers of `layout.py`, as C numbers.
+LOG_OVERHEAD = cython.declare(cython.Py_ssize_t, 12)
+MAGIC_OFFSET = cython.declare(cython.Py_ssize_t, 16)
+BATCH_OVERHEAD = cython.declare(cython.Py_ssize_t, 61)
+V0_OVERHEAD = cython.declare(cython.Py_ssize_t, 26)
+V1_OVERHEAD = cython.declare(cython.Py_ssize_t, 34)
+MIN_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 7)
+CODEC_MASK = cython.declare(cython.int, 0x07)
+APPEND_TIME_BIT = cython.declare(cython.int, 0x08)
+CONTROL_BIT = cython.declare(cython.int, 0x20)
+MAX_INT32 = cython.declare(cython.longlong, 0x7FFFFFFF)
+NO_TIMESTAMP = cython.declare(cython.longlong, -1)
+MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
-def crc32(data: bytes | bytearray | memoryview, crc: int = 0) -> int:
-    return binascii.crc32(data, crc)
+# --- checksums --------------------------------------------------------------------------------------------------------
 
 
-def crc32c(data: bytes | bytearray | memoryview, crc: int = 0) -> int:
-    result: int = _crc32c.crc32c(data, crc)
-    return result
-
-
-def xxh32(data: bytes | bytearray | memoryview) -> int:
-    """Return XXH32 of the data with seed 0."""
-    p1, p2, p3, p4, p5, mask = 2654435761, 2246822519, 3266489917, 668265263, 374761393, 0xFFFFFFFF
-    data = bytes(data)
-    at, end = 0, len(data)
-    if end >= 16:
-        lanes = [(p1 + p2) & mask, p2, 0, -p1 & mask]
-        while end - at >= 16:
-            for lane in range(4):
-                word = int.from_bytes(data[at : at + 4], "little")
-                value = (lanes[lane] + word * p2) & mask
-                lanes[lane] = ((value << 13 | value >> 19) & mask) * p1 & mask
-                at += 4
-        value = sum((v << r | v >> 32 - r) & mask for v, r in zip(lanes, (1, 7, 12, 18), strict=True)) & mask
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _crc32(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, crc: cython.uint) -> cython.uint:
+    if cython.compiled:
+        return crc32_update(crc, data + at, end - at)
     else:
-        value = p5
-    value = (value + end) & mask
-    while end - at >= 4:
-        value = (value + int.from_bytes(data[at : at + 4], "little") * p3) & mask
-        value = ((value << 17 | value >> 15) & mask) * p4 & mask
+        return binascii.crc32(data[at:end], crc)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _crc32c(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, crc: cython.uint) -> cython.uint:
+    if cython.compiled:
+        return crc32c_update(crc, data + at, end - at)
+    else:
+        crc ^= 0xFFFFFFFF
+        for byte in data[at:end]:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        return crc ^ 0xFFFFFFFF
+
+
+def crc32(data: cython.const[cython.uchar][::1], crc: cython.uint = 0) -> int:
+    """Return the CRC-32 (IEEE) of the bytes, going on from `crc`."""
+    size: cython.Py_ssize_t = len(data)
+    source: Source = _source(data, size)
+    if size < RELEASE_BYTES:
+        return _crc32(source, 0, size, crc)
+    with cython.nogil:
+        crc = _crc32(source, 0, size, crc)
+    return crc
+
+
+def crc32c(data: cython.const[cython.uchar][::1], crc: cython.uint = 0) -> int:
+    """Return the CRC-32C (Castagnoli) of the bytes, going on from `crc`."""
+    size: cython.Py_ssize_t = len(data)
+    source: Source = _source(data, size)
+    if size < RELEASE_BYTES:
+        return _crc32c(source, 0, size, crc)
+    with cython.nogil:
+        crc = _crc32c(source, 0, size, crc)
+    return crc
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _rotated(value: cython.uint, bits: cython.int) -> cython.uint:
+    return (value << bits | value >> (32 - bits)) & MASK32
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _word(data: Source, at: cython.Py_ssize_t) -> cython.uint:
+    """The little-endian number at `at`."""
+    high: cython.uint = data[at + 3]
+    return data[at] | data[at + 1] << 8 | data[at + 2] << 16 | high << 24
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _xxh32(data: Source, size: cython.Py_ssize_t) -> cython.uint:
+    """XXH32 with seed 0 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md)."""
+    p1: cython.uint = 2654435761
+    p2: cython.uint = 2246822519
+    p3: cython.uint = 3266489917
+    p4: cython.uint = 668265263
+    p5: cython.uint = 374761393
+    mask: cython.ulonglong = MASK32
+    at: cython.Py_ssize_t = 0
+    value: cython.uint = p5
+    if size >= 16:
+        a: cython.uint = (p1 + p2) & mask
+        b: cython.uint = p2
+        c: cython.uint = 0
+        d: cython.uint = (0 - p1) & mask
+        while size - at >= 16:
+            a = _rotated((a + _word(data, at) * p2) & mask, 13) * p1 & mask
+            b = _rotated((b + _word(data, at + 4) * p2) & mask, 13) * p1 & mask
+            c = _rotated((c + _word(data, at + 8) * p2) & mask, 13) * p1 & mask
+            d = _rotated((d + _word(data, at + 12) * p2) & mask, 13) * p1 & mask
+            at += 16
+        value = (_rotated(a, 1) + _rotated(b, 7) + _rotated(c, 12) + _rotated(d, 18)) & mask
+    value = (value + size) & mask
+    while size - at >= 4:
+        value = _rotated((value + _word(data, at) * p3) & mask, 17) * p4 & mask
         at += 4
-    while at < end:
-        value = (value + data[at] * p5) & mask
-        value = ((value << 11 | value >> 21) & mask) * p1 & mask
+    while at < size:
+        value = _rotated((value + data[at] * p5) & mask, 11) * p1 & mask
         at += 1
     value = (value ^ value >> 15) * p2 & mask
     value = (value ^ value >> 13) * p3 & mask
     return value ^ value >> 16
+
+
+def xxh32(data: cython.const[cython.uchar][::1]) -> int:
+    """Return the XXH32 of the bytes, seed 0."""
+    size: cython.Py_ssize_t = len(data)
+    return _xxh32(_source(data, size), size)
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.inline
+def _source(data: cython.const[cython.uchar][::1], size: cython.Py_ssize_t) -> Source:
+    if cython.compiled:
+        return cython.address(data[0])
+    else:
+        return memoryview(data)
+
+
+@cython.cfunc
+@cython.inline
+def _sink(data: cython.uchar[::1], size: cython.Py_ssize_t) -> Sink:
+    if cython.compiled:
+        return cython.address(data[0])
+    else:
+        return memoryview(data)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _copy(
+    sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> cython.void:
+    if cython.compiled:
+        memcpy(sink + to, data + at, size)
+    else:
+        sink[to : to + size] = data[at : at + size]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _sum(a: cython.longlong, b: cython.longlong) -> cython.longlong:
+    if cython.compiled:
+        return a + b
+    else:
+        return (a + b + 2**63) % 2**64 - 2**63
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _get32(data: Source, at: cython.Py_ssize_t) -> cython.longlong:
+    high: cython.uint = data[at]
+    value: cython.uint = high << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
+    if cython.compiled:
+        return cython.cast(cython.int, value)
+    else:
+        return (value ^ 0x80000000) - 0x80000000
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _get64(data: Source, at: cython.Py_ssize_t) -> cython.longlong:
+    return _get32(data, at) << 32 | (_get32(data, at + 4) & MASK32)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put32(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong) -> cython.void:
+    sink[at] = value >> 24 & 0xFF
+    sink[at + 1] = value >> 16 & 0xFF
+    sink[at + 2] = value >> 8 & 0xFF
+    sink[at + 3] = value & 0xFF
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put64(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong) -> cython.void:
+    _put32(sink, at, value >> 32)
+    _put32(sink, at + 4, value)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varint(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> tuple[cython.longlong, cython.Py_ssize_t]:
+    """The signed 32-bit number at `at` and the position after it, or end + 1."""
+    byte: cython.ulonglong
+    value: cython.ulonglong = 0
+    shift: cython.int = 0
+    while at < end and shift < 35:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= MASK32
+            return _unzigzag(value), at
+        shift += 7
+    return 0, end + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varlong(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> tuple[cython.longlong, cython.Py_ssize_t]:
+    """The signed 64-bit number at `at` and the position after it, or end + 1."""
+    byte: cython.ulonglong
+    value: cython.ulonglong = 0
+    shift: cython.int = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= MASK64
+            return _unzigzag(value), at
+        shift += 7
+    return 0, end + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _unzigzag(value: cython.ulonglong) -> cython.longlong:
+    half: cython.longlong = value >> 1
+    sign: cython.longlong = value & 1
+    return half ^ -sign
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _zigzag(value: cython.longlong) -> cython.ulonglong:
+    return (value << 1) ^ (value >> 63)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varint_bytes(value: cython.longlong) -> cython.Py_ssize_t:
+    rest: cython.ulonglong = _zigzag(value) >> 7
+    size: cython.Py_ssize_t = 1
+    while rest:
+        rest >>= 7
+        size += 1
+    return size
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put_varint(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
+    """The position after the varint or varlong that it writes."""
+    rest: cython.ulonglong = _zigzag(value)
+    while rest > 0x7F:
+        sink[at] = rest & 0x7F | 0x80
+        rest >>= 7
+        at += 1
+    sink[at] = rest
+    return at + 1
+
+
+# --- one record or message --------------------------------------------------------------------------------------------
+
+
+@cython.final
+@cython.cclass
+class _Item:
+    """The record or message that was read last: where its parts lie; a null key or value has size -1."""
+
+    offset: cython.longlong  # a record's is its delta
+    timestamp: cython.longlong  # a record's is its delta
+    magic: cython.int
+    attributes: cython.int
+    key_at: cython.Py_ssize_t
+    key_size: cython.Py_ssize_t
+    value_at: cython.Py_ssize_t
+    value_size: cython.Py_ssize_t
+    after_offset: cython.Py_ssize_t  # where a record goes on behind its offset delta
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _skip_headers(
+    data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, count: cython.longlong
+) -> cython.Py_ssize_t:
+    size: cython.longlong
+    if count < 0 or count > end - at:
+        return end + 1
+    while count > 0 and at <= end:
+        count -= 1
+        size, at = _varint(data, at, end)
+        if size < 0 or size > end - at:
+            return end + 1
+        size, at = _varint(data, at + size, end)
+        if size > 0:
+            if size > end - at:
+                return end + 1
+            at += size
+    return at
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _read_record(item: _Item, data: Source, at: cython.Py_ssize_t, limit: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Read the v2 record at `at`, which must end by `limit`; the position after it, or -1 when it is broken."""
+    size: cython.longlong
+    size, at = _varint(data, at, limit)
+    if size <= 0 or size > limit - at:
+        return -1
+    end: cython.Py_ssize_t = at + size
+    item.timestamp, at = _varlong(data, at + 1, end)
+    item.offset, at = _varint(data, at, end)
+    item.after_offset = at
+    size, at = _varint(data, at, end)
+    item.key_at = at
+    item.key_size = size if size >= 0 else -1
+    if size > 0:
+        if size > end - at:
+            return -1
+        at += size
+    size, at = _varint(data, at, end)
+    item.value_at = at
+    item.value_size = size if size >= 0 else -1
+    if size > 0:
+        if size > end - at:
+            return -1
+        at += size
+    size, at = _varint(data, at, end)
+    if size != 0:
+        at = _skip_headers(data, at, end, size)
+    return at if at == end else -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _read_message(item: _Item, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    """Read the v0 or v1 message that takes the bytes from `at` to `end`; False when it is broken."""
+    item.offset = _get64(data, at)
+    item.magic = data[at + MAGIC_OFFSET]
+    item.attributes = data[at + MAGIC_OFFSET + 1]
+    item.timestamp = NO_TIMESTAMP
+    if item.magic > 1 or end - at < (V1_OVERHEAD if item.magic == 1 else V0_OVERHEAD):
+        return False
+    if item.magic == 1:
+        item.timestamp = _get64(data, at + 18)
+        at += 26
+    else:
+        at += 18
+    size: cython.longlong = _get32(data, at)
+    at += 4
+    item.key_at = at
+    item.key_size = size if size >= 0 else -1
+    if size > 0:
+        if size > end - at - 4:
+            return False
+        at += size
+    size = _get32(data, at)
+    at += 4
+    item.value_at = at
+    item.value_size = size if size >= 0 else -1
+    return size <= end - at
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _write_message(
+    item: _Item,
+    data: Source,
+    sink: Sink,
+    at: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    magic: cython.int,
+    attributes: cython.int,
+    offset: cython.longlong,
+    timestamp: cython.longlong,
+) -> cython.void:
+    """Write the key and value of `item` as a message of `size` bytes."""
+    end: cython.Py_ssize_t = at + size
+    start: cython.Py_ssize_t = at
+    _put64(sink, at, offset)
+    _put32(sink, at + 8, size - LOG_OVERHEAD)
+    sink[at + 16] = magic
+    sink[at + 17] = attributes
+    at += 18
+    if magic == 1:
+        _put64(sink, at, timestamp)
+        at += 8
+    _put32(sink, at, item.key_size)
+    at += 4
+    if item.key_size > 0:
+        _copy(sink, at, data, item.key_at, item.key_size)
+        at += item.key_size
+    _put32(sink, at, item.value_size)
+    if item.value_size > 0:
+        _copy(sink, at + 4, data, item.value_at, item.value_size)
+    _put32(sink, start + 12, _crc32(sink, start + MAGIC_OFFSET, end, 0))
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _message_bytes(item: _Item, magic: cython.int) -> cython.Py_ssize_t:
+    """What the key and value of `item` take as a message."""
+    size: cython.Py_ssize_t = V1_OVERHEAD if magic == 1 else V0_OVERHEAD
+    if item.key_size > 0:
+        size += item.key_size
+    if item.value_size > 0:
+        size += item.value_size
+    return size
+
+
+# --- whole plain batches, down ----------------------------------------------------------------------------------------
+
+
+@cython.final
+@cython.cclass
+class _Run:
+    """A chunk of whole batches on its way down."""
+
+    data: Source
+    sink: Sink
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    written: cython.Py_ssize_t
+    room: cython.Py_ssize_t
+    target: cython.int
+    first_offset: cython.longlong
+    measure: cython.bint
+    one: cython.bint
+    records: cython.longlong
+    temporary: cython.longlong
+    batches: cython.longlong
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _convert_batch(run: _Run, item: _Item, end: cython.Py_ssize_t) -> cython.int:
+    """Convert the plain v2 batch at `run.at`, less its records before the first offset asked for."""
+    data: Source = run.data
+    sink: Sink = run.sink
+    start: cython.Py_ssize_t = run.at
+    written: cython.Py_ssize_t = run.written
+    room: cython.Py_ssize_t = run.room
+    target: cython.int = run.target
+    measure: cython.bint = run.measure
+    first_offset: cython.longlong = run.first_offset
+    at: cython.Py_ssize_t = start + BATCH_OVERHEAD
+    base_offset: cython.longlong = _get64(data, start)
+    attributes: cython.int = data[start + 22] & APPEND_TIME_BIT
+    base_timestamp: cython.longlong = _get64(data, start + 27)
+    max_timestamp: cython.longlong = _get64(data, start + 35)
+    count: cython.longlong = _get32(data, start + 57)
+    kept: cython.longlong = 0
+    first: cython.longlong = 0
+    last: cython.longlong = 0
+    offset: cython.longlong
+    timestamp: cython.longlong
+    size: cython.Py_ssize_t
+    if _crc32c(data, start + 21, end, 0) != _get32(data, start + 17) & MASK32:
+        return BAD_CHECKSUM
+    if count < 0:
+        return BAD_COUNT
+    while count > 0:
+        count -= 1
+        at = _read_record(item, data, at, end)
+        if at < 0:
+            return BAD_RECORD
+        offset = _sum(base_offset, item.offset)
+        if offset < first_offset:
+            continue
+        timestamp = max_timestamp if attributes else _sum(base_timestamp, item.timestamp)
+        if timestamp < NO_TIMESTAMP:
+            return BAD_TIMESTAMP
+        if kept == 0:
+            first = offset
+        elif offset <= last or offset - first > MAX_INT32:
+            return BAD_ORDER
+        last = offset
+        kept += 1
+        size = _message_bytes(item, target)
+        if size > room - written:
+            return NO_ROOM
+        if not measure:
+            _write_message(item, data, sink, written, size, target, attributes if target else 0, offset, timestamp)
+        written += size
+    if at != end:
+        return BAD_COUNT
+    if kept:
+        run.records += kept
+        run.temporary += end - start + written - run.written
+        run.written = written
+    return DONE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _convert_message(run: _Run, item: _Item, end: cython.Py_ssize_t) -> cython.int:
+    """Convert the plain v1 message at `run.at` to v0, unless it lies before the first offset asked for."""
+    if _crc32(run.data, run.at + MAGIC_OFFSET, end, 0) != _get32(run.data, run.at + 12) & MASK32:
+        return BAD_CHECKSUM
+    if not _read_message(item, run.data, run.at, end):
+        return BAD_RECORD
+    if item.offset < run.first_offset:
+        return DONE
+    if item.timestamp < NO_TIMESTAMP:
+        return BAD_TIMESTAMP
+    size: cython.Py_ssize_t = _message_bytes(item, 0)
+    if size > run.room - run.written:
+        return NO_ROOM
+    if not run.measure:
+        _write_message(item, run.data, run.sink, run.written, size, 0, 0, item.offset, NO_TIMESTAMP)
+    run.records += 1
+    run.temporary += end - run.at + size
+    run.written += size
+    return DONE
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _batch_end(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The end of the batch at `at`; 0 when no whole one is there, -1 when its frame is wrong."""
+    if end - at < LOG_OVERHEAD:
+        return 0
+    size: cython.Py_ssize_t = _get32(data, at + 8)
+    if size < V0_OVERHEAD - LOG_OVERHEAD:
+        return -1
+    if end - at <= MAGIC_OFFSET:
+        return 0
+    magic: cython.int = data[at + MAGIC_OFFSET]
+    if magic > 2:
+        return -1
+    if size > end - at - LOG_OVERHEAD:
+        return 0
+    size += LOG_OVERHEAD
+    return -1 if size < (BATCH_OVERHEAD if magic == 2 else V1_OVERHEAD if magic == 1 else V0_OVERHEAD) else at + size
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _convert_batches(run: _Run, item: _Item) -> cython.int:
+    """Convert batch after batch from `run.at`; the position stays on the batch that ends the run."""
+    end: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    status: cython.int
+    magic: cython.int
+    while True:
+        end = _batch_end(run.data, run.at, run.end)
+        if end <= 0:
+            return BAD_FRAME if end < 0 else DONE
+        magic = run.data[run.at + MAGIC_OFFSET]
+        status = DONE
+        if magic == 2 and run.data[run.at + 22] & CONTROL_BIT:
+            pass
+        elif magic <= run.target:
+            size = end - run.at
+            if size > run.room - run.written:
+                return NO_ROOM
+            if not run.measure:
+                _copy(run.sink, run.written, run.data, run.at, size)
+            run.temporary += size
+            run.written += size
+        elif run.data[run.at + (22 if magic == 2 else 17)] & CODEC_MASK:
+            return NEEDS_CODEC
+        elif magic == 2:
+            status = _convert_batch(run, item, end)
+        else:
+            status = _convert_message(run, item, end)
+        if status != DONE:
+            return status
+        run.at = end
+        run.batches += 1
+        if run.one and run.written:
+            return DONE
+
+
+def convert_plain(
+    source: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    target: cython.int,
+    first_offset: cython.longlong,
+    out: cython.uchar[::1] | None,
+    out_at: cython.Py_ssize_t = 0,
+    one: cython.bint = False,
+) -> tuple[int, int, int, int, int, bool]:
+    """Convert whole batches from position `at` on, up to one that needs a codec or that `out` has no room for.
+
+    Control batches vanish, batches of magic `target` or less are copied, and of plain newer ones the records from
+    `first_offset` on are written as messages, their checksums checked first. Without `out` all is done but the
+    writing. With `one` it ends behind the first batch that becomes something.
+
+    Returns: position reached, bytes in `out` up to, batches passed, records converted, temporary bytes (what Kafka
+    counts so), whether a codec stopped it. At the end of the source, less than a whole batch is left there.
+
+    Raises: CorruptRecord, InvalidRecord naming the batch.
+    """
+    run: _Run = _Run()
+    size: cython.Py_ssize_t = len(source)
+    status: cython.int
+    run.data = _source(source, size)
+    run.at, run.end = at, size
+    run.measure = out is None
+    run.room = MAX_INT32 << 16
+    if out is not None:
+        run.room = len(out)
+        run.sink = _sink(out, run.room)
+    run.written = out_at
+    run.target, run.first_offset, run.one = target, first_offset, one
+    run.records = run.temporary = run.batches = 0
+    item: _Item = _Item()
+    if size - at < RELEASE_BYTES:
+        status = _convert_batches(run, item)
+    else:
+        with cython.nogil:
+            status = _convert_batches(run, item)
+    if status > NO_BYTES:
+        raise _fault(status, _get64(run.data, run.at))
+    return run.at, run.written, run.batches, run.records, run.temporary, status == NEEDS_CODEC
+
+
+def plan(
+    source: cython.const[cython.uchar][::1], target: cython.int, limit_bytes: cython.Py_ssize_t
+) -> tuple[int, int, bool, int]:
+    """Return what the next chunk is: the batches at the start that take `limit_bytes` at most, but always one.
+
+    Returns: bytes, batches, whether a codec is needed to convert them, and how many bytes the others may become at
+    most. The chunk ends before a wrong frame.
+
+    Raises: CorruptRecord when the frame of the first batch is wrong.
+    """
+    size: cython.Py_ssize_t = len(source)
+    data: Source = _source(source, size)
+    at: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t
+    batches: cython.Py_ssize_t = 0
+    bound: cython.longlong = 0
+    count: cython.longlong
+    codec: cython.bint = False
+    magic: cython.int
+    while True:
+        end = _batch_end(data, at, size)
+        if end < 0 and batches == 0:
+            raise _fault(BAD_FRAME, _get64(data, at))
+        if end <= 0 or (batches and end > limit_bytes):
+            return at, batches, codec, bound
+        magic = data[at + MAGIC_OFFSET]
+        if magic < 2 and (magic <= target or not data[at + 17] & CODEC_MASK):
+            bound += end - at
+        elif magic < 2 or (data[at + 22] & CODEC_MASK and not data[at + 22] & CONTROL_BIT):
+            codec = True
+        elif not data[at + 22] & CONTROL_BIT:
+            count = _get32(data, at + 57)
+            count = max(0, min(count, (end - at - BATCH_OVERHEAD) // MIN_RECORD_BYTES))
+            bound += end - at - BATCH_OVERHEAD + count * (V1_OVERHEAD - MIN_RECORD_BYTES)
+        at = end
+        batches += 1
+
+
+@cython.cfunc
+def _fault(status: cython.int, offset: cython.longlong) -> object:
+    text = f"the batch at offset {offset} is refused: {_FAULTS[status]}"
+    return CorruptRecord(text) if status <= BAD_CHECKSUM else InvalidRecord(text)

@@ -1,0 +1,192 @@
+/* CRC-32 (IEEE, magic 0 and 1) and CRC-32C (Castagnoli, magic 2), both reflected, over the fastest unit the CPU has:
+
+     AVX-512 + VPCLMULQDQ   folds 4 x 64 bytes at a time        (since Ice Lake, Zen 4)
+     PCLMULQDQ              folds 4 x 16 bytes at a time        (since Westmere, Bulldozer)
+     tables                 8 bytes at a time                   (any CPU, any compiler)
+
+   Folding: a CRC is a remainder modulo a polynomial P, so a block that lies n bits before the end may be replaced by
+   its product with x^n mod P. A constant pair holds x^(n+32) and x^(n-32) mod P, bit-reflected and shifted left by one.
+   Source: V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
+   docs/decisions/compiled-kernel.md tells why this is not zlib. */
+
+#ifndef STEPDOWN_CRC_H
+#define STEPDOWN_CRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+    uint64_t by_2048[2], by_512[2], by_384[2], by_256[2], by_128[2];
+    uint64_t to_64[2];   /* x^64 mod P */
+    uint64_t barrett[2]; /* P and floor(x^64 / P) */
+    uint32_t polynomial;
+} crc_constants;
+
+static const crc_constants CRC_IEEE = {
+    {0x11542778aULL, 0x1322d1430ULL}, {0x154442bd4ULL, 0x1c6e41596ULL}, {0x03db1ecdcULL, 0x174359406ULL},
+    {0x0f1da05aaULL, 0x15a546366ULL}, {0x1751997d0ULL, 0x0ccaa009eULL}, {0x163cd6124ULL, 0},
+    {0x1db710641ULL, 0x1f7011641ULL}, 0xedb88320U,
+};
+static const crc_constants CRC_CASTAGNOLI = {
+    {0x0dcb17aa4ULL, 0x0b9e02b86ULL}, {0x0740eef02ULL, 0x09e4addf8ULL}, {0x01c291d04ULL, 0x1d82c63daULL},
+    {0x1384aa63aULL, 0x0ba4fc28eULL}, {0x0f20c0dfeULL, 0x14cd00bd6ULL}, {0x0dd45aab8ULL, 0},
+    {0x105ec76f1ULL, 0x0dea713f1ULL}, 0x82f63b78U,
+};
+
+/* --- tables ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t crc_tables[2][8][256];
+
+static void crc_fill_tables(uint32_t tables[8][256], uint32_t polynomial) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (polynomial & (0U - (crc & 1)));
+        tables[0][byte] = crc;
+    }
+    for (int slice = 1; slice < 8; slice++)
+        for (int byte = 0; byte < 256; byte++) {
+            uint32_t crc = tables[slice - 1][byte];
+            tables[slice][byte] = (crc >> 8) ^ tables[0][crc & 0xff];
+        }
+}
+
+static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size, uint32_t (*t)[256]) {
+    for (; size >= 8; data += 8, size -= 8) {
+        crc ^= data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+        crc = t[7][crc & 0xff] ^ t[6][crc >> 8 & 0xff] ^ t[5][crc >> 16 & 0xff] ^ t[4][crc >> 24] ^ t[3][data[4]] ^
+              t[2][data[5]] ^ t[1][data[6]] ^ t[0][data[7]];
+    }
+    while (size--) crc = (crc >> 8) ^ t[0][(crc ^ *data++) & 0xff];
+    return crc;
+}
+
+/* --- folding ----------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(STEPDOWN_PORTABLE_CRC)
+#define CRC_CAN_FOLD 1
+#include <immintrin.h>
+
+#define CRC_NARROW __attribute__((target("pclmul,sse4.2")))
+#define CRC_WIDE __attribute__((target("avx512f,avx512vl,avx512bw,vpclmulqdq,pclmul,sse4.2")))
+#define CRC_INLINE static inline __attribute__((always_inline))
+
+static int crc_folds, crc_folds_wide;
+
+#define CRC_LOAD(at) _mm_loadu_si128((const __m128i *)(at))
+#define CRC_FOLD(x, by) _mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11))
+
+/* Shuffles bytes to the left or right by reading this from another place; 0x80 makes a zero. */
+static const uint8_t CRC_SHIFTS[48] = {
+    0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+    0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
+    0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+};
+
+/* Folds `size` more bytes into the 16 of `x`, of which at least 16 bytes lie before data + size, and reduces to 32 bits. */
+#define CRC_DEFINE_FINISH(NAME, TARGET)                                                                                \
+    TARGET CRC_INLINE uint32_t NAME(__m128i x, const uint8_t *data, size_t size, const crc_constants *c) {             \
+        const __m128i by_128 = CRC_LOAD(c->by_128), low32 = _mm_setr_epi32(~0, 0, ~0, 0);                              \
+        for (; size >= 16; data += 16, size -= 16) x = _mm_xor_si128(CRC_FOLD(x, by_128), CRC_LOAD(data));             \
+        if (size) {                                                                                                    \
+            __m128i first = _mm_shuffle_epi8(x, CRC_LOAD(CRC_SHIFTS + size));                                          \
+            __m128i last = _mm_shuffle_epi8(x, CRC_LOAD(CRC_SHIFTS + 16 + size));                                      \
+            __m128i tail = CRC_LOAD(data + size - 16);                                                                 \
+            __m128i is_tail = _mm_cmpgt_epi8(_mm_setzero_si128(), CRC_LOAD(CRC_SHIFTS + 16 + size));                   \
+            last = _mm_or_si128(last, _mm_and_si128(is_tail, tail));                                                   \
+            x = _mm_xor_si128(CRC_FOLD(first, by_128), last);                                                          \
+        }                                                                                                              \
+        x = _mm_xor_si128(_mm_clmulepi64_si128(x, by_128, 0x10), _mm_srli_si128(x, 8));                                \
+        __m128i high = _mm_srli_si128(x, 4);                                                                           \
+        x = _mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(x, low32), CRC_LOAD(c->to_64), 0x00), high);              \
+        const __m128i barrett = CRC_LOAD(c->barrett);                                                                  \
+        __m128i q = _mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(x, low32), barrett, 0x10), low32);                \
+        x = _mm_xor_si128(_mm_clmulepi64_si128(q, barrett, 0x00), x);                                                  \
+        return (uint32_t)_mm_extract_epi32(x, 1);                                                                      \
+    }
+
+CRC_DEFINE_FINISH(crc_finish, CRC_NARROW)
+CRC_DEFINE_FINISH(crc_finish_wide, CRC_WIDE)
+
+/* size >= 16 */
+CRC_NARROW static uint32_t crc_by_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
+    __m128i x = _mm_xor_si128(CRC_LOAD(data), _mm_cvtsi32_si128((int)crc));
+    if (size < 128) return crc_finish(x, data + 16, size - 16, c);
+    const __m128i by_512 = CRC_LOAD(c->by_512);
+    __m128i y = CRC_LOAD(data + 16), z = CRC_LOAD(data + 32), w = CRC_LOAD(data + 48);
+    for (data += 64, size -= 64; size >= 64; data += 64, size -= 64) {
+        x = _mm_xor_si128(CRC_FOLD(x, by_512), CRC_LOAD(data));
+        y = _mm_xor_si128(CRC_FOLD(y, by_512), CRC_LOAD(data + 16));
+        z = _mm_xor_si128(CRC_FOLD(z, by_512), CRC_LOAD(data + 32));
+        w = _mm_xor_si128(CRC_FOLD(w, by_512), CRC_LOAD(data + 48));
+    }
+    w = _mm_xor_si128(w, CRC_FOLD(x, CRC_LOAD(c->by_384)));
+    w = _mm_xor_si128(w, CRC_FOLD(y, CRC_LOAD(c->by_256)));
+    w = _mm_xor_si128(w, CRC_FOLD(z, CRC_LOAD(c->by_128)));
+    return crc_finish(w, data, size, c);
+}
+
+#define CRC_LOAD_WIDE(at) _mm512_loadu_si512((const void *)(at))
+#define CRC_FOLD_WIDE(x, by, next)                                                                                     \
+    _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, by, 0x00), _mm512_clmulepi64_epi128(x, by, 0x11), next, 0x96)
+
+/* size >= 64 */
+CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
+    const __m512i by_512 = _mm512_broadcast_i32x4(CRC_LOAD(c->by_512));
+    __m512i x = _mm512_xor_si512(CRC_LOAD_WIDE(data), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
+    if (size >= 512) {
+        const __m512i by_2048 = _mm512_broadcast_i32x4(CRC_LOAD(c->by_2048));
+        __m512i y = CRC_LOAD_WIDE(data + 64), z = CRC_LOAD_WIDE(data + 128), w = CRC_LOAD_WIDE(data + 192);
+        for (data += 256, size -= 256; size >= 256; data += 256, size -= 256) {
+            x = CRC_FOLD_WIDE(x, by_2048, CRC_LOAD_WIDE(data));
+            y = CRC_FOLD_WIDE(y, by_2048, CRC_LOAD_WIDE(data + 64));
+            z = CRC_FOLD_WIDE(z, by_2048, CRC_LOAD_WIDE(data + 128));
+            w = CRC_FOLD_WIDE(w, by_2048, CRC_LOAD_WIDE(data + 192));
+        }
+        y = CRC_FOLD_WIDE(x, by_512, y);
+        z = CRC_FOLD_WIDE(y, by_512, z);
+        x = CRC_FOLD_WIDE(z, by_512, w);
+    } else {
+        data += 64, size -= 64;
+    }
+    for (; size >= 64; data += 64, size -= 64) x = CRC_FOLD_WIDE(x, by_512, CRC_LOAD_WIDE(data));
+    __m128i last = _mm512_extracti32x4_epi32(x, 3);
+    last = _mm_xor_si128(last, CRC_FOLD(_mm512_castsi512_si128(x), CRC_LOAD(c->by_384)));
+    last = _mm_xor_si128(last, CRC_FOLD(_mm512_extracti32x4_epi32(x, 1), CRC_LOAD(c->by_256)));
+    last = _mm_xor_si128(last, CRC_FOLD(_mm512_extracti32x4_epi32(x, 2), CRC_LOAD(c->by_128)));
+    return crc_finish_wide(last, data, size, c);
+}
+#endif
+
+/* --- what the kernel calls --------------------------------------------------------------------------------------- */
+
+/* Must be called once before the others. */
+static inline void crc_prepare(void) {
+    crc_fill_tables(crc_tables[0], CRC_IEEE.polynomial);
+    crc_fill_tables(crc_tables[1], CRC_CASTAGNOLI.polynomial);
+#ifdef CRC_CAN_FOLD
+    __builtin_cpu_init();
+    crc_folds = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.2");
+    crc_folds_wide = crc_folds && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("vpclmulqdq");
+#endif
+}
+
+static inline uint32_t crc_update(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c, int table) {
+    crc = ~crc;
+#ifdef CRC_CAN_FOLD
+    if (size >= 64 && crc_folds_wide) return ~crc_by_wide_folding(crc, data, size, c);
+    if (size >= 16 && crc_folds) return ~crc_by_folding(crc, data, size, c);
+#endif
+    return ~crc_by_table(crc, data, size, crc_tables[table]);
+}
+
+static inline uint32_t crc32_update(uint32_t crc, const uint8_t *data, size_t size) {
+    return crc_update(crc, data, size, &CRC_IEEE, 0);
+}
+
+static inline uint32_t crc32c_update(uint32_t crc, const uint8_t *data, size_t size) {
+    return crc_update(crc, data, size, &CRC_CASTAGNOLI, 1);
+}
+
+#endif
