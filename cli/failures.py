@@ -1,0 +1,19 @@
+"""What a command says when it cannot do its work: what went wrong, and what to do next."""
+
+from __future__ import annotations
+
+EXIT_FAILED = 1
+EXIT_BAD_USAGE = 2
+
+
+class CommandFailed(Exception):
+    """A command that cannot go on; `hint` tells the next step, "" where there is none to tell."""
+
+    def __init__(self, message: str, hint: str = "", exit_code: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        message = f"stepdown: {self.args[0]}"
+        return f"{message}\n  {self.hint}" if self.hint else message
