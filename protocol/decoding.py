@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from .errors import MalformedFrame
 from .fields import Field
-from .primitives import Kind, read_uuid, read_uvarint, repeated, skip_tagged_fields
+from .primitives import MAX_ITEMS, Kind, read_uuid, read_uvarint, repeated, skip_tagged_fields
 from .source import Source
 
 Decode: TypeAlias = Callable[[memoryview], Any]
@@ -24,6 +24,10 @@ def _null(what: str) -> MalformedFrame:
 
 def _too_long(what: str, length: int, left: int) -> MalformedFrame:
     return MalformedFrame(f"{what}: a length of {length} with {left} bytes left")
+
+
+def _too_many(what: str) -> MalformedFrame:
+    return MalformedFrame(f"{what}: more than {MAX_ITEMS} items in one message")
 
 
 def _bad_size(what: str) -> MalformedFrame:
@@ -41,6 +45,7 @@ _SCOPE: Final = {
     "read_uvarint": read_uvarint,
     "skip_tagged_fields": skip_tagged_fields,
     "too_long": _too_long,
+    "too_many": _too_many,
     "unreadable": _unreadable,
     "MalformedFrame": MalformedFrame,
     "UNREADABLE": (struct.error, IndexError, UnicodeDecodeError),
@@ -81,7 +86,7 @@ def _least_size_of_kind(kind: Kind, flexible: bool) -> int:
 
 
 class _DecoderWriter:
-    """`p` is the position in `data`, `end` its length. `run` holds fixed-width reads that are still to be written."""
+    """`p` is the position in `data`, `end` its length, `room` how many items may still come. `run` holds fixed-width reads that are still to be written."""
 
     def __init__(self, cls: type, version: int, flexible: bool) -> None:
         self.cls = cls
@@ -96,6 +101,7 @@ class _DecoderWriter:
         with source.block("def decode(data):"):
             source.line("p = 0")
             source.line("end = len(data)")
+            source.line(f"room = {MAX_ITEMS}")
             with source.block("try:"):
                 value = self.struct(self.cls, self.title)
                 source.line(f"return {value}")
@@ -196,6 +202,9 @@ class _DecoderWriter:
         with source.block(f"elif {count} * {least} > end - p:"):
             source.line(f"raise too_long({where!r}, {count}, end - p)")
         with source.block("else:"):
+            source.line(f"room -= {count}")
+            with source.block("if room < 0:"):
+                source.line(f"raise too_many({where!r})")
             self.items(field, local, count, where)
         return local
 

@@ -17,8 +17,8 @@ from .source import Source
 Encode: TypeAlias = Callable[[Any, bytearray], list[Piece]]
 
 
-def _lost(what: str, version: int, value: object) -> ValueError:
-    return ValueError(f"{what}: {value!r} cannot be sent, version {version} has no such field")
+def _lost(where: str, value: object) -> ValueError:
+    return ValueError(f"{where}: {value!r} cannot be sent, this version has no such field")
 
 
 def _misfit(cls: type, version: int, value: object, error: Exception) -> ValueError:
@@ -60,7 +60,7 @@ class _EncoderWriter:
         with source.block("def encode(value, out):"):
             source.line("pieces = []")
             with source.block("try:"):
-                self.struct(self.cls, "value", self.cls.__name__)
+                self.struct(self.cls, "value", f"{self.cls.__name__} v{self.version}")
                 self.flush()
             with source.block("except MISFIT as error:"):
                 source.line(
@@ -80,15 +80,15 @@ class _EncoderWriter:
                 self.absent(field, value, where)
         for field in present:
             if field.tag is None:
-                self.field(field, f"{value}.{field.name}")
+                self.field(field, f"{value}.{field.name}", f"{where} {field.name}")
         if self.flexible:
             tagged = [field for field in present if field.tag is not None]
-            self.tagged_fields(sorted(tagged, key=lambda field: field.tag or 0), value)
+            self.tagged_fields(sorted(tagged, key=lambda field: field.tag or 0), value, where)
 
     def absent(self, field: Field, value: str, where: str) -> None:
         item = f"{value}.{field.name}"
         with self.source.block(f"if not ({self.is_default(field, item)}):"):
-            self.source.line(f"raise lost({where + '.' + field.name!r}, {self.version}, {item})")
+            self.source.line(f"raise lost({where + ' ' + field.name!r}, {item})")
 
     def is_default(self, field: Field, value: str) -> str:
         default = self.source.constant(field.name, field.default)
@@ -100,12 +100,12 @@ class _EncoderWriter:
             return f"{value} is {default} or {value} == {default}"
         return f"{value} == {default}"
 
-    def field(self, field: Field, value: str) -> None:
+    def field(self, field: Field, value: str, where: str) -> None:
         nullable = field.is_nullable(self.version)
         if field.kind is Kind.ARRAY:
-            self.array(field, nullable, value)
+            self.array(field, nullable, value, where)
         elif field.kind is Kind.STRUCT:
-            self.nested(field, nullable, value)
+            self.nested(field, nullable, value, where)
         else:
             self.plain(field.kind, nullable, value)
 
@@ -188,7 +188,7 @@ class _EncoderWriter:
             source.line(f"pieces.append({taken})")
             source.line("out = bytearray()")
 
-    def array(self, field: Field, nullable: bool, value: str) -> None:
+    def array(self, field: Field, nullable: bool, value: str, where: str) -> None:
         source = self.source
         items, count = source.new("a"), source.new("n")
         source.line(f"{items} = {value}")
@@ -200,9 +200,9 @@ class _EncoderWriter:
         else:
             source.line(f"{count} = len({items})")
         self.length("i", count)
-        self.items(field, items, count)
+        self.items(field, items, count, where)
 
-    def items(self, field: Field, items: str, count: str) -> None:
+    def items(self, field: Field, items: str, count: str, where: str) -> None:
         source, kind = self.source, field.item
         assert kind is not None
         if kind.code and kind is not Kind.UUID:
@@ -213,15 +213,14 @@ class _EncoderWriter:
         item = source.new("e")
         with source.block(f"for {item} in {items}:"):
             if kind is Kind.STRUCT:
-                self.struct(field.element, item, field.element.__name__ if field.element else "")
+                self.struct(field.element, item, where)
             else:
                 self.plain(kind, False, item)
             self.flush()
 
-    def nested(self, field: Field, nullable: bool, value: str) -> None:
-        assert field.element is not None
+    def nested(self, field: Field, nullable: bool, value: str, where: str) -> None:
         if not nullable:
-            self.struct(field.element, value, field.element.__name__)
+            self.struct(field.element, value, where)
             return
         source = self.source
         self.flush()
@@ -229,10 +228,10 @@ class _EncoderWriter:
             source.line(f"{self.out}.append(255)")
         with source.block("else:"):
             source.line(f"{self.out}.append(1)")
-            self.struct(field.element, value, field.element.__name__)
+            self.struct(field.element, value, where)
             self.flush()
 
-    def tagged_fields(self, fields: list[Field], value: str) -> None:
+    def tagged_fields(self, fields: list[Field], value: str, where: str) -> None:
         if not fields:
             self.run.append(("x", ""))
             return
@@ -242,9 +241,9 @@ class _EncoderWriter:
         with source.block(f"if {all_default}:"):
             source.line(f"{self.out}.append(0)")
         with source.block("else:"):
-            self.tagged_section(fields, value)
+            self.tagged_section(fields, value, where)
 
-    def tagged_section(self, fields: list[Field], value: str) -> None:
+    def tagged_section(self, fields: list[Field], value: str, where: str) -> None:
         source, around = self.source, self.out
         section, count, self.out = source.new("section"), source.new("t"), source.new("body")
         source.line(f"{section}, {count} = bytearray(), 0")
@@ -252,7 +251,7 @@ class _EncoderWriter:
             with source.block(f"if not ({self.is_default(field, f'{value}.{field.name}')}):"):
                 source.line(f"{count} += 1")
                 source.line(f"{self.out} = bytearray()")
-                self.field(field, f"{value}.{field.name}")
+                self.field(field, f"{value}.{field.name}", f"{where} {field.name}")
                 self.flush()
                 source.line(f"{section} += {write_uvarint(field.tag or 0)!r}")
                 source.line(f"{section} += write_uvarint(len({self.out}))")
