@@ -200,3 +200,9 @@ def test_sequences_survive_a_restart(tmp_path: Path, clean: bool) -> None:
     duplicate = send(again, 2, 2, codec=Codec.LZ4)
     assert (duplicate.duplicate, duplicate.first_offset) == (True, 2)
     assert send(again, 4).first_offset == 4
+
+
+def test_after_a_batch_without_an_epoch_any_sequence_is_taken(log: Log) -> None:
+    send(log, 0, epoch=-1)
+    assert send(log, 5, epoch=-1).first_offset == 1
+    assert send(log, 9, epoch=0).first_offset == 2
