@@ -66,15 +66,15 @@ class Broker:
         self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
         self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
         node_id = self.log_dirs.node_id
-        self.cluster = Cluster(cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id)
+        self.cluster = Cluster(
+            cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
+        )
         self.topics = Topics(self, layers)
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._server = Server(
-            _limits(settings), self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed
-        )
+        self._server = Server(_limits(settings), self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http: HttpServer | None = None
         self._upkeep = Upkeep(self)
         show_state(self)
@@ -148,7 +148,9 @@ class Broker:
         for listener in self.settings.advertised_listeners:
             bound = self.addresses.get(listener.listener_name)
             port = listener.port or (bound.port if bound is not None else 0)
-            host = listener.host or (bound.host if bound is not None and bound.host not in ("0.0.0.0", "::") else "localhost")
+            host = listener.host or (
+                bound.host if bound is not None and bound.host not in ("0.0.0.0", "::") else "localhost"
+            )
             endpoints[listener.listener_name] = Endpoint(host=host, port=port)
         return BrokerNode(node_id=self.cluster.node_id, rack=self.settings.broker_rack, endpoints=endpoints)
 

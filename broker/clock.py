@@ -5,6 +5,7 @@ Tests pass a clock that they move by hand, so nothing beside this module calls `
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from ..storage.clock import Clock as StorageClock
@@ -38,7 +39,7 @@ class LoopClock(SystemClock):
 async def wait_until(done: "asyncio.Future[None]", clock: Clock, timeout_ms: float) -> bool:
     """True when `done` came before `timeout_ms` passed. The future is left as it is: its owner cancels it."""
     expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_later(timeout_ms, lambda: expired.done() or expired.set_result(None))
+    timer = clock.call_later(timeout_ms, partial(expired.set_result, None))
     try:
         await asyncio.wait((done, expired), return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -58,7 +58,13 @@ class Connection:
     """
 
     def __init__(
-        self, wire: PlainWire, peer: Peer, parser: FrameParser, sender: Sender, clock: Clock, request_memory: MemoryBudget
+        self,
+        wire: PlainWire,
+        peer: Peer,
+        parser: FrameParser,
+        sender: Sender,
+        clock: Clock,
+        request_memory: MemoryBudget,
     ) -> None:
         self.peer = peer
         self.last_active_ms = clock.now_ms()

@@ -11,12 +11,14 @@ the target are copied. Promising a size takes the first batch's conversion: plai
 with a codec in a worker.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ..protocol.errors import ApiError, ErrorCode, UnsupportedCompression
-from ..storage.converted import ConversionRules, ConvertedSlice
+from ..protocol.errors import ApiError, ErrorCode
+from ..storage.converted import ConversionRules, ConversionStats, ConvertedSlice
+from .metrics import Metrics
 from .reading import Reading, Terms
 
 if TYPE_CHECKING:
@@ -41,18 +43,49 @@ def target_magic(version: int) -> int | None:
     return 1 if version <= 3 else None
 
 
-async def convert_for(broker: "Broker", readings: Sequence[Reading], terms: Terms) -> dict[int, ConvertedSlice | Refusal]:
+class Tally:
+    """Adds up what one response's conversions took; the histograms hear it when the last of them is done."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._open = 0
+        self._seconds = 0.0
+        self._temporary_bytes = 0
+
+    def expect(self, topic: str) -> Callable[[ConversionStats], None]:
+        """What to call with the stats of one more slice."""
+        self._open += 1
+        return partial(self._add, topic)
+
+    def _add(self, topic: str, stats: ConversionStats) -> None:
+        metrics = self._metrics
+        metrics.fetch_conversions.of(topic).add(stats.records)
+        metrics.conversion_chunks.add(stats.chunks)
+        metrics.padding_bytes.add(stats.padding_bytes)
+        metrics.truncated_slices.add(stats.is_truncated)
+        self._seconds += stats.seconds
+        self._temporary_bytes += stats.temporary_bytes
+        self._open -= 1
+        if not self._open:
+            metrics.conversion_seconds.of("Fetch").observe(self._seconds)
+            metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
+
+
+async def convert_for(
+    broker: "Broker", readings: Sequence[Reading], terms: Terms
+) -> dict[int, ConvertedSlice | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
     replaced: dict[int, ConvertedSlice | Refusal] = {}
     if terms.version >= FIRST_VERSION_WITH_ZSTD:
         return replaced
     target = target_magic(terms.version)
+    tally = Tally(broker.metrics)
     for index, reading in enumerate(readings):
         refusal = _refusal(broker, reading, terms, target)
         if refusal is not None:
             replaced[index] = refusal
         elif target is not None and reading.slice.size_bytes:
-            replaced[index] = await _promise(broker, reading, target)
+            replaced[index] = await _convert(broker, reading, terms, target, tally)
             if index % SLICES_A_TURN == SLICES_A_TURN - 1:
                 await broker.breathe()
     return replaced
@@ -72,28 +105,50 @@ def _refusal(broker: "Broker", reading: Reading, terms: Terms, target: int | Non
     return None
 
 
-async def _promise(broker: "Broker", reading: Reading, target: int) -> ConvertedSlice | Refusal:
-    topic = reading.topic
-    assert topic is not None
+async def _convert(
+    broker: "Broker", reading: Reading, terms: Terms, target: int, tally: Tally
+) -> ConvertedSlice | Refusal:
+    """A slice with its size promised, from the first batch on that becomes something.
+
+    A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would ask for the
+    same offset for ever, and Kafka's answer (12 bytes) makes it fail.
+    """
+    topic, partition = reading.topic, reading.partition
+    assert topic is not None and partition is not None
+    visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+    try:
+        while True:
+            converted = await _promise(broker, reading, terms, target)
+            if converted.size_bytes or not reading.interest.fetch_offset < converted.next_offset < visible_end:
+                converted.on_done = tally.expect(topic.name)
+                return converted
+            reading.slice = partition.log.read(
+                converted.next_offset,
+                reading.interest.max_bytes,
+                below=visible_end,
+                min_one_message=terms.limits_are_soft,
+                allow_partial=not terms.limits_are_soft,
+            )
+            if not reading.slice.size_bytes:
+                return converted
+    except ApiError as error:
+        is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        broker.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
+        return Refusal(code=error.code)
+
+
+async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int) -> ConvertedSlice:
     rules = ConversionRules(
         target=target,
         first_offset=reading.interest.fetch_offset,
         zstd_to=broker.zstd_to,
         chunk_bytes=broker.settings.stepdown_downconversion_chunk_bytes,
-        hints_at_too_large=True,
+        shows_too_large=not terms.limits_are_soft,
     )
-    counted = broker.conversion_counter(topic.name)
-    try:
-        converted = ConvertedSlice(reading.slice, rules, counted)
-        if converted.needs_worker:
-            with await broker.conversion_budget.claim(converted.claim_bytes):
-                await broker.heavy(converted.promise)
-        else:
-            converted.promise()
-    except UnsupportedCompression as error:
-        broker.metrics.conversions_rejected.of("zstd").add()
-        return Refusal(code=error.code)
-    except ApiError as error:
-        broker.metrics.conversions_rejected.of("corrupt").add()
-        return Refusal(code=error.code)
+    converted = ConvertedSlice(reading.slice, rules)
+    if converted.needs_worker:
+        with await broker.conversion_budget.claim(converted.claim_bytes):
+            await broker.heavy(converted.promise)
+    else:
+        converted.promise()
     return converted

@@ -69,7 +69,9 @@ class Dispatcher:
         if not served.first <= header.api_version <= served.last:
             if spec.key is ApiKey.API_VERSIONS:
                 return self._refuse_api_versions(spec, served, header)
-            raise MalformedFrame(f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}")
+            raise MalformedFrame(
+                f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}"
+            )
         try:
             request = decode(spec.request, header.api_version, body)
         except MalformedFrame as fault:

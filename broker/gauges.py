@@ -1,10 +1,10 @@
 """Gauges: what a scrape reads off the broker as it stands."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .instruments import GaugeRow
-from .partition import Partition
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -28,8 +28,8 @@ def show_state(broker: "Broker") -> None:
     gauge("stepdown_fetch_sessions", "Incremental fetch sessions", lambda: len(broker.sessions))
     gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: broker.sessions.partitions)
     gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(broker), "operation")
-    gauge("stepdown_partitions", "Partitions on this broker", lambda: len(_partitions(broker)))
-    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(_partitions(broker)))
+    gauge("stepdown_partitions", "Partitions on this broker", lambda: len(broker.cluster.partitions()))
+    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(broker.cluster.partitions()))
     _show_logs(broker)
 
 
@@ -40,18 +40,14 @@ def _show_logs(broker: "Broker") -> None:
         ("stepdown_log_start_offset", "First offset", "log_start_offset"),
         ("stepdown_log_end_offset", "Next offset", "log_end_offset"),
     ):
-        gauge(name, help, lambda attribute=attribute: _rows(broker, attribute), "topic", "partition")
+        gauge(name, help, partial(_rows, broker, attribute), "topic", "partition")
 
 
 def _rows(broker: "Broker", attribute: str) -> Iterable[GaugeRow]:
     return [
         ((partition.topic_name, str(partition.index)), float(getattr(partition.log, attribute)))
-        for partition in _partitions(broker)
+        for partition in broker.cluster.partitions()
     ]
-
-
-def _partitions(broker: "Broker") -> list[Partition]:
-    return [partition for topic in broker.cluster.topics.values() for partition in topic.partitions.values()]
 
 
 def _parked(broker: "Broker") -> Iterable[GaugeRow]:

@@ -71,9 +71,7 @@ class Metrics:
         self.truncated_slices = kept.counter(
             "stepdown_downconversion_truncated_responses", "Converted slices cut at their promised size"
         )
-        self.conversions_rejected = kept.counter(
-            "stepdown_downconversion_rejected", "Conversions refused", "reason"
-        )
+        self.conversions_rejected = kept.counter("stepdown_downconversion_rejected", "Conversions refused", "reason")
         self.sendfile_bytes = kept.counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
         self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from converted chunks")
 

@@ -18,7 +18,17 @@ FUTURE_REPLICA = -3
 class Partition:
     """A partition led by this broker. `replicas` and `isr` are broker ids; the preferred leader comes first."""
 
-    __slots__ = ("_ends", "index", "isr", "leader_epoch", "leader_id", "log", "partition_epoch", "replicas", "topic_name")
+    __slots__ = (
+        "_ends",
+        "index",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "partition_epoch",
+        "replicas",
+        "topic_name",
+    )
 
     def __init__(self, topic_name: str, index: int, log: Log, *, leader_id: int, leader_epoch: int = 0) -> None:
         self.topic_name = topic_name

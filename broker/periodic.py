@@ -15,7 +15,13 @@ class Periodic:
     """Runs `work` every `interval_ms`, counted from the end of the run before. A failure is logged; the next run comes all the same."""
 
     def __init__(
-        self, name: str, clock: Clock, work: Callable[[], Awaitable[None]], interval_ms: int, *, first_ms: int | None = None
+        self,
+        name: str,
+        clock: Clock,
+        work: Callable[[], Awaitable[None]],
+        interval_ms: int,
+        *,
+        first_ms: int | None = None,
     ) -> None:
         self._name = name
         self._clock = clock

@@ -118,7 +118,9 @@ class Server:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as fault:
-                log.error("cannot accept on %s: %s; raise the limit of open files or lower max.connections", name, fault)
+                log.error(
+                    "cannot accept on %s: %s; raise the limit of open files or lower max.connections", name, fault
+                )
                 return
             self._welcome(sock, Peer(host=address[0], port=address[1], listener=name))
 

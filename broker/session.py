@@ -91,7 +91,9 @@ def interests_of(request: FetchRequest) -> Iterator[Interest]:
 class FetchSession:
     """What one client wants, in the order in which it will be served."""
 
-    def __init__(self, session_id: int, interests: Iterable[Interest], *, by_id: bool, privileged: bool, now_ms: int) -> None:
+    def __init__(
+        self, session_id: int, interests: Iterable[Interest], *, by_id: bool, privileged: bool, now_ms: int
+    ) -> None:
         self.session_id = session_id
         self.by_id = by_id
         self.privileged = privileged
@@ -170,7 +172,9 @@ class FetchSessions:
             interests = tuple(interests_of(request))
             session = None
             if request.session_epoch == FULL_WITH_SESSION and interests:
-                session = self._create(interests, by_id=version >= 13, privileged=request.replica_id >= 0, now_ms=now_ms)
+                session = self._create(
+                    interests, by_id=version >= 13, privileged=request.replica_id >= 0, now_ms=now_ms
+                )
             return FetchContext(interests=interests, session=session, is_incremental=False)
         return self._resume(request, version, now_ms)
 
@@ -193,7 +197,9 @@ class FetchSessions:
         session.next_epoch()
         return FetchContext(interests=tuple(session.interests.values()), session=session, is_incremental=True)
 
-    def _create(self, interests: Sequence[Interest], *, by_id: bool, privileged: bool, now_ms: int) -> FetchSession | None:
+    def _create(
+        self, interests: Sequence[Interest], *, by_id: bool, privileged: bool, now_ms: int
+    ) -> FetchSession | None:
         session = FetchSession(self._free_id(), interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
         if len(self._sessions) >= self._slots and not self._evict_for(session, now_ms):
             return None

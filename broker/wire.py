@@ -52,7 +52,7 @@ class PlainWire:
         except (BlockingIOError, InterruptedError):
             return None
 
-    def try_send(self, data: memoryview | bytes, *, more: bool = False) -> int:
+    def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
         """Bytes taken, 0 when there is no room. `more`: the rest of the response follows at once."""
         try:
             return self._sock.send(data, MSG_MORE if more else 0)

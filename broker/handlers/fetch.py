@@ -57,7 +57,8 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     if call.version >= FIRST_SESSION_VERSION:
         return FetchResponse(error_code=code)
     return FetchResponse(
-        responses=_by_topic([(i, _failed(i, code, call.version)) for i in interests_of(request)]), error_code=ErrorCode.NONE
+        responses=_by_topic([(i, _failed(i, code, call.version)) for i in interests_of(request)]),
+        error_code=ErrorCode.NONE,
     )
 
 

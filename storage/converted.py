@@ -1,0 +1,290 @@
+"""A slice of a log that is converted down while it is sent, to a size promised before (KIP-283).
+
+| what the slice holds | promised size |
+|---|---|
+| F, the first batch that becomes something | max(stored size, converted size of F) |
+| whole batches that all vanish | 0 |
+| no whole batch, Fetch v0-v2 | 12: an overflow entry, so that the client sees a message larger than its limit |
+| no whole batch, Fetch v3 | 0 |
+
+Exactly that many bytes follow: converted chunks of about 128 KiB of stored bytes, cut at the promised size; or, when they end before it,
+an overflow entry that every client takes for the beginning of a message it has to fetch again:
+
+    offset -1 (8) | size max(remaining + 1, 61) (4) | zeros; a new one every 131072 bytes
+
+What is kept of a slice is its size and where sending has got to. The conversion of F is not kept but done again: a codec's result, or
+the cut in a chunk, depends on nothing but the stored bytes. A batch that cannot be converted, found after the promise, ends
+the chunks: the client reads what came before, asks again and gets the error.
+
+Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are checked, F never
+comes twice, all-vanished slices are empty, good batches before a bad one are sent.
+"""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+from time import perf_counter
+
+from ..protocol.errors import ApiError
+from ..protocol.records.convert import convert_compressed
+from ..protocol.records.kernel import convert_plain, plan
+from ..protocol.records.layout import Codec
+from .batch_headers import CODEC_MASK, BatchHeader
+from .slices import FileSlice
+from .windows import batch_at, read_window
+
+OVERFLOW_ENTRY = Struct(">qi")
+SMALLEST_OVERFLOW = 61
+PADDING_BYTES = 128 * 1024
+PLAIN_CLAIM_BYTES = 256 * 1024
+CODEC_CLAIM_BYTES = 512 * 1024
+
+_ZEROS = bytes(PADDING_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionRules:
+    """How a slice is converted: to which magic, from which offset on, what zstd becomes (None: it is refused).
+
+    `chunk_bytes` are stored bytes; `shows_too_large`: a slice without a whole batch becomes an overflow entry.
+    """
+
+    target: int
+    first_offset: int
+    zstd_to: Codec | None = None
+    chunk_bytes: int = PADDING_BYTES
+    shows_too_large: bool = False
+
+
+@dataclass(slots=True)
+class ConversionStats:
+    """What converting one slice took so far. Batches that were copied count neither as records nor as conversions."""
+
+    records: int = 0
+    temporary_bytes: int = 0
+    seconds: float = 0.0
+    chunks: int = 0
+    padding_bytes: int = 0
+    is_truncated: bool = False
+
+
+class ConvertedSlice:
+    """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
+
+    `on_done`, if set, hears the stats once, when nothing more will be asked for.
+    """
+
+    __slots__ = ("needs_worker", "next_offset", "on_done", "rules", "size_bytes", "source", "stats")
+
+    def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
+        self.source = source
+        self.rules = rules
+        self.stats = ConversionStats()
+        self.size_bytes = 0
+        self.next_offset = rules.first_offset
+        self.needs_worker = needs_codec(source, 0, rules.target)
+        self.on_done: Callable[[ConversionStats], None] | None = None
+
+    @property
+    def claim_bytes(self) -> int:
+        """Memory that `promise` takes."""
+        return claim_for(self.source, 0, self.needs_worker)
+
+    def promise(self) -> None:
+        """Sets `size_bytes`, and `next_offset` to what follows the last whole batch if all of them vanish.
+
+        In a worker if `needs_worker`: a codec is at work. Raises: UnsupportedCompression, CorruptRecord, InvalidRecord for the
+        first batch that does not vanish; DiskFault.
+        """
+        at = 0
+        while (header := batch_at(self.source, at)) is not None:
+            self.next_offset = max(self.next_offset, header.last_offset + 1)
+            size = self._converted_bytes(header, at)
+            if size:
+                self.size_bytes = max(self.source.size_bytes, size)
+                return
+            at += header.size_bytes
+        if at == 0 and self.source.size_bytes and self.rules.shows_too_large:
+            self.size_bytes = OVERFLOW_ENTRY.size
+
+    def chunks(self) -> "ConvertedChunks":
+        return ConvertedChunks(self)
+
+    def done(self) -> None:
+        if self.on_done is not None:
+            self.on_done(self.stats)
+
+    def _converted_bytes(self, header: BatchHeader, at: int) -> int:
+        """The size of one whole batch once it is converted, 0 if it vanishes."""
+        rules = self.rules
+        batch = read_window(self.source, at, header.size_bytes)
+        _, written, _, _, _, has_codec = convert_plain(batch, 0, rules.target, rules.first_offset, None)
+        return len(convert_compressed(batch, target=rules.target, zstd_to=rules.zstd_to).data) if has_codec else written
+
+
+class ConvertedChunks:
+    """One pass over a converted slice; `broker/sender.py` says who calls what when.
+
+    `_at` is the position in the source up to which chunks have been sent, `_made` what `make` made last.
+    """
+
+    __slots__ = ("_at", "_made", "_produced", "_slice", "claim_bytes", "is_padding", "needs_worker")
+
+    def __init__(self, converted: ConvertedSlice) -> None:
+        self._slice = converted
+        self._at = 0
+        self._produced = 0
+        self._made = _Made()
+        self.is_padding = False
+        self._look_ahead()
+
+    def make(self, out: bytearray) -> memoryview | None:
+        """The next chunk in `out`, the same until `advance`.
+
+        None when it could not be made this time: `out` was too small, or the next batch turned out to need a worker.
+        """
+        began = perf_counter()
+        while not self.is_padding:
+            made = self._convert(out)
+            if made.size_bytes:
+                made.seconds = perf_counter() - began
+                self._made = made
+                return memoryview(out)[: made.size_bytes]
+            if made.end > self._at:
+                self._at = made.end
+                self.needs_worker = needs_codec(self._slice.source, self._at, self._slice.rules.target)
+            elif made.wants_bytes:
+                self.claim_bytes = made.wants_bytes
+                return None
+            else:
+                self.is_padding = True
+            if self.needs_worker:
+                return None
+        return self._pad(out)
+
+    def advance(self) -> None:
+        """The chunk has been sent."""
+        made, stats = self._made, self._slice.stats
+        self._at = made.end
+        self._produced += made.size_bytes
+        stats.records += made.records
+        stats.temporary_bytes += made.temporary_bytes
+        stats.seconds += made.seconds
+        stats.is_truncated = self._produced > self._slice.size_bytes
+        if self.is_padding:
+            stats.padding_bytes += made.size_bytes
+        else:
+            stats.chunks += 1
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        source = self._slice.source
+        self.needs_worker = needs_codec(source, self._at, self._slice.rules.target)
+        self.claim_bytes = claim_for(source, self._at, self.needs_worker)
+
+    def _convert(self, out: bytearray) -> "_Made":
+        """What the batches from `_at` on become, as far as chunk, buffer and good batches reach."""
+        try:
+            return self._convert_with_codec(out) if self.needs_worker else self._convert_plain(out)
+        except ApiError:
+            return self._convert_good(out)
+
+    def _convert_plain(self, out: bytearray) -> "_Made":
+        rules, source = self._slice.rules, self._slice.source
+        header = batch_at(source, self._at)
+        if header is None:
+            return _Made(end=self._at)
+        window = read_window(source, self._at, max(rules.chunk_bytes, header.size_bytes))
+        read, written, _, records, temporary_bytes, has_codec = convert_plain(
+            window, 0, rules.target, rules.first_offset, out
+        )
+        wants_bytes = 0 if read or has_codec else plan(window, rules.target, header.size_bytes)[3]
+        return _Made(
+            end=self._at + read,
+            size_bytes=written,
+            records=records,
+            temporary_bytes=temporary_bytes,
+            wants_bytes=wants_bytes,
+        )
+
+    def _convert_with_codec(self, out: bytearray) -> "_Made":
+        """As `_convert_plain`, batch by batch, those with a codec opened and closed again."""
+        made = _Made(end=self._at)
+        chunk_end = self._at + self._slice.rules.chunk_bytes
+        while (header := batch_at(self._slice.source, made.end)) is not None:
+            if made.size_bytes and made.end + header.size_bytes > chunk_end:
+                break
+            if not self._convert_one(header, out, made):
+                break
+        return made
+
+    def _convert_one(self, header: BatchHeader, out: bytearray, made: "_Made") -> bool:
+        """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
+        rules = self._slice.rules
+        batch = read_window(self._slice.source, made.end, header.size_bytes)
+        read, written, _, records, temporary_bytes, has_codec = convert_plain(
+            batch, 0, rules.target, rules.first_offset, out, made.size_bytes
+        )
+        if has_codec:
+            converted = convert_compressed(batch, target=rules.target, zstd_to=rules.zstd_to)
+            written = made.size_bytes + len(converted.data)
+            read = header.size_bytes if written <= len(out) else 0
+            if read:
+                out[made.size_bytes : written] = converted.data
+            records, temporary_bytes = converted.records, converted.temporary_bytes
+        if not read:
+            wanted = written if has_codec else plan(batch, rules.target, header.size_bytes)[3]
+            made.wants_bytes = 0 if made.size_bytes else wanted
+            return False
+        made.end += read
+        made.size_bytes = written
+        made.records += records
+        made.temporary_bytes += temporary_bytes
+        return True
+
+    def _convert_good(self, out: bytearray) -> "_Made":
+        """The batches before the one that cannot be converted. Without any, `_Made` ends where it begins: padding follows."""
+        made = _Made(end=self._at)
+        with contextlib.suppress(ApiError):
+            while (header := batch_at(self._slice.source, made.end)) is not None:
+                if not self._convert_one(header, out, made):
+                    break
+        return made
+
+    def _pad(self, out: bytearray) -> memoryview:
+        """An overflow entry over what is left of the promise, or over the first 128 KiB of it."""
+        remaining = self._slice.size_bytes - self._produced
+        size = max(OVERFLOW_ENTRY.size, min(remaining + 1, PADDING_BYTES))
+        out[:size] = _ZEROS[:size]
+        OVERFLOW_ENTRY.pack_into(out, 0, -1, max(remaining + 1, SMALLEST_OVERFLOW))
+        self._made = _Made(end=self._at, size_bytes=min(size, remaining))
+        return memoryview(out)[:size]
+
+
+@dataclass(slots=True)
+class _Made:
+    """One chunk: the source position behind it, its size, what it took. `wants_bytes`: the room it would have needed."""
+
+    end: int = 0
+    size_bytes: int = 0
+    records: int = 0
+    temporary_bytes: int = 0
+    seconds: float = 0.0
+    wants_bytes: int = 0
+
+
+def needs_codec(source: FileSlice, at: int, target: int) -> bool:
+    """Whether the batch at `at` has to be opened to be converted."""
+    header = batch_at(source, at)
+    if header is None or header.magic <= target or header.is_control:
+        return False
+    return bool(header.attributes & CODEC_MASK)
+
+
+def claim_for(source: FileSlice, at: int, with_codec: bool) -> int:
+    """Memory to charge for making and holding a chunk that begins at `at`."""
+    if not with_codec:
+        return PLAIN_CLAIM_BYTES
+    header = batch_at(source, at)
+    return CODEC_CLAIM_BYTES + (0 if header is None else 2 * header.size_bytes)
