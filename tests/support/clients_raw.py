@@ -6,10 +6,12 @@ v0-v3, Fetch v0-v4, ListOffsets v0-v1. `Raw.exchange` sends any bytes.
 
 import socket
 import struct
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 API_PRODUCE, API_FETCH, API_LIST_OFFSETS, API_METADATA, API_VERSIONS, API_CREATE_TOPICS = 0, 1, 2, 3, 18, 19
+POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,26 @@ class Reader:
     def blob(self) -> bytes | None:
         size = self.take("i")
         return None if size < 0 else self.raw(size)
+
+
+def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 30.0) -> None:
+    """Return when `condition()` is true, asking again every 50 ms.
+
+    Raises:
+        AssertionError: it did not become true in time.
+    """
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, f"not within {timeout_s} s: {what}"
+        time.sleep(POLL_S)
+
+
+def create_topic(address: str, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
+    """Create a topic and return when each partition has a leader that answers."""
+    with Raw(address) as client:
+        error = client.create_topic(name, partitions=partitions, configs=configs)
+        assert error == 0, f"CreateTopics {name}: error {error}"
+        wait_until(lambda: client.partitions_answer(name, partitions), f"{name} has leaders")
 
 
 def string(value: str | None) -> bytes:
@@ -209,7 +231,9 @@ class Raw:
         """Return the answer to a Fetch of v0 to v4; `options` as `fetch_request` takes them."""
         return read_fetch_response(version, self.exchange(fetch_request(version, asks, **options)))  # type: ignore[arg-type]
 
-    def produce(self, version: int, topic: str, records: bytes, *, partition: int = 0, acks: int = -1) -> tuple[int, int]:
+    def produce(
+        self, version: int, topic: str, records: bytes, *, partition: int = 0, acks: int = -1
+    ) -> tuple[int, int]:
         """Return (error code, base offset) of a Produce of v0 to v3 with one partition."""
         body = string(None) if version >= 3 else b""
         body += struct.pack(">hii", acks, 30_000, 1) + string(topic) + struct.pack(">ii", 1, partition) + blob(records)
@@ -233,4 +257,3 @@ class Raw:
         error = reader.take("h")
         reader.take("q")
         return error, reader.take("q")
-

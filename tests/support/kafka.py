@@ -9,19 +9,17 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .clients_raw import Raw
+from .clients_raw import Raw, create_topic, wait_until
 from .java_build import java
 from .maven import BUILD, KAFKA_3_9, STDERR_LOG, build_lock, class_path
 
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 60.0
-POLL_S = 0.05
 CLUSTER_ID = "c3RlcGRvd24tdGVzdHMtMQ"
 
 # Small and quick: one broker, tiny internal topics, no rebalance delay, a cleaner that a test need not wait for.
@@ -125,11 +123,8 @@ class ApacheKafka:
             self._process = None
 
     def create_topic(self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
-        """Create a topic and return when each partition has its leader."""
-        with Raw(self.address) as client:
-            error = client.create_topic(name, partitions=partitions, configs=configs)
-            assert error == 0, f"CreateTopics {name}: error {error}"
-            wait_until(lambda: client.partitions_answer(name, partitions), f"{name} has leaders")
+        """Create a topic and return when each partition has a leader that answers."""
+        create_topic(self.address, name, partitions=partitions, configs=configs)
 
     def _settings(self) -> dict[str, str]:
         own = {
@@ -163,19 +158,6 @@ class ApacheKafka:
 
     def _output(self) -> str:
         return (self.folder / "kafka.out").read_text(errors="replace")[-3000:]
-
-
-def wait_until(condition: object, what: str, *, timeout_s: float = 30.0) -> None:
-    """Return when `condition()` is true, asking again every 50 ms.
-
-    Raises:
-        AssertionError: it did not become true in time.
-    """
-    assert callable(condition)
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, f"not within {timeout_s} s: {what}"
-        time.sleep(POLL_S)
 
 
 def run_tool(main: str, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:

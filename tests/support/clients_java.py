@@ -1,0 +1,118 @@
+"""Kafka's own Java clients, each generation compiled against its own jars and driven through a JVM that stays up.
+
+Payload of `Client.produce`: properties (int32 count, string pairs), int32 count, records; the answer is an int64
+offset each. A record: topic, int32 partition, int64 timestamp, key, value, int32 headers (string, blob).
+Payload of `Client.consume`: properties, int32 count of (topic, int32 partition, int64 offset, int32 records). The
+answer is records with an int64 offset after the partition and the name of the timestamp type after the timestamp.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .clients import LARGEST_FETCH, READ_TIMEOUT_S, Message, Received, Span, timestamp_or_none
+from .clients_raw import Reader, blob, string
+from .java_oracle import JavaOracle, java_oracle_for
+from .maven import CLIENTS_0_10_2, CLIENTS_3_9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JavaClient:
+    """A version of kafka-clients; `room` is the folder of its driver."""
+
+    name: str
+    coordinates: str
+    room: str
+    fetch_versions: frozenset[int]
+    read_magic: int
+    write_magic: int
+    codecs: tuple[str, ...]
+
+    @property
+    def oracle(self) -> JavaOracle:
+        """The JVM that runs it."""
+        return java_oracle_for(self.room, self.coordinates)
+
+    def produce(
+        self, address: str, client_id: str, topic: str, partition: int, messages: Sequence[Message], codec: str
+    ) -> None:
+        settings = {
+            "bootstrap.servers": address,
+            "client.id": client_id,
+            "acks": "all",
+            "compression.type": codec,
+            "linger.ms": "5",
+            "max.request.size": str(LARGEST_FETCH),
+        }
+        records = b"".join(record(topic, partition, message) for message in messages)
+        payload = properties(settings) + struct.pack(">i", len(messages)) + records
+        self.oracle.call("Client.produce", payload, timeout_s=READ_TIMEOUT_S)
+
+    def consume(
+        self, address: str, client_id: str, spans: Sequence[Span], *, max_bytes: int = LARGEST_FETCH
+    ) -> list[Received]:
+        settings = {
+            "bootstrap.servers": address,
+            "client.id": client_id,
+            "group.id": client_id,
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "none",
+            "fetch.max.wait.ms": "50",
+            "max.partition.fetch.bytes": str(max_bytes),
+        }
+        wanted = b"".join(
+            string(span.topic) + struct.pack(">iqi", span.partition, span.offset, span.count) for span in spans
+        )
+        payload = properties(settings) + struct.pack(">i", len(spans)) + wanted
+        reader = Reader(self.oracle.call("Client.consume", payload, timeout_s=READ_TIMEOUT_S))
+        received = []
+        while reader.at < len(reader.data):
+            received.append(_received(reader))
+        return received
+
+
+def properties(settings: Mapping[str, str]) -> bytes:
+    pairs = (string(key) + string(value) for key, value in settings.items())
+    return struct.pack(">i", len(settings)) + b"".join(pairs)
+
+
+def record(topic: str, partition: int, message: Message) -> bytes:
+    timestamp = -1 if message.timestamp_ms is None else message.timestamp_ms
+    headers = b"".join(string(key) + blob(value) for key, value in message.headers)
+    return (
+        string(topic)
+        + struct.pack(">iq", partition, timestamp)
+        + blob(message.key)
+        + blob(message.value)
+        + struct.pack(">i", len(message.headers))
+        + headers
+    )
+
+
+def _received(reader: Reader) -> Received:
+    topic, partition, offset = reader.string() or "", reader.take("i"), reader.take("q")
+    timestamp, _ = reader.take("q"), reader.string()
+    key, value = reader.blob(), reader.blob()
+    headers = tuple((reader.string() or "", reader.blob()) for _ in range(reader.take("i")))
+    message = Message(key=key, value=value, headers=headers, timestamp_ms=timestamp_or_none(timestamp))
+    return Received(topic=topic, partition=partition, offset=offset, message=message)
+
+
+JAVA_3_9 = JavaClient(
+    name="java-3.9.1",
+    coordinates=CLIENTS_3_9,
+    room="client_3_9",
+    fetch_versions=frozenset({17}),
+    read_magic=2,
+    write_magic=2,
+    codecs=("none", "gzip", "snappy", "lz4", "zstd"),
+)
+JAVA_0_10_2 = JavaClient(
+    name="java-0.10.2.2",
+    coordinates=CLIENTS_0_10_2,
+    room="client_0_10",
+    fetch_versions=frozenset({3}),
+    read_magic=1,
+    write_magic=1,
+    codecs=("none", "gzip", "snappy", "lz4"),
+)
