@@ -86,7 +86,10 @@ def _least_size_of_kind(kind: Kind, flexible: bool) -> int:
 
 
 class _DecoderWriter:
-    """`p` is the position in `data`, `end` its length, `room` how many items may still come. `run` holds fixed-width reads that are still to be written."""
+    """In the text `p` is the position in `data`, `end` its length, `room` how many items may still come.
+
+    `run` holds fixed-width reads that are still to be written.
+    """
 
     def __init__(self, cls: type, version: int, flexible: bool) -> None:
         self.cls = cls

@@ -36,8 +36,8 @@ NO_UUID: Final = UUID(int=0)
 MAX_STRING_BYTES: Final = 0x7FFF
 MAX_UVARINT_BYTES: Final = 5
 
-# Items in all arrays of one message. An item may take two bytes on the wire and a hundred in memory; the largest messages
-# known name each replica of some 200,000 partitions.
+# Items in all arrays of one message. An item may take two bytes on the wire and a hundred in memory; the largest
+# messages known name each replica of some 200,000 partitions.
 MAX_ITEMS: Final = 2_000_000
 
 
