@@ -1,0 +1,192 @@
+"""The headers of the batches in a segment file, read without their records.
+
+The rules are those for files (Kafka 3.9 `FileLogInputStream`): a tail of 17 bytes or fewer ends the file, as does a batch that
+does not fit; a size below 14 is corruption. Magic 2 and above is read as a v2 batch. Layouts: `protocol/records/layout.py`.
+"""
+
+import zlib
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+import crc32c
+
+from ..protocol.errors import CorruptRecord
+from .files import Buffer, FileHandle
+
+V2_HEADER = Struct(">qiiBIhiqqqhii")
+FRAME = Struct(">qi")
+LEGACY_HEADER = Struct(">qiIBb")
+TIMESTAMP = Struct(">q")
+
+LOG_OVERHEAD = 12
+MIN_BATCH_BYTES = 14
+HEADER_BYTES_TO_MAGIC = 17
+MAGIC_AT = 16
+LEGACY_CRC_FROM = 16
+V1_TIMESTAMP_AT = 18
+V1_HEADER_BYTES = 26
+V2_CRC_FROM = 21
+V2_HEADER_BYTES = 61
+
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+CODEC_MASK = 0x07
+
+WINDOW_BYTES = 8192
+SCAN_WINDOW_BYTES = 1 << 20
+
+
+class BatchHeader(NamedTuple):
+    """One batch in a file: where it is and what its header says; -1 for what its magic does not have.
+
+    `base_offset` of a compressed v0 or v1 wrapper is its last offset, as its first costs a decompression.
+    """
+
+    position: int
+    size_bytes: int
+    magic: int
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    leader_epoch: int
+    crc: int
+    attributes: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
+
+    @property
+    def end(self) -> int:
+        """The position of the next batch."""
+        return self.position + self.size_bytes
+
+
+def parse_header(data: Buffer, at: int, position: int) -> BatchHeader:
+    """The header at `at` of `data`, of a batch that begins at `position` of its file.
+
+    Raises: CorruptRecord when the batch is too small for its magic.
+    """
+    size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
+    magic = data[at + MAGIC_AT]
+    smallest = V1_HEADER_BYTES if magic == 0 else V1_HEADER_BYTES + 8 if magic == 1 else V2_HEADER_BYTES
+    if size_bytes < smallest:
+        raise CorruptRecord(
+            f"a batch of magic {magic} at position {position} has {size_bytes} bytes, {smallest} at least expected"
+        )
+    if magic < 2:
+        return _legacy_header(data, at, position)
+    (
+        base_offset, _, leader_epoch, magic, crc, attributes, last_delta, _, max_timestamp,
+        producer_id, producer_epoch, base_sequence, record_count,
+    ) = V2_HEADER.unpack_from(data, at)  # fmt: skip
+    return BatchHeader(
+        position, size_bytes, magic, base_offset, base_offset + last_delta, max_timestamp, leader_epoch, crc,
+        attributes, producer_id, producer_epoch, base_sequence, record_count,
+    )  # fmt: skip
+
+
+def _legacy_header(data: Buffer, at: int, position: int) -> BatchHeader:
+    offset, size, crc, magic, attributes = LEGACY_HEADER.unpack_from(data, at)
+    timestamp = TIMESTAMP.unpack_from(data, at + V1_TIMESTAMP_AT)[0] if magic == 1 else -1
+    count = 1 if attributes & CODEC_MASK == 0 else -1
+    return BatchHeader(
+        position, size + LOG_OVERHEAD, magic, offset, offset, timestamp, -1, crc, attributes, -1, -1, -1, count
+    )
+
+
+def batch_headers(file: FileHandle, start: int, end: int, *, window: int = WINDOW_BYTES) -> Iterator[BatchHeader]:
+    """The headers of the whole batches between the positions `start` and `end` (open), one after the other.
+
+    Raises: CorruptRecord at a batch that is smaller than any can be; DiskFault.
+    """
+    position = start
+    data = b""
+    at = 0  # of `position` in `data`
+    while position < end - HEADER_BYTES_TO_MAGIC:
+        if at + V2_HEADER_BYTES > len(data):
+            data = file.read(min(window, end - position), position)
+            at = 0
+        if len(data) - at <= HEADER_BYTES_TO_MAGIC:
+            return
+        size = FRAME.unpack_from(data, at)[1]
+        if size < MIN_BATCH_BYTES:
+            raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        if position > end - LOG_OVERHEAD - size:
+            return
+        yield parse_header(data, at, position)
+        at += size + LOG_OVERHEAD
+        position += size + LOG_OVERHEAD
+
+
+def headers_in(data: Buffer) -> Iterator[BatchHeader]:
+    """The headers of the whole batches in memory; positions count from the start of `data`.
+
+    Raises: CorruptRecord at a batch that is smaller than any can be, or of an unknown magic.
+    """
+    at = 0
+    while len(data) - at >= HEADER_BYTES_TO_MAGIC:
+        size = FRAME.unpack_from(data, at)[1]
+        if size < MIN_BATCH_BYTES or data[at + MAGIC_AT] > 2:
+            raise CorruptRecord(f"a batch of the size {size} and the magic {data[at + MAGIC_AT]} at byte {at}")
+        if size + LOG_OVERHEAD > len(data) - at:
+            return
+        yield parse_header(data, at, at)
+        at += size + LOG_OVERHEAD
+
+
+def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeader]:
+    """The headers of the whole batches from `start` on whose checksums are right.
+
+    Raises: CorruptRecord at the first that is not; DiskFault.
+    """
+    window = b""
+    window_start = start
+    for header in batch_headers(file, start, end, window=WINDOW_BYTES):
+        if header.end > window_start + len(window):
+            window_start = header.position
+            window = file.read(min(SCAN_WINDOW_BYTES, end - window_start), window_start)
+        at = header.position - window_start
+        if header.end <= window_start + len(window):
+            checksum = _checksum(
+                header.magic, memoryview(window)[at + _crc_from(header.magic) : at + header.size_bytes]
+            )
+        else:
+            checksum = _checksum_in_parts(file, header)
+        if header.magic > 2:
+            raise CorruptRecord(f"{file.path}: a batch at position {header.position} has the magic {header.magic}")
+        if checksum != header.crc:
+            raise CorruptRecord(
+                f"{file.path}: the batch at position {header.position} (offset {header.base_offset}) has the checksum "
+                f"{checksum:08x}, its header says {header.crc:08x}"
+            )
+        yield header
+
+
+def _crc_from(magic: int) -> int:
+    return LEGACY_CRC_FROM if magic < 2 else V2_CRC_FROM
+
+
+def _checksum(magic: int, data: Buffer, before: int = 0) -> int:
+    return zlib.crc32(data, before) if magic < 2 else crc32c.crc32c(data, before)
+
+
+def _checksum_in_parts(file: FileHandle, header: BatchHeader) -> int:
+    checksum = 0
+    position = header.position + _crc_from(header.magic)
+    while position < header.end:
+        part = file.read(min(SCAN_WINDOW_BYTES, header.end - position), position)
+        if not part:
+            raise CorruptRecord(f"{file.path}: ends at position {position}, inside a batch")
+        checksum = _checksum(header.magic, part, checksum)
+        position += len(part)
+    return checksum

@@ -1,0 +1,438 @@
+"""The only module that opens, writes, syncs, renames, truncates, deletes and locks files.
+
+A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list of the most recently used. Whoever
+needs a descriptor for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when the last holder
+is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
+
+Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sync.
+"""
+
+# A log directory holds ten thousands of names, so they stay plain strings.
+# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from struct import Struct
+from threading import Lock
+
+from ..protocol.errors import DiskFault
+
+Buffer = bytes | bytearray | memoryview  # of single bytes
+
+MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
+DEFAULT_MAX_OPEN = 512
+_FLOCK = Struct("hhqqi")  # struct flock: type, whence, start, length, pid
+
+
+class OpenFile:
+    """A descriptor that closes when its last holder is gone."""
+
+    __slots__ = ("__weakref__", "fd")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self) -> None:
+        with suppress(OSError):
+            os.close(self.fd)
+
+
+def read_at(opened: OpenFile, size: int, position: int) -> bytes:
+    """Up to `size` bytes from `position`; fewer at the end of the file.
+
+    Raises: DiskFault.
+    """
+    try:
+        return os.pread(opened.fd, size, position)
+    except OSError as fault:
+        raise DiskFault(f"reading {size} bytes at {position}: {fault.strerror}") from fault
+
+
+def read_at_into(opened: OpenFile, buffer: memoryview, position: int) -> int:
+    """How many bytes from `position` were put into `buffer`; fewer than it holds only at the end of the file.
+
+    Raises: DiskFault.
+    """
+    try:
+        return os.preadv(opened.fd, [buffer], position)
+    except OSError as fault:
+        raise DiskFault(f"reading {len(buffer)} bytes at {position}: {fault.strerror}") from fault
+
+
+class FileHandle:
+    """A file by name, opened when first used."""
+
+    __slots__ = ("_files", "_held_elsewhere", "_opened", "path")
+
+    def __init__(self, files: "Files", path: str) -> None:
+        self._files = files
+        self._opened: OpenFile | None = None
+        self._held_elsewhere: weakref.ref[OpenFile] | None = None
+        self.path = path
+
+    def opened(self) -> OpenFile:
+        """The open file; hold it to keep the descriptor open.
+
+        Raises: DiskFault when it cannot be opened.
+        """
+        opened = self._opened
+        if opened is None:
+            return self._files.admit(self, create=False)
+        self._files.touch(self)
+        return opened
+
+    def opened_or_created(self) -> OpenFile:
+        """The open file, made if missing; only writers need it.
+
+        Raises: DiskFault.
+        """
+        return self.opened() if self._opened is not None else self._files.admit(self, create=True)
+
+    def read(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer at the end of the file."""
+        return self._files.read(self, size, position)
+
+    def read_into(self, buffer: Buffer, position: int) -> int:
+        """How many bytes from `position` were put into `buffer`."""
+        return self._files.read_into(self, buffer, position)
+
+    def write(self, pieces: Sequence[Buffer], position: int) -> int:
+        """Write all pieces one after the other at `position`; how many bytes that was.
+
+        Raises: DiskFault, after which any part of the pieces may be in the file.
+        """
+        return self._files.write(self, pieces, position)
+
+    def truncate(self, size: int) -> None:
+        self._files.truncate(self, size)
+
+    def sync(self) -> None:
+        """Return when all that was written is on the disk."""
+        self._files.sync(self)
+
+    def close(self) -> None:
+        """Let go of the descriptor; others may still hold it."""
+        self._files.forget(self)
+
+    def rename(self, path: str) -> None:
+        self._files.rename(self.path, path)
+        self.path = path
+
+    # What `Files` needs to keep its list of open handles.
+
+    def take(self, opened: OpenFile) -> None:
+        self._opened = opened
+        self._held_elsewhere = None
+
+    def drop(self) -> None:
+        if self._opened is not None:
+            self._held_elsewhere = weakref.ref(self._opened)
+            self._opened = None
+
+    def still_held(self) -> OpenFile | None:
+        if self._opened is not None:
+            return self._opened
+        return self._held_elsewhere() if self._held_elsewhere is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryEntry:
+    """One name in a folder; `size_bytes` is 0 for a folder."""
+
+    name: str
+    is_directory: bool
+    size_bytes: int
+
+
+class FileLock:
+    """An exclusive lock between processes, as Java's `FileLock` (POSIX record locks), held until `release`."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self._fd = fd
+        self.path = path
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+@contextmanager
+def _disk(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+
+
+class Files:
+    """The file system, with at most `max_open` descriptors kept open (more only while somebody holds them).
+
+    With `read_only` handles are opened for reading, so that somebody else's files can be looked at.
+    """
+
+    def __init__(self, *, max_open: int = DEFAULT_MAX_OPEN, read_only: bool = False) -> None:
+        self._access = os.O_RDONLY if read_only else os.O_RDWR
+        self._max_open = max_open
+        self._recent: OrderedDict[FileHandle, None] = OrderedDict()
+        self._admission = Lock()
+
+    # Descriptors
+
+    def handle(self, path: str) -> FileHandle:
+        """A handle on the file `path`, which need not exist yet."""
+        return FileHandle(self, path)
+
+    @property
+    def open_count(self) -> int:
+        """How many descriptors are kept open for later use."""
+        return len(self._recent)
+
+    def admit(self, handle: FileHandle, *, create: bool) -> OpenFile:
+        with self._admission:
+            opened = handle.still_held() or self._open(handle.path, create=create)
+            handle.take(opened)
+            self._recent[handle] = None
+            self._recent.move_to_end(handle)
+            while len(self._recent) > self._max_open:
+                oldest, _ = self._recent.popitem(last=False)
+                oldest.drop()
+            return opened
+
+    def touch(self, handle: FileHandle) -> None:
+        with suppress(KeyError):  # evicted by another thread meanwhile
+            self._recent.move_to_end(handle)
+
+    def forget(self, handle: FileHandle) -> None:
+        with self._admission:
+            self._recent.pop(handle, None)
+            handle.drop()
+
+    def _open(self, path: str, *, create: bool) -> OpenFile:
+        flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        try:
+            return OpenFile(os.open(path, flags, 0o644))
+        except OSError as fault:
+            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+
+    # Contents, by handle
+
+    def read(self, handle: FileHandle, size: int, position: int) -> bytes:
+        try:
+            return os.pread(handle.opened().fd, size, position)
+        except OSError as fault:
+            raise DiskFault(f"{handle.path}: reading {size} bytes at {position}: {fault}") from fault
+
+    def read_into(self, handle: FileHandle, buffer: Buffer, position: int) -> int:
+        try:
+            return os.preadv(handle.opened().fd, [buffer], position)
+        except OSError as fault:
+            raise DiskFault(f"{handle.path}: reading at {position}: {fault}") from fault
+
+    def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
+        try:
+            return _write_fully(handle.opened_or_created().fd, pieces, position)
+        except OSError as fault:
+            raise DiskFault(f"{handle.path}: writing at {position}: {fault.strerror or fault}") from fault
+
+    def truncate(self, handle: FileHandle, size: int) -> None:
+        with _disk(handle.path):
+            os.ftruncate(handle.opened().fd, size)
+
+    def allocate(self, handle: FileHandle, size: int) -> None:
+        """Reserve space so that the file is `size` bytes long, the new ones zero."""
+        with _disk(handle.path):
+            os.posix_fallocate(handle.opened().fd, 0, size)
+
+    def sync(self, handle: FileHandle) -> None:
+        with _disk(handle.path):
+            os.fsync(handle.opened().fd)
+
+    # Whole files, by name
+
+    def read_whole(self, path: str, limit: int) -> bytes | None:
+        """The bytes of a small file, or None when there is none.
+
+        Raises: DiskFault when it cannot be read or is longer than `limit` bytes.
+        """
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+        with _disk(path):
+            try:
+                return _read_up_to(fd, path, limit)
+            finally:
+                os.close(fd)
+
+    def create(self, path: str, data: bytes = b"") -> None:
+        """Make the file anew with `data`, replacing what had its name; not synced."""
+        with _disk(path):
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            try:
+                _write_fully(fd, [data], 0)
+            finally:
+                os.close(fd)
+
+    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        """Put `data` in place of the file `path` at once: `path.tmp`, fsync, rename, fsync of the folder.
+
+        Without `sync` a crash of the machine may leave the old file or an empty one; a crash of the process may not.
+        """
+        temporary = self.handle(path + ".tmp")
+        self.remove(temporary.path)
+        try:
+            temporary.write([data], 0)
+            if sync:
+                temporary.sync()
+        finally:
+            temporary.close()
+        self.rename(temporary.path, path)
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+
+    def rename(self, old: str, new: str) -> None:
+        with _disk(old):
+            os.replace(old, new)
+
+    def remove(self, path: str) -> bool:
+        """Whether there was a file to remove."""
+        with _disk(path):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def absolute(self, path: str) -> str:
+        """The absolute path, links resolved, so that one folder has one name."""
+        return os.path.realpath(path)
+
+    def size(self, path: str) -> int:
+        with _disk(path):
+            return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        """When the file was last written, in ms since 1970."""
+        with _disk(path):
+            return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        with _disk(path):
+            os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+
+    # Folders
+
+    def entries(self, path: str) -> list[DirectoryEntry]:
+        """What is in the folder, ordered by name."""
+        with _disk(path), os.scandir(path) as found:
+            return sorted((_entry(entry) for entry in found), key=lambda entry: entry.name)
+
+    def make_directory(self, path: str) -> None:
+        """Make the folder and those above it that are missing."""
+        with _disk(path):
+            os.makedirs(path, exist_ok=True)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove the folder and all in it; nothing happens when it is gone."""
+        with _disk(path), suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in the folder are on the disk."""
+        with _disk(path):
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    # Locks
+
+    def lock(self, path: str) -> FileLock | None:
+        """The lock on the file `path`, made if missing, or None when another broker holds it.
+
+        Raises: DiskFault when the file cannot be opened.
+        """
+        with _disk(path):
+            return _acquire_lock(path)
+
+
+def _acquire_lock(path: str) -> FileLock | None:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _lock_whole_file(fd)
+    except OSError as fault:
+        os.close(fd)
+        if fault.errno in (errno.EACCES, errno.EAGAIN):
+            return None
+        raise
+    return FileLock(fd, path)
+
+
+def _lock_whole_file(fd: int) -> None:
+    # A lock of the open file description excludes Java's FileLock and a second broker in this process alike; closing another
+    # descriptor of the file does not lose it. Where the system has none, the plain record lock excludes other processes.
+    if hasattr(fcntl, "F_OFD_SETLK"):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    else:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:
+    written = os.pwritev(fd, pieces, position) if len(pieces) <= MAX_PIECES_PER_WRITE else 0
+    wanted = sum(map(len, pieces))
+    if written == wanted:
+        return wanted
+    return _write_rest(fd, pieces, position, written)
+
+
+def _write_rest(fd: int, pieces: Sequence[Buffer], position: int, written: int) -> int:
+    start = 0  # of the current piece, counted from the first byte to write
+    for piece in pieces:
+        view = memoryview(piece)
+        while written < start + len(view):
+            count = os.pwrite(fd, view[written - start :], position + written)
+            if count == 0:
+                raise OSError(errno.EIO, "nothing could be written")
+            written += count
+        start += len(view)
+    return written
+
+
+def _read_up_to(fd: int, path: str, limit: int) -> bytes:
+    chunks = []
+    size = 0
+    while chunk := os.pread(fd, min(limit + 1, 1 << 20), size):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
+    return b"".join(chunks)
+
+
+def _entry(entry: os.DirEntry[str]) -> DirectoryEntry:
+    try:
+        status = entry.stat()
+    except FileNotFoundError:  # a link to nothing, or gone meanwhile
+        return DirectoryEntry(name=entry.name, is_directory=False, size_bytes=0)
+    is_directory = stat.S_ISDIR(status.st_mode)
+    return DirectoryEntry(name=entry.name, is_directory=is_directory, size_bytes=0 if is_directory else status.st_size)

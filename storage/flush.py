@@ -1,0 +1,57 @@
+"""Bringing a log safely to the disk, and how far it is: the recovery point.
+
+Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`: the segments from the recovery point up are synced, the folder as well when
+a segment is new in it, then the recovery point moves.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..protocol.errors import DiskFault
+
+if TYPE_CHECKING:
+    from .log import Log
+    from .segment import Segment
+
+
+class Flush:
+    """One flush, planned where the log is appended to and carried out anywhere.
+
+    It makes offsets below `offset` durable. `run` only syncs, so it may be called from a worker thread beside appends.
+    """
+
+    __slots__ = ("_log", "_segments", "offset")
+
+    def __init__(self, log: "Log", offset: int, *, include_active: bool) -> None:
+        """Raises: DiskFault when index entries cannot be written."""
+        self._log = log
+        self.offset = offset
+        end = offset + 1 if include_active else offset
+        self._segments = log.segments.reaching(log.recovery_point, end)
+        for segment in self._segments:
+            segment.offset_index.write_out()
+            segment.time_index.write_out()
+
+    def run(self) -> None:
+        """Return when it is done. After a failure the log takes no more appends: what was not synced may be lost.
+
+        Raises: DiskFault.
+        """
+        log = self._log
+        try:
+            for segment in self._segments:
+                self._sync(segment)
+            if any(segment.base_offset >= log.recovery_point for segment in self._segments):
+                log.files.sync_directory(log.directory)
+            log.epochs.write_if_unsynced()
+        except DiskFault as fault:
+            log.fault = fault
+            raise
+        log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
+        log.last_flush_ms = log.clock.now_ms()
+
+    def _sync(self, segment: "Segment") -> None:
+        try:
+            segment.sync()
+        except DiskFault:
+            if segment in self._log.segments:  # else it was deleted meanwhile
+                raise

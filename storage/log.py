@@ -1,0 +1,458 @@
+"""The log of one partition: appends at its end, reads anywhere.
+
+    log start <= recovery point <= log end          offsets; the end is the next one to be written
+
+Order of an append (Kafka 3.9 `UnifiedLog.append`): size against segment.bytes, producer state, roll, write, then log end, producer
+state, transaction index, leader epochs. What fails before or while writing leaves nothing behind.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from ..protocol.errors import ApiError, DiskFault, ErrorCode
+from . import lookups, retention
+from .batch_headers import V2_HEADER_BYTES, BatchHeader, headers_in
+from .clock import Clock
+from .deletion import PendingDeletions
+from .files import Buffer, Files
+from .flush import Flush
+from .leader_epochs import EpochEntry, LeaderEpochs
+from .log_config import LogConfig
+from .prepared import PreparedAppend
+from .producer_state import BatchSequence
+from .producer_tracking import ProducerTracking
+from .recovery import rebuild_producers
+from .segment import Segment
+from .segments import Segments
+from .slices import EMPTY_SLICE, FileSlice
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendInfo:
+    """Where a record set went; offsets include both ends and are -1 for an empty set.
+
+    A duplicate was not written: its offsets and time are those of the batch it repeats.
+    """
+
+    first_offset: int = -1
+    last_offset: int = -1
+    max_timestamp: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    duplicate: bool = False
+
+
+class Log:
+    """The segments of one partition and what is derived from them."""
+
+    __slots__ = (
+        "_deletions",
+        "_latest_epoch",
+        "_rolled",
+        "clock",
+        "config",
+        "directory",
+        "epochs",
+        "fault",
+        "files",
+        "last_flush_ms",
+        "log_end_offset",
+        "log_start_offset",
+        "partition",
+        "producers",
+        "recovery_point",
+        "segments",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        files: Files,
+        clock: Clock,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: UUID | None,
+        config: LogConfig,
+        segments: Segments,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        epochs: LeaderEpochs,
+        producers: ProducerTracking,
+        deletions: PendingDeletions,
+        rolled: Callable[["Log"], None] | None = None,
+    ) -> None:
+        """`rolled` is told when a segment was closed that nothing flushed yet."""
+        self.files = files
+        self.clock = clock
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config
+        self.segments = segments
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.recovery_point = recovery_point
+        self.epochs = epochs
+        self.producers = producers
+        self.fault: DiskFault | None = None
+        self.last_flush_ms = clock.now_ms()
+        self._deletions = deletions
+        self._rolled = rolled
+        self._latest_epoch: int | None = None  # not read from its file yet
+
+    def __repr__(self) -> str:
+        return f"Log({self.name}, [{self.log_start_offset}, {self.log_end_offset}))"
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segments.size_bytes
+
+    @property
+    def starts_late(self) -> bool:
+        """Whether the log's start lies behind that of its first segment, so that it has to be remembered."""
+        return self.log_start_offset > self.segments[0].base_offset
+
+    def reconfigure(self, config: LogConfig) -> None:
+        """Act on these settings from the next append, roll and cleaning on."""
+        self.config = config
+
+    # Appending
+
+    def append(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
+        """Give the batches their offsets and write them, all or none.
+
+        Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52; DiskFault.
+        """
+        batches = prepared.batches
+        if not batches:
+            return AppendInfo(log_start_offset=self.log_start_offset)
+        has_producer = batches[0].producer_id >= 0
+        if has_producer and (repeated := self.producers.check(prepared)) is not None:
+            return self._duplicate(repeated)
+        first_offset = offset = self.log_end_offset
+        pieces: list[Buffer] = []
+        max_timestamp, max_timestamp_offset = -1, first_offset
+        for batch in batches:
+            pieces.append(batch.stamped_head(offset, leader_epoch))
+            pieces.append(batch.body)
+            if batch.max_timestamp > max_timestamp:
+                max_timestamp = batch.max_timestamp
+                max_timestamp_offset = offset + batch.offset_delta_of_max_timestamp
+            offset += batch.last_offset_delta + 1
+        self._write(pieces, prepared.size_bytes, first_offset, offset - 1, max_timestamp, max_timestamp_offset)
+        if leader_epoch != self._latest_epoch:
+            self._assign_epoch(leader_epoch, first_offset)
+        if has_producer:
+            for aborted in self.producers.remember(prepared, first_offset):
+                self.segments.active.transactions().append(aborted)
+        self._flush_if_many()
+        return AppendInfo(
+            first_offset=first_offset,
+            last_offset=offset - 1,
+            max_timestamp=max_timestamp,
+            log_append_time_ms=prepared.log_append_time_ms,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def append_as_is(self, data: Buffer) -> AppendInfo:
+        """Write whole batches of any magic whose offsets are already given, as a follower does.
+
+        Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they begin below the log's end; DiskFault.
+        """
+        headers = list(headers_in(data))
+        if not headers:
+            return AppendInfo(log_start_offset=self.log_start_offset)
+        self._check_offsets(headers)
+        size_bytes = headers[-1].end
+        first_offset = max(
+            self.log_end_offset, headers[0].base_offset if headers[0].magic >= 2 else self.log_end_offset
+        )
+        newest = max(headers, key=lambda header: header.max_timestamp)
+        last_offset = headers[-1].last_offset
+        self._write(
+            [memoryview(data)[:size_bytes]],
+            size_bytes,
+            first_offset,
+            last_offset,
+            newest.max_timestamp,
+            newest.last_offset,
+        )
+        for header in headers:
+            if header.magic < 2:
+                self.epochs.clear()
+                self._latest_epoch = None
+            elif header.leader_epoch >= 0:
+                self._assign_epoch(header.leader_epoch, header.base_offset)
+            body = memoryview(data)[header.position + V2_HEADER_BYTES : header.end]
+            for aborted in self.producers.replay(header, body):
+                self.segments.active.transactions().append(aborted)
+        self._flush_if_many()
+        return AppendInfo(
+            first_offset=first_offset,
+            last_offset=last_offset,
+            max_timestamp=newest.max_timestamp,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def _check_offsets(self, headers: Sequence[BatchHeader]) -> None:
+        next_offset = self.log_end_offset
+        for header in headers:
+            if header.base_offset < next_offset or header.last_offset < header.base_offset:
+                raise ApiError(
+                    f"{self.name}: a batch with the offsets {header.base_offset}-{header.last_offset} where {next_offset} is next",
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                )
+            next_offset = header.last_offset + 1
+
+    def _write(
+        self,
+        pieces: list[Buffer],
+        size_bytes: int,
+        first_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        newest: int,
+    ) -> None:
+        if self.fault is not None:
+            raise DiskFault(f"{self.name}: closed to writing since: {self.fault}")
+        if size_bytes > self.config.segment_bytes:
+            raise ApiError(
+                f"{self.name}: a record set of {size_bytes} bytes, segment.bytes is {self.config.segment_bytes}",
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+            )
+        segment = self.segments.active
+        if segment.should_roll(size_bytes, last_offset, max_timestamp, self.config, self.clock):
+            segment = self.roll(first_offset)
+        segment.append(
+            pieces, size_bytes, first_offset=first_offset, last_offset=last_offset, max_timestamp=max_timestamp,
+            max_timestamp_offset=newest, config=self.config,
+        )  # fmt: skip
+        self.log_end_offset = last_offset + 1
+
+    def _assign_epoch(self, epoch: int, start_offset: int) -> None:
+        self.epochs.assign(epoch, start_offset)
+        self._latest_epoch = epoch
+
+    def _flush_if_many(self) -> None:
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+
+    def _duplicate(self, repeated: BatchSequence) -> AppendInfo:
+        return AppendInfo(
+            first_offset=repeated.first_offset,
+            last_offset=repeated.last_offset,
+            max_timestamp=repeated.timestamp,
+            log_append_time_ms=repeated.timestamp,
+            log_start_offset=self.log_start_offset,
+            duplicate=True,
+        )
+
+    def roll(self, first_offset: int = 0) -> Segment:
+        """Begin a new segment at the log's end, or at `first_offset` if that is higher; the new segment.
+
+        Raises: DiskFault.
+        """
+        base_offset = max(self.log_end_offset, first_offset)
+        previous = self.segments.active
+        if previous.base_offset == base_offset:
+            return previous  # empty
+        previous.finish(trim=True)
+        self.producers.take_snapshot(base_offset, sync=False)
+        segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
+        self.segments.add(segment)
+        self.log_end_offset = base_offset
+        if self._rolled is not None:
+            self._rolled(self)
+        return segment
+
+    # Reading
+
+    def read(
+        self, offset: int, max_bytes: int, *, below: int, min_one_message: bool = False, allow_partial: bool = False
+    ) -> FileSlice:
+        """A slice that begins with the batch containing `offset` and shows nothing at or above the offset `below`.
+
+        `min_one_message` gives the first batch whole even above `max_bytes` (KIP-74). A first batch that does not fit is
+        cut with `allow_partial` (Fetch before v3), else the slice is empty.
+
+        Raises: ApiError OFFSET_OUT_OF_RANGE; CorruptRecord, DiskFault.
+        """
+        end = self.log_end_offset
+        if not self.log_start_offset <= offset <= end:
+            raise ApiError(
+                f"{self.name}: offset {offset} is not in [{self.log_start_offset}, {end}]",
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+            )
+        if offset >= below or offset == end:
+            return EMPTY_SLICE
+        segments = self.segments
+        for at in range(max(0, segments.index_of(offset)), len(segments)):
+            segment = segments[at]
+            found = segment.read(
+                offset, max_bytes, end=self._visible_bytes(at, below),
+                min_one_message=min_one_message, allow_partial=allow_partial,
+            )  # fmt: skip
+            if found is not None:
+                return found if found.size_bytes else EMPTY_SLICE
+        return EMPTY_SLICE
+
+    def _visible_bytes(self, at: int, below: int) -> int:
+        """How much of segment number `at` lies below the offset `below`."""
+        segment = self.segments[at]
+        next_base = self.segments.end_of(at)
+        if below >= (self.log_end_offset if next_base is None else next_base):
+            return segment.size
+        place = segment.locate(below) if below > segment.base_offset else None
+        if place is not None:
+            return place.position
+        return segment.size if below > segment.base_offset else 0
+
+    def aborted_transactions(self, fetch_offset: int, found: FileSlice) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that what was read may contain records of."""
+        return lookups.aborted_in(self.segments, fetch_offset, found, self.log_end_offset)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
+        return self.producers.state.first_unstable_offset
+
+    def high_watermark_moved(self, high_watermark: int) -> None:
+        """Consider transactions stable whose markers are below it."""
+        self.producers.state.high_watermark_moved(high_watermark)
+
+    # Looking up
+
+    def offset_for_timestamp(self, timestamp: int) -> lookups.TimestampOffset | None:
+        """The first record at or after `timestamp`; None when all are before it.
+
+        Raises: CorruptRecord, InvalidRecord, DiskFault.
+        """
+        return lookups.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def max_timestamp_offset(self) -> lookups.TimestampOffset | None:
+        """The record with the largest timestamp; None in a log without timestamps.
+
+        Raises: CorruptRecord, InvalidRecord, DiskFault.
+        """
+        return lookups.max_timestamp_offset(self.segments)
+
+    def legacy_offsets_before(self, timestamp: int, max_count: int) -> list[int]:
+        """ListOffsets v0: segment starts written at or before `timestamp` (-1 latest, -2 earliest), newest first."""
+        return lookups.legacy_offsets_before(self, timestamp, max_count)
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEntry:
+        """The largest epoch not above `epoch` and its end offset (open); (-1, -1) when it is not known."""
+        return self.epochs.end_offset_for(epoch, self.log_end_offset)
+
+    # Shortening
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Whether the log now starts later, at `offset`; nothing is deleted yet.
+
+        Raises: ApiError OFFSET_OUT_OF_RANGE above the log's end.
+        """
+        if offset > self.log_end_offset:
+            raise ApiError(
+                f"{self.name}: cannot start at {offset}, the log ends at {self.log_end_offset}",
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        return True
+
+    def delete_old_segments(self, now_ms: int, high_watermark: int | None = None) -> int:
+        """How many segments retention took; only those that lie below the high watermark (the log's end unless given).
+
+        Raises: DiskFault.
+        """
+        count = retention.count_deletable(
+            self, now_ms, self.log_end_offset if high_watermark is None else high_watermark
+        )
+        if not count:
+            return 0
+        if count == len(self.segments):
+            self.roll()
+            count = min(count, len(self.segments) - 1)
+        doomed = [self.segments[at] for at in range(count)]
+        self._delete(doomed, now_ms)
+        self.advance_log_start(self.segments[0].base_offset)
+        return len(doomed)
+
+    def _delete(self, segments: list[Segment], now_ms: int) -> None:
+        self.segments.remove(segments)
+        self._deletions.add_segments(segments, now_ms + self.config.file_delete_delay_ms)
+        for segment in segments:
+            if segment.base_offset in self.producers.snapshots.offsets:
+                self.producers.snapshots.remove(segment.base_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop everything from `offset` on; the batch that contains it goes as a whole.
+
+        Raises: DiskFault.
+        """
+        if offset >= self.log_end_offset:
+            return
+        now_ms = self.clock.now_ms()
+        doomed = [segment for segment in self.segments if segment.base_offset > offset]
+        if len(doomed) == len(self.segments):
+            self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
+        self._delete(doomed, now_ms)
+        active = self.segments.active
+        active.truncate_to(offset, now_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.epochs.truncate_from_end(offset)
+        self._latest_epoch = None
+        rebuild_producers(self.producers, self.segments, self.log_start_offset, offset)
+
+    # Keeping
+
+    def plan_flush(self) -> Flush:
+        """A flush of all that is written so far, to be run here or in a worker thread."""
+        return Flush(self, self.log_end_offset, include_active=True)
+
+    def plan_flush_of_rolled(self) -> Flush:
+        """A flush of the closed segments."""
+        return Flush(self, self.segments.active.base_offset, include_active=False)
+
+    def flush(self) -> None:
+        """Return when all that was appended is on the disk.
+
+        Raises: DiskFault.
+        """
+        self.plan_flush().run()
+
+    def close(self) -> None:
+        """Flush, write the producer snapshot, trim files and let go of them.
+
+        Raises: DiskFault.
+        """
+        if self.fault is not None:
+            self.release()
+            raise self.fault
+        for segment in self.segments.reaching(self.recovery_point):
+            segment.finish(trim=True)
+        self.flush()
+        self.producers.take_snapshot(self.log_end_offset, sync=True)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the files and write nothing."""
+        for segment in self.segments:
+            segment.close()

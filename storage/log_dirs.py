@@ -1,0 +1,294 @@
+"""All log directories of a broker and the logs in them.
+
+At the start: lock, identity, marks, then every log; a directory without the mark of a clean stop is recovered. At the end: every log is
+flushed and closed, then checkpoints, then the marks. In between the broker's timers call for flushes, checkpoints and deletions.
+
+Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from ..protocol.errors import ApiError, DiskFault, ErrorCode
+from .checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
+from .clock import Clock
+from .deletion import PendingDeletions
+from .files import Files
+from .identity import Identity, settle_identity
+from .loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
+from .log import Log
+from .log_config import LogConfig
+from .log_directory import LogDirectory
+from .names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory
+from .partition_metadata import write_topic_id
+
+if TYPE_CHECKING:
+    from ..config.settings import BrokerSettings
+
+_logger = logging.getLogger(__name__)
+
+
+class LogDirs:
+    """The logs of one broker by (topic, partition); `directories` are the absolute paths, in the order given."""
+
+    def __init__(
+        self,
+        directories: Sequence[str],
+        files: Files,
+        clock: Clock,
+        default_config: LogConfig | None = None,
+        *,
+        identity: Identity | None = None,
+        producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+    ) -> None:
+        """Lock the directories and open all logs in them.
+
+        Raises: DiskFault when a directory is in use, belongs to another node or cluster, or cannot be read.
+        """
+        self.files = files
+        self.clock = clock
+        self.default_config = default_config or LogConfig()
+        self.producer_expiration_ms = producer_expiration_ms
+        self.deletions = PendingDeletions(files)
+        self.logs: dict[TopicPartition, Log] = {}
+        self._rolled: dict[Log, None] = {}
+        self._has_stale_checkpoints = False
+        self._directories: list[LogDirectory] = []
+        try:
+            for path in dict.fromkeys(files.absolute(path) for path in directories):
+                self._directories.append(LogDirectory(files, path))
+            self.identity = settle_identity(files, self._directories, identity or Identity())
+            for directory in self._directories:
+                self._open_logs(directory)
+        except BaseException:
+            self._release()
+            raise
+
+    @classmethod
+    def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogDirs":
+        """The directories that the broker's settings name.
+
+        Raises: as the class does.
+        """
+        wanted = Identity(
+            node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id
+        )
+        return cls(
+            settings.log_dirs,
+            files,
+            clock,
+            identity=wanted,
+            producer_expiration_ms=settings.producer_id_expiration_ms,
+        )
+
+    @property
+    def directories(self) -> list[str]:
+        return [directory.path for directory in self._directories]
+
+    @property
+    def node_id(self) -> int | None:
+        return self.identity.node_id
+
+    @property
+    def cluster_id(self) -> str:
+        assert self.identity.cluster_id is not None
+        return self.identity.cluster_id
+
+    def was_clean(self, path: str) -> bool:
+        """Whether the directory that holds `path` was left by a clean stop."""
+        return self._directory_of(path).was_clean
+
+    def directory_id(self, path: str) -> UUID | None:
+        """The id of the directory that holds `path`."""
+        meta = self._directory_of(path).meta
+        return meta.directory_id if meta is not None else None
+
+    # Opening
+
+    def _open_logs(self, directory: LogDirectory) -> None:
+        directory.take_clean_mark()
+        recovery_points, starts = directory.recovery_points(), directory.log_starts()
+        folders = list(directory.log_folders())
+        if folders and not directory.was_clean:
+            _logger.info("%s was not closed cleanly: its %d logs are recovered", directory.path, len(folders))
+        for path, name in folders:
+            key = name.topic, name.partition
+            if name.suffix:
+                self._leave_aside(path, name)
+                continue
+            if key in self.logs:
+                raise DiskFault(
+                    f"{name.topic}-{name.partition} is in two places: {self.logs[key].directory} and {path}"
+                )
+            opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+            self.logs[key] = open_log(path, *key, self.default_config, opening)
+        self._has_stale_checkpoints |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
+
+    def _leave_aside(self, path: str, name: LogDirectoryName) -> None:
+        if name.suffix == DELETE_DIRECTORY:
+            self.deletions.add_directory(path, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
+        else:
+            _logger.warning("%s is not served: it is a %s log", path, name.suffix.removeprefix("-"))
+
+    def _opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> Opening:
+        return Opening(
+            files=self.files,
+            clock=self.clock,
+            deletions=self.deletions,
+            clean=clean,
+            log_start_offset=log_start_offset,
+            recovery_point=recovery_point,
+            producer_expiration_ms=self.producer_expiration_ms,
+            rolled=self._note_rolled,
+        )
+
+    def _note_rolled(self, log: Log) -> None:
+        self._rolled[log] = None
+
+    # Making and deleting logs
+
+    def create(self, topic: str, partition: int, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
+        """A new, empty log in the directory that has the fewest; its folder and topic id are on the disk.
+
+        Raises: ApiError TOPIC_ALREADY_EXISTS, DiskFault.
+        """
+        key = topic, partition
+        if key in self.logs:
+            raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
+        if self._has_stale_checkpoints:  # an old log of that name must not lend this one its start
+            self.checkpoint_recovery_points()
+            self.checkpoint_log_starts()
+            self._has_stale_checkpoints = False
+        path = f"{self._emptiest().path}/{log_directory(topic, partition)}"
+        self.files.make_directory(path)
+        if topic_id is not None:
+            write_topic_id(self.files, path, topic_id)
+        log = open_log(path, topic, partition, config or self.default_config, self._opening(clean=True))
+        self.logs[key] = log
+        return log
+
+    def _emptiest(self) -> LogDirectory:
+        if len(self._directories) == 1:
+            return self._directories[0]
+        counts = {directory.path: 0 for directory in self._directories}
+        for log in self.logs.values():
+            counts[self._directory_of(log.directory).path] += 1
+        return min(self._directories, key=lambda directory: counts[directory.path])
+
+    def delete(self, topic: str, partition: int) -> None:
+        """Rename the log's folder away; it is removed when `delete_due` finds that its time has come.
+
+        Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION, DiskFault.
+        """
+        log = self.logs.get((topic, partition))
+        if log is None:
+            raise ApiError(f"no log {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        parent = self._directory_of(log.directory).path
+        target = f"{parent}/{deletion_directory(topic, partition, uuid4().hex)}"
+        log.release()
+        self.files.rename(log.directory, target)
+        del self.logs[topic, partition]
+        self._rolled.pop(log, None)
+        self._has_stale_checkpoints = True
+        self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
+
+    def _directory_of(self, path: str) -> LogDirectory:
+        return next(
+            directory
+            for directory in self._directories
+            if path == directory.path or path.rpartition("/")[0] == directory.path
+        )
+
+    # What timers call for
+
+    def delete_due(self, now_ms: int) -> int:
+        """How many files and folders were removed whose time has come."""
+        return self.deletions.delete_due(now_ms)
+
+    def due_for_flush(self, now_ms: int) -> Iterator[Log]:
+        """The logs with unflushed data whose last flush is `flush.ms` ago."""
+        for log in list(self.logs.values()):
+            if log.recovery_point < log.log_end_offset and now_ms - log.last_flush_ms >= log.config.flush_ms:
+                yield log
+
+    def take_rolled(self) -> list[Log]:
+        """The logs that closed a segment since the last call; `plan_flush_of_rolled` brings it to the disk."""
+        rolled = list(self._rolled)
+        self._rolled.clear()
+        return rolled
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write up to where each log is known to be on the disk.
+
+        Raises: DiskFault.
+        """
+        for directory, logs in self._by_directory():
+            directory.write(RECOVERY_POINTS, {key: log.recovery_point for key, log in logs.items()})
+
+    def checkpoint_log_starts(self) -> None:
+        """Write where logs start that do not start with their first segment.
+
+        Raises: DiskFault.
+        """
+        for directory, logs in self._by_directory():
+            starts = {key: log.log_start_offset for key, log in logs.items() if log.starts_late}
+            directory.write(LOG_STARTS, starts)
+
+    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write these high watermarks; a log that is not named has its end as such.
+
+        Raises: DiskFault.
+        """
+        for directory, logs in self._by_directory():
+            offsets = {key: high_watermarks.get(key, log.log_end_offset) for key, log in logs.items()}
+            directory.write(HIGH_WATERMARKS, offsets)
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        """The high watermarks that were last written."""
+        found: dict[TopicPartition, int] = {}
+        for directory in self._directories:
+            found |= directory.high_watermarks()
+        return found
+
+    def _by_directory(self) -> Iterator[tuple[LogDirectory, dict[TopicPartition, Log]]]:
+        for directory in self._directories:
+            start = directory.path + "/"
+            yield directory, {key: log for key, log in list(self.logs.items()) if log.directory.startswith(start)}
+
+    # Ending
+
+    def shutdown(self) -> None:
+        """Flush and close all logs, write checkpoints and the marks of a clean stop, release the locks.
+
+        A directory in which something cannot be written gets no mark and is recovered at the next start.
+        """
+        for directory, logs in list(self._by_directory()):
+            if self._close_all(directory, logs):
+                with suppress(DiskFault):
+                    directory.write_clean_mark()
+        self._release()
+
+    def _close_all(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log]) -> bool:
+        complete = True
+        for log in logs.values():
+            try:
+                log.close()
+            except DiskFault as fault:
+                complete = False
+                _logger.error("%s could not be closed cleanly: %s", log.name, fault)
+        try:
+            directory.write(RECOVERY_POINTS, {key: log.recovery_point for key, log in logs.items()})
+            directory.write(LOG_STARTS, {key: log.log_start_offset for key, log in logs.items() if log.starts_late})
+        except DiskFault as fault:
+            complete = False
+            _logger.error("checkpoints could not be written: %s", fault)
+        return complete
+
+    def _release(self) -> None:
+        for log in self.logs.values():
+            log.release()
+        for directory in self._directories:
+            directory.release()

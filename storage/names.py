@@ -1,0 +1,77 @@
+"""How the files and folders of a log are named.
+
+Source: Kafka 3.9 `LogFileUtils`, `LocalLog.parseTopicPartitionName`.
+
+    <topic>-<partition>/                      a log
+    <topic>-<partition>.<32 hex>-delete       renamed before deletion; also -future (move between disks) and -stray
+    <20 digits>.log | .index | .timeindex | .txnindex | .snapshot
+    <any of these>.deleted | .cleaned | .swap transient
+"""
+
+from dataclasses import dataclass
+
+LOG = ".log"
+OFFSET_INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TRANSACTION_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+DELETED = ".deleted"
+CLEANED = ".cleaned"
+SWAP = ".swap"
+
+DELETE_DIRECTORY = "-delete"
+FUTURE_DIRECTORY = "-future"
+STRAY_DIRECTORY = "-stray"
+
+# Folders of a log directory that hold no log of ours: tiered storage's cache and KRaft's own log.
+SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
+
+_MAX_NAME = 255
+_OFFSET_DIGITS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirectoryName:
+    """What the name of a log's folder says; `suffix` is "", "-delete", "-future" or "-stray"."""
+
+    topic: str
+    partition: int
+    suffix: str
+
+
+def segment_file(directory: str, base_offset: int, suffix: str) -> str:
+    """The path of one file of the segment that starts at `base_offset`."""
+    return f"{directory}/{base_offset:020d}{suffix}"
+
+
+def offset_of(file_name: str) -> int | None:
+    """The offset a file is named after, or None when it is not named after one."""
+    digits = file_name[:_OFFSET_DIGITS]
+    if len(digits) == _OFFSET_DIGITS and digits.isascii() and digits.isdigit() and file_name[20:21] == ".":
+        return int(digits)
+    return None
+
+
+def log_directory(topic: str, partition: int) -> str:
+    """The name of the folder of a partition's log."""
+    return f"{topic}-{partition}"
+
+
+def deletion_directory(topic: str, partition: int, unique: str) -> str:
+    """The name a log's folder gets when its topic is deleted; `unique` is 32 hexadecimal digits."""
+    ending = f"-{partition}.{unique}{DELETE_DIRECTORY}"
+    return topic[: _MAX_NAME - len(ending)] + ending
+
+
+def parse_log_directory(name: str) -> LogDirectoryName | None:
+    """What the folder `name` holds, or None when it is not the name of a log's folder."""
+    suffix = next((end for end in (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY) if name.endswith(end)), "")
+    if suffix:
+        stem, dot, _ = name.rpartition(".")
+        if not dot:
+            return None
+        name = stem
+    topic, dash, partition = name.rpartition("-")
+    if not topic or not dash or not (partition.isascii() and partition.isdigit()) or len(partition) > 10:
+        return None
+    return LogDirectoryName(topic=topic, partition=int(partition), suffix=suffix)

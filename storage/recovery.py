@@ -1,0 +1,112 @@
+"""Reading segments again after a crash: what is whole stays, what follows is cut, and everything derived is rebuilt.
+
+Source: Kafka 3.9 `LogSegment.recover`, `UnifiedLog.rebuildProducerState`.
+"""
+
+import logging
+
+from ..protocol.errors import CorruptRecord, InvalidRecord
+from .batch_headers import V2_HEADER_BYTES, BatchHeader
+from .leader_epochs import LeaderEpochs
+from .log_config import LogConfig
+from .producer_tracking import ProducerTracking
+from .segment import Segment
+from .segments import Segments
+
+MAX_MARKER_BYTES = 4096
+
+_logger = logging.getLogger(__name__)
+
+
+class SegmentOverflow(Exception):
+    """A segment holds an offset too far from its base for the indexes (KAFKA-6264); it has to be split."""
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(f"{segment.file.path} holds offsets above its base offset + 2147483647")
+        self.segment = segment
+
+
+def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochs, producers: ProducerTracking) -> int:
+    """How many bytes were cut off the end of the segment; its indexes are rebuilt, epochs and producers brought up to its end.
+
+    `producers` has to be as of the segment's base offset.
+
+    Raises: SegmentOverflow, DiskFault.
+    """
+    segment.reset_indexes()
+    valid_bytes = last_indexed = 0
+    next_offset = segment.base_offset
+    try:
+        for header in segment.valid_batches():
+            _check_offsets(segment, header, next_offset)
+            _take_in(segment, header, epochs, producers)
+            if header.max_timestamp > segment.max_timestamp:
+                segment.max_timestamp = header.max_timestamp
+                segment.max_timestamp_offset = header.last_offset
+            if valid_bytes - last_indexed > config.index_interval_bytes:
+                segment.add_index_entries(header.last_offset, valid_bytes)
+                last_indexed = valid_bytes
+            valid_bytes = header.end
+            next_offset = header.last_offset + 1
+    except (CorruptRecord, InvalidRecord) as fault:
+        _logger.warning("recovery of %s stops at byte %d: %s", segment.file.path, valid_bytes, fault)
+    cut_bytes = segment.size - valid_bytes
+    if cut_bytes:
+        _logger.warning(
+            "%s: the last %d bytes are not whole valid batches and are cut off, it ends at byte %d, next offset %d",
+            segment.file.path, cut_bytes, valid_bytes, next_offset,
+        )  # fmt: skip
+    segment.size = valid_bytes
+    segment.bytes_since_index_entry = valid_bytes - last_indexed
+    segment.finish(trim=True)
+    return cut_bytes
+
+
+def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int) -> None:
+    lowest = header.base_offset if header.magic >= 2 else header.last_offset
+    if lowest < next_offset or header.last_offset < lowest:
+        raise CorruptRecord(
+            f"the batch at position {header.position} has the offsets {lowest}-{header.last_offset}, {next_offset} is next"
+        )
+    if not segment.takes(header.last_offset):
+        raise SegmentOverflow(segment)
+
+
+def _take_in(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, producers: ProducerTracking) -> None:
+    if header.magic < 2:
+        return
+    if header.leader_epoch > epochs.latest:
+        epochs.assign(header.leader_epoch, header.base_offset)
+    replay(segment, header, producers)
+
+
+def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:
+    """Bring `producers` up to the end of a batch; aborted transactions go into the segment's index unless `index` is off.
+
+    Raises: InvalidRecord, DiskFault.
+    """
+
+    def body() -> bytes:
+        size = min(header.size_bytes - V2_HEADER_BYTES, MAX_MARKER_BYTES)
+        return segment.file.read(size, header.position + V2_HEADER_BYTES)
+
+    for aborted in producers.replay(header, body):
+        if index:
+            segment.transactions().append(aborted)
+
+
+def rebuild_producers(producers: ProducerTracking, segments: Segments, start: int, end: int) -> None:
+    """Make `producers` what they were at the offset `end`: from the newest snapshot, then from the batches.
+
+    Raises: CorruptRecord, DiskFault.
+    """
+    offset = producers.restore(end, start)
+    for segment in segments.reaching(offset, end):
+        position = (
+            segment.offset_index.position_of(offset - 1 - segment.base_offset) if offset > segment.base_offset else 0
+        )
+        for header in segment.batches(position):
+            if header.last_offset >= end:
+                break
+            if header.magic >= 2 and header.base_offset >= offset:
+                replay(segment, header, producers, index=False)

@@ -1,0 +1,62 @@
+"""Which of a log's oldest segments may go.
+
+    in this order            reason
+    next base <= log start   always, also without the policy "delete"
+    size                     while the log stays at or above retention.bytes without the segment
+    time                     its largest timestamp is more than retention.ms ago
+
+Only a run of oldest segments goes, and only below the high watermark. Source: Kafka 3.9 `UnifiedLog.deleteOldSegments`.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .segment import Segment
+
+if TYPE_CHECKING:
+    from .log import Log
+
+
+def count_deletable(log: "Log", now_ms: int, high_watermark: int) -> int:
+    """How many of the oldest segments may go; all of them means that a new one has to be rolled first."""
+    count = _count(log, high_watermark, 0, _starts_later(log))
+    if log.config.deletes:
+        count = _count(log, high_watermark, count, _is_too_much(log, count))
+        count = _count(log, high_watermark, count, _is_too_old(log, now_ms))
+    return count
+
+
+def _count(log: "Log", high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:
+    segments = log.segments
+    while count < len(segments):
+        segment = segments[count]
+        next_base = segments.end_of(count)
+        end = log.log_end_offset if next_base is None else next_base
+        is_empty_active = next_base is None and not segment.size
+        if high_watermark < end or is_empty_active or not may_go(segment, end if next_base is not None else -1):
+            break
+        count += 1
+    return count
+
+
+def _starts_later(log: "Log") -> Callable[[Segment, int], bool]:
+    return lambda segment, next_base: 0 <= next_base <= log.log_start_offset
+
+
+def _is_too_much(log: "Log", gone: int) -> Callable[[Segment, int], bool]:
+    limit = log.config.retention_bytes
+    surplus = sum(segment.size for segment in log.segments.from_number(gone)) - limit
+
+    def may_go(segment: Segment, next_base: int) -> bool:
+        nonlocal surplus
+        if limit < 0 or surplus < segment.size:
+            return False
+        surplus -= segment.size
+        return True
+
+    return may_go
+
+
+def _is_too_old(log: "Log", now_ms: int) -> Callable[[Segment, int], bool]:
+    limit = log.config.retention_ms
+    return lambda segment, next_base: limit >= 0 and now_ms - segment.largest_timestamp() > limit

@@ -1,0 +1,63 @@
+"""The segments of one log, in the order of their base offsets; the last one is appended to."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from operator import attrgetter
+
+from .segment import Segment
+
+_base_offset = attrgetter("base_offset")
+
+
+class Segments:
+    """At least one segment, except while a log is being loaded."""
+
+    __slots__ = ("_segments",)
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __getitem__(self, at: int) -> Segment:
+        return self._segments[at]
+
+    def __contains__(self, segment: object) -> bool:
+        return segment in self._segments
+
+    @property
+    def active(self) -> Segment:
+        return self._segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    def index_of(self, offset: int) -> int:
+        """The number of the segment with the largest base offset not above `offset`; -1 when all are above."""
+        if offset >= self._segments[-1].base_offset:
+            return len(self._segments) - 1
+        return bisect_right(self._segments, offset, key=_base_offset) - 1
+
+    def reaching(self, start: int, end: int | None = None) -> list[Segment]:
+        """Those that may hold offsets of [start, end)."""
+        first = max(0, self.index_of(start)) if self._segments else 0
+        return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
+
+    def from_number(self, at: int) -> list[Segment]:
+        return self._segments[at:]
+
+    def end_of(self, at: int) -> int | None:
+        """The base offset of the segment after number `at`; None for the active one."""
+        return self._segments[at + 1].base_offset if at + 1 < len(self._segments) else None
+
+    def add(self, segment: Segment) -> None:
+        self._segments.append(segment)
+
+    def remove(self, segments: list[Segment]) -> None:
+        gone = set(map(id, segments))
+        self._segments[:] = [segment for segment in self._segments if id(segment) not in gone]

@@ -1,0 +1,61 @@
+"""What a response streams from a log: a range of bytes of a segment file, read only when it is sent."""
+
+from .files import Buffer, OpenFile, read_at, read_at_into
+
+
+class FileSlice:
+    """`size_bytes` bytes of a file from the byte `position` on; keeps the file open while it lives, deleted or not.
+
+    `segment_base_offset` tells which segment it was cut from (-1 for the empty slice).
+    """
+
+    __slots__ = ("_file", "position", "segment_base_offset", "size_bytes")
+
+    def __init__(self, file: OpenFile | None, position: int, size_bytes: int, segment_base_offset: int = -1) -> None:
+        self._file = file
+        self.position = position
+        self.size_bytes = size_bytes
+        self.segment_base_offset = segment_base_offset
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def __repr__(self) -> str:
+        return f"FileSlice(position={self.position}, size_bytes={self.size_bytes})"
+
+    def fileno(self) -> int:
+        """The descriptor to send from, valid while this slice lives.
+
+        Raises: ValueError for an empty slice, which has none.
+        """
+        if self._file is None:
+            raise ValueError("an empty slice has no file")
+        return self._file.fd
+
+    def read(self, at: int, size: int) -> bytes:
+        """Up to `size` bytes from `at`, counted from the start of the slice; fewer at its end.
+
+        Raises: DiskFault when the file cannot be read.
+        """
+        size = min(size, self.size_bytes - at)
+        if size <= 0 or self._file is None:
+            return b""
+        return read_at(self._file, size, self.position + at)
+
+    def read_into(self, buffer: Buffer, at: int) -> int:
+        """How many bytes from `at`, counted from the start of the slice, were put into `buffer`.
+
+        Raises: DiskFault when the file cannot be read.
+        """
+        size = min(len(buffer), self.size_bytes - at)
+        if size <= 0 or self._file is None:
+            return 0
+        return read_at_into(self._file, memoryview(buffer)[:size], self.position + at)
+
+    def part(self, at: int, size: int) -> "FileSlice":
+        """The `size` bytes from `at` on, as a slice of the same file."""
+        size = max(0, min(size, self.size_bytes - at))
+        return FileSlice(self._file, self.position + at, size, self.segment_base_offset)
+
+
+EMPTY_SLICE = FileSlice(None, 0, 0)

@@ -1,0 +1,51 @@
+"""`.timeindex`: from a timestamp to an offset.
+
+    | offset | size | field                                                        |
+    | 0      | 8    | largest timestamp so far, ms since 1970                      |
+    | 8      | 4    | last offset of the batch that has it - base offset           |
+
+Timestamps strictly increase. The last entry of a closed segment is its largest timestamp. Source: Kafka 3.9 `TimeIndex`.
+"""
+
+from struct import Struct
+
+from .entry_index import EntryIndex
+
+
+class TimeIndex(EntryIndex):
+    """(timestamp, relative offset) entries of one segment."""
+
+    __slots__ = ()
+
+    layout = Struct(">qi")
+
+    def append_if_later(self, timestamp: int, relative_offset: int) -> None:
+        """Add an entry unless `timestamp` is not above the last one's (-1 without entries)."""
+        last = self.last_entry()
+        if timestamp > (last[0] if last is not None else -1):
+            self.append(timestamp, relative_offset)
+
+    def offset_before(self, timestamp: int) -> int:
+        """A relative offset that the first record at or after `timestamp` cannot lie before."""
+        at = self.floor(timestamp)
+        return self.entry(at)[1] if at >= 0 else 0
+
+    def truncate_to(self, relative_offset: int) -> None:
+        """Drop the entries at or above `relative_offset`."""
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if self.entry(middle)[1] < relative_offset:
+                low = middle + 1
+            else:
+                high = middle
+        self.keep_first(low)
+
+    def is_full(self, max_bytes: int) -> bool:
+        """Whether only the slot is left that a closing segment takes for its largest timestamp."""
+        return self.count >= max_bytes // self.layout.size - 1
+
+    def looks_right(self) -> bool:
+        """Whether the last entry can be true; preallocated zeros are not."""
+        last = self.last_entry()
+        return last is None or (last[1] >= 0 and last[0] > (self.entry(0)[0] if self.count > 1 else -1))
