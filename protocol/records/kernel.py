@@ -533,6 +533,7 @@ class _Run:
     records: cython.longlong
     temporary: cython.longlong
     batches: cython.longlong
+    trimmed: cython.longlong
 
 
 @cython.cfunc
@@ -571,6 +572,7 @@ def _convert_batch(run: _Run, item: _Item, end: cython.Py_ssize_t) -> cython.int
             return BAD_RECORD
         offset = _sum(base_offset, item.offset)
         if offset < first_offset:
+            run.trimmed += 1
             continue
         timestamp = max_timestamp if attributes else _sum(base_timestamp, item.timestamp)
         if timestamp < NO_TIMESTAMP:
@@ -606,6 +608,7 @@ def _convert_message(run: _Run, item: _Item, end: cython.Py_ssize_t) -> cython.i
     if not _read_message(item, run.data, run.at, end):
         return BAD_RECORD
     if item.offset < run.first_offset:
+        run.trimmed += 1
         return DONE
     if item.timestamp < NO_TIMESTAMP:
         return BAD_TIMESTAMP
@@ -689,15 +692,15 @@ def convert_plain(
     out: cython.uchar[::1] | None,
     out_at: cython.Py_ssize_t = 0,
     one: cython.bint = False,
-) -> tuple[int, int, int, int, int, bool]:
+) -> tuple[int, int, int, int, int, int, bool]:
     """Convert whole batches from position `at` on, up to one that needs a codec or that `out` has no room for.
 
     Control batches vanish, batches of magic `target` or less are copied, and of plain newer ones the records from
     `first_offset` on are written as messages, their checksums checked first. Without `out` all is done but the
     writing. With `one` it ends behind the first batch that becomes something.
 
-    Returns: position reached, bytes in `out` up to, batches passed, records converted, temporary bytes (what Kafka
-    counts so), whether a codec stopped it. At the end of the source, less than a whole batch is left there.
+    Returns: position reached, bytes in `out` up to, batches passed, records converted, records left out, temporary
+    bytes (what Kafka counts so), whether a codec stopped it. At the end of the source, less than a whole batch is left.
 
     Raises: CorruptRecord, InvalidRecord naming the batch.
     """
@@ -713,7 +716,7 @@ def convert_plain(
         run.sink = _sink(out, run.room)
     run.written = out_at
     run.target, run.first_offset, run.one = target, first_offset, one
-    run.records = run.temporary = run.batches = 0
+    run.records = run.temporary = run.batches = run.trimmed = 0
     item: _Item = _Item()
     if size - at < RELEASE_BYTES:
         status = _convert_batches(run, item)
@@ -722,7 +725,7 @@ def convert_plain(
             status = _convert_batches(run, item)
     if status > NO_BYTES:
         raise _fault(status, _get64(run.data, run.at))
-    return run.at, run.written, run.batches, run.records, run.temporary, status == NEEDS_CODEC
+    return run.at, run.written, run.batches, run.records, run.trimmed, run.temporary, status == NEEDS_CODEC
 
 
 def plan(
@@ -761,6 +764,437 @@ def plan(
             bound += end - at - BATCH_OVERHEAD + count * (V1_OVERHEAD - MIN_RECORD_BYTES)
         at = end
         batches += 1
+
+
+# --- opened streams ---------------------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _record_bytes(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
+    """What the record at `at` takes; 0 while its length is not there whole, -1 when that is wrong."""
+    last: cython.Py_ssize_t = at
+    while last < end and last - at < 5:
+        if data[last] < 0x80:
+            size: cython.longlong = _varint(data, at, last + 1)[0]
+            return size + (last + 1 - at) if size > 0 else -1
+        last += 1
+    return -1 if last - at == 5 else 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _entry_bytes(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
+    """What the inner message at `at` takes; 0 while its frame is not there whole, -1 when its size is too small."""
+    if end - at < LOG_OVERHEAD:
+        return 0
+    size: cython.longlong = _get32(data, at + 8)
+    return -1 if size < V0_OVERHEAD - LOG_OVERHEAD else size + LOG_OVERHEAD
+
+
+@cython.cclass
+class _Stream:
+    """Takes an opened stream in pieces. A piece may end anywhere; what is not used has to come again."""
+
+    data: Source
+    sink: Sink
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    written: cython.Py_ssize_t
+    room: cython.Py_ssize_t
+    wanted: cython.longlong
+    seen: cython.longlong
+    first: cython.longlong
+    last: cython.longlong
+    newest: cython.longlong
+    item: _Item
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: _Item) -> cython.int:
+        return DONE
+
+    def feed(
+        self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, out: cython.uchar[::1]
+    ) -> tuple[int, int, int]:
+        """Take what is whole from position `at` on, as far as `out` has room.
+
+        Returns: position reached, bytes written to `out`, and what keeps it from going on: 0 for more bytes of unknown
+        number, n for n bytes from the position on, -n for n bytes of room.
+
+        Raises: CorruptRecord, InvalidRecord.
+        """
+        status: cython.int
+        item: _Item = self.item
+        self.end, self.room = len(data), len(out)
+        self.data, self.sink = _source(data, self.end), _sink(out, self.room)
+        self.at, self.written, self.wanted = at, 0, 0
+        if self.end - at < RELEASE_BYTES:
+            status = self.step(item)
+        else:
+            with cython.nogil:
+                status = self.step(item)
+        if status != DONE:
+            raise _fault(status, self.last)
+        return self.at, self.written, self.wanted
+
+
+@cython.final
+@cython.cclass
+class RecordsDown(_Stream):
+    """The opened records of a v2 batch as messages of magic 0 or 1.
+
+    `relative`: offsets count from the first record, as inside a wrapper of magic 1. Records before `first_offset` are
+    left out. `append_time` replaces the timestamps of a LogAppendTime batch.
+    """
+
+    target: cython.int
+    attributes: cython.int
+    relative: cython.bint
+    count: cython.longlong
+    kept: cython.longlong
+    base_offset: cython.longlong
+    base_timestamp: cython.longlong
+    append_time: cython.longlong
+    first_offset: cython.longlong
+
+    def __init__(
+        self,
+        target: cython.int,
+        count: cython.longlong,
+        base_offset: cython.longlong,
+        base_timestamp: cython.longlong,
+        append_time: object,
+        relative: cython.bint,
+        first_offset: cython.longlong,
+    ) -> None:
+        self.target, self.count, self.relative = target, count, relative
+        self.base_offset, self.base_timestamp, self.first_offset = base_offset, base_timestamp, first_offset
+        self.attributes = 0 if append_time is None else APPEND_TIME_BIT
+        self.append_time = NO_TIMESTAMP if append_time is None else append_time
+        self.seen = self.kept = self.first = 0
+        self.last = base_offset
+        self.newest = NO_TIMESTAMP
+        self.item = _Item()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def admit(self, delta: cython.longlong, timestamp: cython.longlong) -> cython.int:
+        """Check the order and time of the next record; the last offset is then its own."""
+        offset: cython.longlong = _sum(self.base_offset, delta)
+        if timestamp < NO_TIMESTAMP:
+            return BAD_TIMESTAMP
+        if self.kept == 0:
+            self.first = offset
+        elif offset <= self.last or offset - self.first > MAX_INT32:
+            return BAD_ORDER
+        self.last = offset
+        self.kept += 1
+        if timestamp > self.newest:
+            self.newest = timestamp
+        return DONE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: _Item) -> cython.int:
+        timestamp: cython.longlong
+        takes: cython.longlong
+        size: cython.Py_ssize_t
+        status: cython.int
+        while self.seen < self.count:
+            takes = _record_bytes(self.data, self.at, self.end)
+            if takes < 0:
+                return BAD_RECORD
+            if takes == 0 or takes > self.end - self.at:
+                self.wanted = takes
+                return DONE
+            if _read_record(item, self.data, self.at, self.end) < 0:
+                return BAD_RECORD
+            if _sum(self.base_offset, item.offset) >= self.first_offset:
+                size = _message_bytes(item, self.target)
+                if size > self.room - self.written:
+                    self.wanted = -size
+                    return DONE
+                timestamp = self.append_time if self.attributes else _sum(self.base_timestamp, item.timestamp)
+                status = self.admit(item.offset, timestamp)
+                if status != DONE:
+                    return status
+                _write_message(
+                    item,
+                    self.data,
+                    self.sink,
+                    self.written,
+                    size,
+                    self.target,
+                    self.attributes if self.target else 0,
+                    self.last - self.first if self.relative else self.last,
+                    timestamp,
+                )
+                self.written += size
+            self.seen += 1
+            self.at += takes
+        return DONE if self.at == self.end else BAD_COUNT
+
+    def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong) -> tuple[int, int, int] | None:
+        """Take note of a record that the caller writes itself; return the offset, timestamp and attributes to write.
+
+        None when it lies before the first offset. Raises: InvalidRecord.
+        """
+        timestamp: cython.longlong = self.append_time if self.attributes else _sum(self.base_timestamp, timestamp_delta)
+        status: cython.int
+        self.seen += 1
+        if _sum(self.base_offset, delta) < self.first_offset:
+            return None
+        status = self.admit(delta, timestamp)
+        if status != DONE:
+            raise _fault(status, self.last)
+        offset: cython.longlong = self.last - self.first if self.relative else self.last
+        return offset, timestamp, self.attributes if self.target else 0
+
+    def finish(self) -> tuple[int, int, int]:
+        """Return how many records were kept, the last one's offset, and the newest timestamp or the append time.
+
+        Raises: InvalidRecord when records are missing.
+        """
+        if self.seen != self.count:
+            raise _fault(BAD_COUNT, self.base_offset)
+        return self.kept, self.last, self.append_time if self.attributes else self.newest
+
+
+@cython.final
+@cython.cclass
+class MessagesDown(_Stream):
+    """The messages of an opened wrapper as messages of magic 0; `base` is added to their offsets.
+
+    Without `write` they are only walked over, to learn the last stored offset that `base` depends on.
+    """
+
+    base: cython.longlong
+    write: cython.bint
+
+    def __init__(self, base: cython.longlong, write: cython.bint) -> None:
+        self.base, self.write = base, write
+        self.seen = self.last = 0
+        self.item = _Item()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: _Item) -> cython.int:
+        takes: cython.longlong
+        size: cython.Py_ssize_t
+        offset: cython.longlong
+        while True:
+            takes = _entry_bytes(self.data, self.at, self.end)
+            if takes < 0:
+                return BAD_FRAME
+            if takes == 0 or takes > self.end - self.at:
+                self.wanted = takes
+                return DONE
+            if not _read_message(item, self.data, self.at, self.at + takes):
+                return BAD_RECORD
+            offset = _sum(self.base, item.offset)
+            if self.write:
+                size = _message_bytes(item, 0)
+                if size > self.room - self.written:
+                    self.wanted = -size
+                    return DONE
+                if item.attributes & CODEC_MASK:
+                    return BAD_MAGIC
+                if item.timestamp < NO_TIMESTAMP:
+                    return BAD_TIMESTAMP
+                if self.seen == 0:
+                    self.first = offset
+                elif offset <= self.last or offset - self.first > MAX_INT32:
+                    return BAD_ORDER
+                _write_message(item, self.data, self.sink, self.written, size, 0, 0, offset, NO_TIMESTAMP)
+                self.written += size
+            self.last = offset
+            self.seen += 1
+            self.at += takes
+
+    def finish(self) -> tuple[int, int]:
+        """Return how many messages there were and the last one's offset."""
+        return self.seen, self.last
+
+
+@cython.final
+@cython.cclass
+class MessagesUp(_Stream):
+    """Messages of magic `magic`, plain or opened, as the records of a v2 batch, numbered from 0.
+
+    `checked`: their checksums are looked at, as for messages from inside a wrapper. `append_time` stands for the
+    timestamps inside a LogAppendTime wrapper. Deltas count from the first timestamp.
+    """
+
+    magic: cython.int
+    checked: cython.bint
+    marked: cython.bint
+    append_time: cython.longlong
+    oldest: cython.longlong
+    keyless: cython.bint
+    base_timestamp: cython.longlong
+    taken: cython.longlong
+    given: cython.longlong
+
+    def __init__(self, magic: cython.int, checked: cython.bint, append_time: object) -> None:
+        self.magic, self.checked = magic, checked
+        self.marked = append_time is not None
+        self.append_time = NO_TIMESTAMP if append_time is None else append_time
+        self.seen = self.taken = self.given = self.last = 0
+        self.oldest = self.newest = self.base_timestamp = NO_TIMESTAMP
+        self.keyless = False
+        self.item = _Item()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: _Item) -> cython.int:
+        takes: cython.longlong
+        while True:
+            takes = _entry_bytes(self.data, self.at, self.end)
+            if takes < 0:
+                return BAD_FRAME
+            if takes == 0 or takes > self.end - self.at:
+                self.wanted = takes
+                return DONE
+            if not _read_message(item, self.data, self.at, self.at + takes):
+                return BAD_RECORD
+            if item.magic != self.magic or item.attributes & CODEC_MASK:
+                return BAD_MAGIC
+            if (
+                self.checked
+                and _crc32(self.data, self.at + MAGIC_OFFSET, self.at + takes, 0)
+                != _get32(self.data, self.at + 12) & MASK32
+            ):
+                return BAD_CHECKSUM
+            if takes + 32 > self.room - self.written:
+                self.wanted = -(takes + 32)
+                return DONE
+            self.put_record(item)
+            self.at += takes
+            self.taken += takes
+            self.last = item.offset
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def put_record(self, item: _Item) -> cython.void:
+        """Write the record of the item. It takes at most what its message took and 32 bytes."""
+        sink: Sink = self.sink
+        timestamp: cython.longlong = self.append_time if self.marked else item.timestamp
+        if self.seen == 0:
+            self.base_timestamp = timestamp
+        if timestamp != NO_TIMESTAMP:
+            self.newest = max(self.newest, timestamp)
+            self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
+        if item.key_size < 0:
+            self.keyless = True
+        delta: cython.longlong = _sum(timestamp, -self.base_timestamp)
+        size: cython.Py_ssize_t = 2 + _varint_bytes(delta) + _varint_bytes(self.seen)
+        size += _varint_bytes(item.key_size) + max(0, item.key_size)
+        size += _varint_bytes(item.value_size) + max(0, item.value_size)
+        at: cython.Py_ssize_t = _put_varint(sink, self.written, size)
+        sink[at] = 0
+        at = _put_varint(sink, at + 1, delta)
+        at = _put_varint(sink, at, self.seen)
+        at = _put_varint(sink, at, item.key_size)
+        if item.key_size > 0:
+            _copy(sink, at, self.data, item.key_at, item.key_size)
+            at += item.key_size
+        at = _put_varint(sink, at, item.value_size)
+        if item.value_size > 0:
+            _copy(sink, at, self.data, item.value_at, item.value_size)
+            at += item.value_size
+        sink[at] = 0
+        self.given += at + 1 - self.written
+        self.written = at + 1
+        self.seen += 1
+
+    def finish(self) -> tuple[int, int, int, int, int, bool, int, int]:
+        """Return count, last stored offset, base, oldest and newest timestamp, whether one has no key, bytes in, out.
+
+        Oldest and newest leave out messages without a timestamp, and are -1 if none has one.
+        """
+        return (
+            self.seen,
+            self.last,
+            self.base_timestamp,
+            self.oldest,
+            self.newest,
+            self.keyless,
+            self.taken,
+            self.given,
+        )
+
+
+@cython.final
+@cython.cclass
+class RecordSurvey(_Stream):
+    """What the opened records of a v2 batch look like; nothing is written."""
+
+    count: cython.longlong
+    base_timestamp: cython.longlong
+    append_time: cython.longlong
+    marked: cython.bint
+    oldest: cython.longlong
+    keyless: cython.bint
+    in_order: cython.bint
+    taken: cython.longlong
+
+    def __init__(self, count: cython.longlong, base_timestamp: cython.longlong, append_time: object) -> None:
+        self.count, self.base_timestamp = count, base_timestamp
+        self.marked = append_time is not None
+        self.append_time = NO_TIMESTAMP if append_time is None else append_time
+        self.seen = self.taken = self.last = 0
+        self.oldest = self.newest = NO_TIMESTAMP
+        self.keyless = False
+        self.in_order = True
+        self.item = _Item()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: _Item) -> cython.int:
+        takes: cython.longlong
+        timestamp: cython.longlong
+        while self.seen < self.count:
+            takes = _record_bytes(self.data, self.at, self.end)
+            if takes < 0:
+                return BAD_RECORD
+            if takes == 0 or takes > self.end - self.at:
+                self.wanted = takes
+                return DONE
+            if _read_record(item, self.data, self.at, self.end) < 0:
+                return BAD_RECORD
+            timestamp = self.append_time if self.marked else _sum(self.base_timestamp, item.timestamp)
+            if timestamp != NO_TIMESTAMP:
+                self.newest = max(self.newest, timestamp)
+                self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
+            if item.key_size < 0:
+                self.keyless = True
+            if item.offset != self.seen:
+                self.in_order = False
+            self.seen += 1
+            self.at += takes
+            self.taken += takes
+        return DONE if self.at == self.end else BAD_COUNT
+
+    def finish(self) -> tuple[int, int, bool, bool, int]:
+        """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ..., opened bytes.
+
+        Raises: InvalidRecord when records are missing.
+        """
+        if self.seen != self.count:
+            raise _fault(BAD_COUNT, self.last)
+        return self.oldest, self.newest, self.keyless, self.in_order, self.taken
 
 
 @cython.cfunc

@@ -1,0 +1,325 @@
+"""Record batches converted down to magic 0 or 1 (KIP-283), and messages of magic 0 and 1 up to records of magic 2.
+
+Down, batch by batch (Kafka 3.9, RecordsUtil.downConvert):
+
+1. A control batch vanishes. A zstd batch is refused, or becomes one of the codec the caller names.
+2. A batch of the target's magic or below is copied.
+3. A plain one becomes a message for each record from the first offset on; a compressed one becomes one wrapper of the
+   same codec with all its records. Nothing kept, nothing written.
+4. Offsets stay, gaps too. Inside a v1 wrapper they count from the first. The wrapper has the last record's offset.
+5. Timestamps: CreateTime keeps each record's, the wrapper has the highest. LogAppendTime puts the batch's max timestamp
+   and attribute bit 3 on all of them. Magic 0 has none. A negative one other than -1 is refused.
+6. Headers, producer state and leader epoch are lost.
+
+Unlike Kafka, the source's checksum is verified, so that damage is not given a fresh one.
+
+Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
+decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB whatever it opens to, but for
+snappy data in one raw block and inner messages of magic 1, which are held one at a time.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from ..errors import InvalidRecord, UnsupportedCompression
+from . import kernel
+from .batch import RecordBatch
+from .batches import next_batch_size, view
+from .compression import compressor, read_chunks
+from .giant import GiantRecords
+from .layout import (
+    LEGACY_CRC_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAGIC_V0,
+    MAGIC_V1,
+    MAX_INT32,
+    MAX_OPENED_BYTES,
+    NO_TIMESTAMP,
+    RECORD_OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
+    V0_HEADER,
+    V1_HEADER,
+    Codec,
+    TimestampType,
+)
+from .message_set import LegacyBatch
+from .record import Buffer
+from .stream import Pieces, run
+
+CHUNK_BYTES = 128 * 1024
+_NULL = b"\xff\xff\xff\xff"
+_NO_FIRST_OFFSET = -(1 << 63)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """The whole batches at the start of some bytes that are converted together.
+
+    `needs_codec`: converting them opens a compressed batch, which is work for a thread. `bound_bytes`: what the others
+    may become at most, so the buffer to keep for them.
+    """
+
+    size_bytes: int
+    batches: int
+    needs_codec: bool
+    bound_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstUnit:
+    """The first batch that becomes something: its converted size, 0 if there is none.
+
+    `source_bytes` and `batches` count what was passed, that batch included. `trimmed`: records before the first offset
+    were left out on the way. `needs_codec`: it ends before a compressed batch, which it was not allowed to open.
+    """
+
+    size_bytes: int
+    source_bytes: int
+    batches: int
+    trimmed: bool
+    needs_codec: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """Converted batches. `data` is a view of the buffer handed in where that was enough, bytes of its own otherwise.
+
+    `records` were converted (batches that were copied do not count); `temporary_bytes` is what Kafka reports so;
+    `source_bytes` and `batches` were passed.
+    """
+
+    data: Buffer
+    size_bytes: int
+    records: int
+    temporary_bytes: int
+    source_bytes: int
+    batches: int
+
+
+def next_chunk(source: Buffer, *, target: int, limit_bytes: int = CHUNK_BYTES) -> Chunk:
+    """Return the next chunk: whole batches of `limit_bytes` at most, but always one; of size 0 where none is whole.
+
+    Raises: CorruptRecord when the frame of the first batch is wrong; a later wrong one ends the chunk.
+    """
+    size_bytes, batches, needs_codec, bound_bytes = kernel.plan(source, target, limit_bytes)
+    return Chunk(size_bytes=size_bytes, batches=batches, needs_codec=needs_codec, bound_bytes=bound_bytes)
+
+
+def first_unit(
+    source: Buffer, *, target: int, first_offset: int, zstd_to: Codec | None = None, open_batches: bool = True
+) -> FirstUnit:
+    """Return the size of the first batch that converts to something, keeping nothing of it.
+
+    Raises: CorruptRecord, InvalidRecord, UnsupportedCompression for the first batch that cannot be converted.
+    """
+    at = batches = trimmed = size = 0
+    while True:
+        at, size, passed, _, left_out, _, codec = kernel.convert_plain(source, at, target, first_offset, None, 0, True)
+        batches += passed
+        trimmed += left_out
+        if size or not codec or not open_batches:
+            break
+        batch = _batch_at(source, at)
+        size = len(_Conversion(target, first_offset, zstd_to).convert(batch))
+        at += batch.size_bytes
+        batches += 1
+        if size:
+            codec = False
+            break
+    return FirstUnit(
+        size_bytes=size, source_bytes=at, batches=batches, trimmed=trimmed > 0, needs_codec=codec and not size
+    )
+
+
+def convert_down(
+    source: Buffer,
+    *,
+    target: int,
+    first_offset: int,
+    out: bytearray,
+    zstd_to: Codec | None = None,
+    max_opened_bytes: int = MAX_OPENED_BYTES,
+) -> Converted:
+    """Return the whole batches of `source` converted to magic `target`; a part of one at the end is ignored.
+
+    `first_offset` is the offset that was asked for. `out` is used as far as it is large enough, and must stay
+    untouched while the result is used.
+
+    Raises: CorruptRecord, InvalidRecord; UnsupportedCompression for zstd without `zstd_to`; RecordTooLarge when a batch
+    opens to more than `max_opened_bytes`.
+    """
+    bound = kernel.plan(source, target, len(source))[3]
+    if bound > len(out):
+        out = bytearray(_exact_bytes(source, target, first_offset))
+    conversion = _Conversion(target, first_offset, zstd_to, max_opened_bytes)
+    joined: bytearray | None = None
+    at = batches = 0
+    while True:
+        at, written, passed, records, _, temporary, codec = kernel.convert_plain(source, at, target, first_offset, out)
+        batches += passed
+        conversion.records += records
+        conversion.temporary_bytes += temporary
+        plain = memoryview(out)[:written]
+        if not codec:
+            break
+        batch = _batch_at(source, at)
+        joined = bytearray() if joined is None else joined
+        joined += plain
+        joined += conversion.convert(batch)
+        at += batch.size_bytes
+        batches += 1
+    data: Buffer = plain if joined is None else joined + plain
+    return Converted(
+        data=data,
+        size_bytes=len(data),
+        records=conversion.records,
+        temporary_bytes=conversion.temporary_bytes,
+        source_bytes=at,
+        batches=batches,
+    )
+
+
+def _exact_bytes(source: Buffer, target: int, first_offset: int) -> int:
+    """Return the largest run of plain batches, converted."""
+    at = largest = 0
+    while True:
+        at, written, _, _, _, _, codec = kernel.convert_plain(source, at, target, first_offset, None)
+        largest = max(largest, written)
+        if not codec:
+            return largest
+        at += next_batch_size(source, at) or 0
+
+
+def _batch_at(source: Buffer, at: int) -> RecordBatch | LegacyBatch:
+    size = next_batch_size(source, at)
+    assert size is not None
+    return view(memoryview(source)[at : at + size])
+
+
+class _Conversion:
+    """Converts compressed batches and counts."""
+
+    def __init__(
+        self, target: int, first_offset: int, zstd_to: Codec | None, max_opened_bytes: int = MAX_OPENED_BYTES
+    ) -> None:
+        self._target = target
+        self._first_offset = first_offset
+        self._zstd_to = zstd_to
+        self._max_opened_bytes = max_opened_bytes
+        self.records = 0
+        self.temporary_bytes = 0
+
+    def convert(self, batch: RecordBatch | LegacyBatch) -> Buffer:
+        """Return the batch as one wrapper, or as plain messages if that is what zstd becomes; empty if nothing is left.
+
+        Raises: as `convert_down` does.
+        """
+        batch.ensure_valid()
+        codec = self._codec(batch)
+        if isinstance(batch, LegacyBatch):
+            return self._convert_wrapper(batch, codec)
+        if batch.record_count < 0:
+            raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
+        giants = GiantRecords(self._target)
+        while True:
+            giants.begin()
+            result = self._convert_records(batch, codec, giants)
+            if not giants.again:
+                return result
+
+    def _codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
+        if batch.codec is not Codec.ZSTD:
+            return batch.codec
+        if self._zstd_to is None or batch.magic < 2:
+            raise UnsupportedCompression(
+                f"the batch at offset {batch.last_offset} is zstd, which magic 0 and 1 have not"
+            )
+        return self._zstd_to
+
+    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> Buffer:
+        append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+        first_offset = _NO_FIRST_OFFSET if codec else self._first_offset
+        relative = bool(codec) and self._target == MAGIC_V1
+        down = kernel.RecordsDown(
+            self._target,
+            batch.record_count,
+            batch.base_offset,
+            batch.base_timestamp,
+            append_time,
+            relative,
+            first_offset,
+        )
+        result = _Result(self._target, codec)
+        pieces = Pieces(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
+        run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
+        kept, last, newest = down.finish()
+        if giants.again:
+            return b""
+        return self._finish(batch, result, kept, last, newest, append_time is not None)
+
+    def _convert_wrapper(self, batch: LegacyBatch, codec: Codec) -> Buffer:
+        """Return a v1 wrapper as a v0 wrapper; it is opened twice, since its offsets depend on its last message."""
+        _, value = batch.key_and_value()
+        if value is None:
+            raise InvalidRecord(f"the wrapper at offset {batch.last_offset} has no value")
+        base = 0
+        result = _Result(self._target, codec)
+        for write in False, True:
+            down = kernel.MessagesDown(base, write)
+            chunks = read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes)
+            run(Pieces(chunks), down, result.write)
+            count, last = down.finish()
+            if not count:
+                raise InvalidRecord(f"the wrapper at offset {batch.last_offset} holds no message")
+            if not write and batch.last_offset:
+                if not 0 <= last <= batch.last_offset:
+                    raise InvalidRecord(f"wrapper offset {batch.last_offset} with the last inner offset {last}")
+                base = batch.last_offset - last
+        return self._finish(batch, result, count, last, NO_TIMESTAMP, False)
+
+    def _finish(
+        self, batch: RecordBatch | LegacyBatch, result: "_Result", kept: int, last: int, newest: int, marked: bool
+    ) -> Buffer:
+        if not kept:
+            return b""
+        self.records += kept
+        self.temporary_bytes += batch.size_bytes + result.opened_bytes + result.head_bytes
+        return result.finish(last, newest, marked)
+
+
+class _Result:
+    """A wrapper of one codec as it grows behind the room for its head, or plain messages."""
+
+    def __init__(self, magic: int, codec: Codec) -> None:
+        self._magic = magic
+        self._codec = codec
+        self.head_bytes = LOG_OVERHEAD + RECORD_OVERHEAD[magic] if codec else 0
+        self.opened_bytes = 0
+        self._out = bytearray(self.head_bytes)
+        self._compressor = compressor(codec, self._out, magic=magic)
+
+    def write(self, messages: Buffer) -> None:
+        self.opened_bytes += len(messages)
+        self._compressor.write(messages)
+
+    def finish(self, last_offset: int, timestamp: int, append_time: bool) -> Buffer:
+        """Return the wrapper, or the messages as they are."""
+        self._compressor.finish()
+        out = self._out
+        size = len(out) - LOG_OVERHEAD
+        if size > MAX_INT32:
+            raise InvalidRecord(f"the batch that ends at offset {last_offset} becomes {size} bytes")
+        if not self._codec:
+            return out
+        if self._magic == MAGIC_V0:
+            V0_HEADER.pack_into(out, 0, last_offset, size, 0, self._magic, self._codec)
+            at = V0_HEADER.size
+        else:
+            attributes = self._codec | TIMESTAMP_TYPE_BIT * append_time
+            V1_HEADER.pack_into(out, 0, last_offset, size, 0, self._magic, attributes, timestamp)
+            at = V1_HEADER.size
+        out[at : at + 8] = _NULL + (len(out) - self.head_bytes).to_bytes(4, "big")
+        crc = kernel.crc32(memoryview(out)[MAGIC_OFFSET:])
+        out[LEGACY_CRC_OFFSET : LEGACY_CRC_OFFSET + 4] = crc.to_bytes(4, "big")
+        return out
