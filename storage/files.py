@@ -1,8 +1,8 @@
 """The only module that opens, writes, syncs, renames, truncates, deletes and locks files.
 
-A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list of the most recently used. Whoever
-needs a descriptor for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when the last holder
-is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
+A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list of the most recently used.
+Whoever needs a descriptor for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when
+the last holder is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
 
 Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sync.
 """
@@ -389,8 +389,8 @@ def _acquire_lock(path: str) -> FileLock | None:
 
 
 def _lock_whole_file(fd: int) -> None:
-    # A lock of the open file description excludes Java's FileLock and a second broker in this process alike; closing another
-    # descriptor of the file does not lose it. Where the system has none, the plain record lock excludes other processes.
+    # A lock of the open file description excludes Java's FileLock and a second broker in this process alike, and closing
+    # another descriptor does not lose it. Where the system has none, the plain record lock excludes other processes.
     if hasattr(fcntl, "F_OFD_SETLK"):
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     else:
