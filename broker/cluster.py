@@ -1,5 +1,6 @@
 """The metadata image: brokers, topics, partitions. One broker is a cluster of one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -46,6 +47,7 @@ class Cluster:
         self.brokers: dict[int, BrokerNode] = {}
         self.topics: dict[str, Topic] = {}
         self._names: dict[UUID, str] = {}
+        self._producer_ids: Callable[[], int] | None = None
 
     def add(self, topic: Topic) -> None:
         self.topics[topic.name] = topic
@@ -59,6 +61,20 @@ class Cluster:
     def topic_of(self, topic_id: UUID) -> Topic | None:
         name = self._names.get(topic_id)
         return None if name is None else self.topics[name]
+
+    def draw_producer_ids_from(self, source: Callable[[], int]) -> None:
+        """Names who hands out producer ids: the store of what survives a restart."""
+        self._producer_ids = source
+
+    def next_producer_id(self) -> int:
+        """A producer id that nobody ever had. Raises DiskFault."""
+        if self._producer_ids is None:
+            raise RuntimeError("nobody hands out producer ids before the topics are loaded")
+        return self._producer_ids()
+
+    def partitions(self) -> list[Partition]:
+        """All partitions there are now."""
+        return [partition for topic in self.topics.values() for partition in topic.partitions.values()]
 
     def partition(self, topic: str, index: int) -> Partition:
         """The partition. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""

@@ -1,0 +1,72 @@
+"""ApiVersions, versions 0-4 (KIP-35, 511, 584): what this broker answers, and who is asking.
+
+Version notes: v0 has no throttle time; v3 names the client's software, which must look like a name, and tells
+features; before v4 features whose lowest level is 0 are left out, because clients could not read them. A version
+above those known is answered in the layout of v0 with UNSUPPORTED_VERSION and the range of this API alone, so that
+the client can ask again.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from ..dispatch import Call, Served
+from ..features import SUPPORTED, finalized
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_SOFTWARE = 3
+FIRST_VERSION_WITH_LEVEL_ZERO = 4
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+async def handle(broker: "Broker", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+    from . import SERVED
+
+    if call.version >= FIRST_VERSION_WITH_SOFTWARE:
+        _remember_software(request, call)
+    state = broker.topics.store.state
+    return ApiVersionsResponse(
+        api_keys=tuple(_range(key, served) for key, served in sorted(SERVED.items())),
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
+            for name, levels in SUPPORTED.items()
+            if levels.first > 0 or call.version >= FIRST_VERSION_WITH_LEVEL_ZERO
+        ),
+        finalized_features_epoch=state.features_epoch,
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in finalized(state.features).items()
+        ),
+    )
+
+
+def refuse(request: ApiVersionsRequest, error: ApiError, call: Call) -> ApiVersionsResponse:
+    return ApiVersionsResponse(error_code=error.code)
+
+
+def unsupported(served: Served) -> ApiVersionsResponse:
+    """The answer, in v0, to a version that this broker does not know."""
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(_range(ApiKey.API_VERSIONS, served),)
+    )
+
+
+def _range(key: ApiKey, served: Served) -> ApiVersion:
+    return ApiVersion(api_key=key, min_version=served.first, max_version=served.last)
+
+
+def _remember_software(request: ApiVersionsRequest, call: Call) -> None:
+    name, version = request.client_software_name, request.client_software_version
+    if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
+        raise ApiError(f"software {name!r} {version!r} is no name and version", ErrorCode.INVALID_REQUEST)
+    call.peer.software_name, call.peer.software_version = name, version

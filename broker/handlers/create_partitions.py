@@ -1,0 +1,70 @@
+"""CreatePartitions, versions 0-3 (KIP-195): adds partitions to topics, or only checks whether it could.
+
+Version notes: v0-v3 are alike but for flexible fields from v2. Assignments may name this broker only.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from ..dispatch import Call
+from ..topic_rules import check_number, check_replica_lists
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+NONE = ApiError("", ErrorCode.NONE)
+
+
+async def handle(broker: "Broker", request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
+    counts = Counter(topic.name for topic in request.topics)
+    results: dict[str, CreatePartitionsTopicResult] = {}
+    for topic in request.topics:
+        error = NONE
+        try:
+            _check(broker, topic, is_repeated=counts[topic.name] > 1)
+            if not request.validate_only:
+                await broker.topics.grow(topic.name, topic.count)
+        except ApiError as fault:
+            error = fault
+        results[topic.name] = _result(topic, error)
+    return CreatePartitionsResponse(results=list(results.values()))
+
+
+def refuse(request: CreatePartitionsRequest, error: ApiError, call: Call) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(results=[_result(topic, error) for topic in request.topics])
+
+
+def _check(broker: "Broker", asked: CreatePartitionsTopic, *, is_repeated: bool) -> None:
+    """Raises ApiError 3, 37, 39, 42 or 44."""
+    if is_repeated:
+        raise ApiError(f"topic {asked.name} is named more than once", ErrorCode.INVALID_REQUEST)
+    topic = broker.cluster.topics.get(asked.name)
+    if topic is None:
+        raise ApiError(f"there is no topic {asked.name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    present = len(topic.partitions)
+    if asked.count <= present:
+        raise ApiError(
+            f"topic {asked.name} has {present} partitions, {asked.count} would not be more",
+            ErrorCode.INVALID_PARTITIONS,
+        )
+    added = asked.count - present
+    if asked.assignments is not None:
+        if len(asked.assignments) != added:
+            raise ApiError(
+                f"{added} new partitions need as many assignments, found {len(asked.assignments)}",
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            )
+        replicas = len(topic.partitions[0].replicas)
+        check_replica_lists([each.broker_ids for each in asked.assignments], broker.cluster.brokers, replicas)
+    check_number(added)
+
+
+def _result(topic: CreatePartitionsTopic, error: ApiError) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=error.message)

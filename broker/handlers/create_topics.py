@@ -1,0 +1,119 @@
+"""CreateTopics, versions 0-7 (KIP-4, 464, 516, 525): creates topics, or only checks whether they could be.
+
+Each topic succeeds or fails for itself; all that succeed are on the disk, by one write of the metadata, when the
+answer goes out. Version notes: v0 has no error message and no `validate_only`; v4 lets clients leave numbers to the
+broker (-1, which is taken in every version); v5 answers with the settings in force; v7 with the topic id.
+`timeout_ms` is not needed: nothing is waited for. Kafka refuses requests that make more than 10,000 metadata records;
+here 10,000 partitions are the limit.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ...config.describe import describe_topic
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ..dispatch import Call
+from ..topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
+from ..topics import NewTopic
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+UNSET = -1
+FIRST_VERSION_WITH_CONFIGS = 5
+
+
+async def handle(broker: "Broker", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
+    counts = Counter(topic.name for topic in request.topics)
+    planned: dict[str, NewTopic] = {}
+    failed: dict[str, ApiError] = {}
+    for topic in request.topics:
+        try:
+            planned[topic.name] = _plan(broker, topic, is_repeated=counts[topic.name] > 1)
+        except ApiError as error:
+            failed[topic.name] = error
+    check_number(sum(topic.partitions for topic in planned.values()))
+    if not request.validate_only and planned:
+        failed |= await broker.topics.create(planned.values())
+    return CreateTopicsResponse(
+        topics=[
+            _failure(name, failed[name]) if name in failed else _success(broker, planned[name], call.version)
+            for name in counts
+        ]
+    )
+
+
+def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateTopicsResponse:
+    return CreateTopicsResponse(topics=[_failure(topic.name, error) for topic in request.topics])
+
+
+def _plan(broker: "Broker", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
+    if is_repeated:
+        raise ApiError(f"topic {topic.name!r} is named more than once", ErrorCode.INVALID_REQUEST)
+    if topic.name == METADATA_TOPIC:
+        raise ApiError(f"{METADATA_TOPIC} cannot be created", ErrorCode.INVALID_REQUEST)
+    overrides: dict[str, str] = {}
+    for config in topic.configs:
+        if config.value is None:
+            raise ApiError(f"{config.name} has no value", ErrorCode.INVALID_CONFIG)
+        overrides[config.name] = config.value
+    settings = broker.topics.check(topic.name, overrides)
+    partitions = _partitions(broker, topic)
+    return NewTopic(name=topic.name, partitions=partitions, settings=settings, overrides=overrides)
+
+
+def _partitions(broker: "Broker", topic: CreatableTopic) -> int:
+    """How many partitions the topic gets. Raises ApiError 37, 38, 39 or 42."""
+    if not topic.assignments:
+        factor = topic.replication_factor
+        check_layout(
+            topic.num_partitions,
+            broker.settings.default_replication_factor if factor == UNSET else factor,
+            len(broker.cluster.brokers),
+        )
+        return broker.settings.num_partitions if topic.num_partitions == UNSET else topic.num_partitions
+    if topic.replication_factor != UNSET or topic.num_partitions != UNSET:
+        raise ApiError(
+            "with replicas assigned by hand, partitions and replication factor have to be -1", ErrorCode.INVALID_REQUEST
+        )
+    assignments = {assignment.partition_index: assignment.broker_ids for assignment in topic.assignments}
+    if len(assignments) < len(topic.assignments):
+        raise ApiError("a partition is assigned twice", ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    check_assignments(assignments, broker.cluster.brokers)
+    return len(assignments)
+
+
+def _failure(name: str, error: ApiError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
+def _success(broker: "Broker", topic: NewTopic, version: int) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        num_partitions=topic.partitions,
+        replication_factor=1,
+        configs=_configs(broker, topic) if version >= FIRST_VERSION_WITH_CONFIGS else (),
+        error_message=None,
+    )
+
+
+def _configs(broker: "Broker", topic: NewTopic) -> list[CreatableTopicConfigs]:
+    rows = describe_topic(broker.topics.configuration.layers, topic.overrides)
+    return [
+        CreatableTopicConfigs(
+            name=row.name,
+            value=row.value,
+            read_only=row.read_only,
+            config_source=row.source,
+            is_sensitive=row.sensitive,
+        )
+        for row in sorted(rows, key=lambda row: row.name)
+    ]

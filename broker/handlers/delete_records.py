@@ -1,0 +1,79 @@
+"""DeleteRecords, versions 0-2 (KIP-107): lets logs begin later.
+
+Records below the given offset (-1: the high watermark) are gone at once; their segments are deleted with the next
+retention. An offset below the log's start changes nothing and succeeds. All replicas are here, so nothing is waited
+for. Not possible where `cleanup.policy` has no `delete`, nor for internal topics.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+HIGH_WATERMARK = -1
+NO_LOW_WATERMARK = -1
+
+
+async def handle(broker: "Broker", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=[_result(broker, topic.name, partition) for partition in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=[_failure(partition, error) for partition in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _result(broker: "Broker", name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    try:
+        low_watermark = _delete(broker, name, asked)
+    except ApiError as error:
+        return _failure(asked, error)
+    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
+
+
+def _delete(broker: "Broker", name: str, asked: DeleteRecordsPartition) -> int:
+    """The log's start afterwards. Raises ApiError 1, 3, 17 or 44."""
+    partition = broker.cluster.partition(name, asked.partition_index)
+    topic = broker.cluster.topics[name]
+    if topic.is_internal:
+        raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if not topic.settings.is_deleted:
+        raise ApiError(f"{name}: cleanup.policy has no delete", ErrorCode.POLICY_VIOLATION)
+    high_watermark = partition.high_watermark
+    offset = high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+    if not 0 <= offset <= high_watermark:
+        raise ApiError(
+            f"{name}-{asked.partition_index}: offset {offset} is not in [0, {high_watermark}]",
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+        )
+    partition.log.advance_log_start(offset)
+    return partition.log.log_start_offset
+
+
+def _failure(asked: DeleteRecordsPartition, error: ApiError) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=NO_LOW_WATERMARK, error_code=error.code
+    )

@@ -1,0 +1,81 @@
+"""DeleteTopics, versions 0-6 (KIP-4, 516, 599): deletes topics by name, from v6 also by id.
+
+The topics are forgotten on the disk, in one write, when the answer goes out; their folders are renamed and removed
+after `file.delete.delay.ms`. Each name or id succeeds or fails for itself, in the order of the request (Kafka
+shuffles the results, so that nobody draws conclusions from it). Version notes: before v3 a broker that does not
+delete answers INVALID_REQUEST; v5 has error messages.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from ...protocol.schema import NO_UUID
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_DELETION_DISABLED = 3
+NONE = ApiError("", ErrorCode.NONE)
+
+
+async def handle(broker: "Broker", request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
+    if not broker.settings.delete_topic_enable:
+        disabled = call.version >= FIRST_VERSION_WITH_DELETION_DISABLED
+        code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
+        raise ApiError("delete.topic.enable is false", code)
+    results: list[DeletableTopicResult] = []
+    doomed: dict[str, DeleteTopicState] = {}
+    for asked, count in Counter(_asked(request)).items():
+        try:
+            name = _resolve(broker, asked, count)
+            if name in doomed:
+                doomed.pop(name)  # Kafka deletes nothing that is both named and given by its id
+                raise ApiError(f"topic {name} is given by name and by id", ErrorCode.INVALID_REQUEST)
+            doomed[name] = asked
+        except ApiError as error:
+            results.append(_result(asked, error))
+    failed = await broker.topics.delete(doomed)
+    for name, asked in doomed.items():
+        topic_id = asked.topic_id if asked.topic_id != NO_UUID else NO_UUID
+        results.append(_result(DeleteTopicState(name=name, topic_id=topic_id), failed.get(name, NONE)))
+    return DeleteTopicsResponse(responses=results)
+
+
+def refuse(request: DeleteTopicsRequest, error: ApiError, call: Call) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(responses=[_result(asked, error) for asked in _asked(request)])
+
+
+def _asked(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
+    yield from (DeleteTopicState(name=name) for name in request.topic_names)
+    yield from request.topics
+
+
+def _resolve(broker: "Broker", asked: DeleteTopicState, count: int) -> str:
+    """The name of the topic to delete. Raises ApiError."""
+    if (asked.name is None) == (asked.topic_id == NO_UUID):
+        raise ApiError("either the name or the id of a topic is needed", ErrorCode.INVALID_REQUEST)
+    if count > 1:
+        raise ApiError("the topic is given more than once", ErrorCode.INVALID_REQUEST)
+    if asked.name is None:
+        topic = broker.cluster.topic_of(asked.topic_id)
+        if topic is None:
+            raise ApiError(f"there is no topic with the id {asked.topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
+        return topic.name
+    if asked.name not in broker.cluster.topics:
+        raise ApiError(f"there is no topic {asked.name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return asked.name
+
+
+def _result(asked: DeleteTopicState, error: ApiError) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=asked.name, topic_id=asked.topic_id, error_code=error.code, error_message=error.message
+    )

@@ -1,0 +1,132 @@
+"""ListOffsets, versions 0-9: offsets by time, and the ends of a log.
+
+| timestamp | since | answers |
+|---|---|---|
+| -1 latest | v0 | high watermark, last stable offset for read_committed, log end for replicas |
+| -2 earliest | v0 | log start |
+| -3 largest timestamp | v7 | the first record that has it |
+| -4 earliest local | v8 | log start: nothing is tiered |
+| -5 latest tiered | v9 | -1: nothing is tiered |
+| >= 0 | v0 | first record not older |
+
+Version notes: v0 answers a list of offsets, by the time segments were last written; v2 isolation; v4 leader epochs. A
+negative timestamp that the version does not have gives UNSUPPORTED_VERSION. Nothing found: offset, timestamp and
+epoch -1, no error.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from ...storage.lookups import TimestampOffset
+from ..dispatch import Call
+from ..partition import Partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+CONSUMER = -1
+FIRST_VERSION_WITH_EPOCHS = 4
+NOTHING = TimestampOffset(timestamp=-1, offset=-1)
+
+
+async def handle(broker: "Broker", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+    if call.version == 0:
+        return _answer(request, lambda name, asked: _old_style(broker, request, name, asked))
+    counts = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+
+    def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        if counts[name, asked.partition_index] > 1:
+            raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
+        return _new_style(broker, request, name, asked, call.version)
+
+    return _answer(request, answer)
+
+
+def refuse(request: ListOffsetsRequest, error: ApiError, call: Call) -> ListOffsetsResponse:
+    return _answer(request, lambda name, asked: _failure(asked, error))
+
+
+def _answer(
+    request: ListOffsetsRequest, answer: Callable[[str, ListOffsetsPartition], ListOffsetsPartitionResponse]
+) -> ListOffsetsResponse:
+    def of(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        try:
+            return answer(name, asked)
+        except ApiError as error:
+            return _failure(asked, error)
+
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(name=topic.name, partitions=[of(topic.name, asked) for asked in topic.partitions])
+            for topic in request.topics
+        ]
+    )
+
+
+def _failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error.code)
+
+
+def _new_style(
+    broker: "Broker", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
+) -> ListOffsetsPartitionResponse:
+    timestamp = asked.timestamp
+    if timestamp < 0 and version < FIRST_VERSION.get(timestamp, version + 1):
+        raise ApiError(f"version {version} has no timestamp {timestamp}", ErrorCode.UNSUPPORTED_VERSION)
+    partition = broker.cluster.partition(name, asked.partition_index)
+    partition.check_leader_epoch(asked.current_leader_epoch)
+    # A replica sees all that is written; only consumers (-1) have an isolation level.
+    end = partition.log.log_end_offset
+    if request.replica_id == CONSUMER:
+        end = partition.visible_end(request.isolation_level)
+    found = _find(partition, timestamp, end) or NOTHING
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch if version >= FIRST_VERSION_WITH_EPOCHS else -1,
+    )
+
+
+def _find(partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
+    log = partition.log
+    if timestamp == LATEST:
+        return TimestampOffset(timestamp=-1, offset=end, leader_epoch=partition.leader_epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        epoch = log.epochs.epoch_at(log.log_start_offset)
+        if epoch < 0 and not log.epochs.entries and log.log_end_offset == 0:
+            epoch = partition.leader_epoch  # nothing is written yet: the leader's epoch begins here
+        return TimestampOffset(timestamp=-1, offset=log.log_start_offset, leader_epoch=epoch)
+    if timestamp == LATEST_TIERED:
+        return None
+    found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    return found if found is not None and found.offset < end else None
+
+
+def _old_style(
+    broker: "Broker", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    if asked.timestamp < EARLIEST:
+        raise ApiError(f"version 0 has no timestamp {asked.timestamp}", ErrorCode.UNSUPPORTED_VERSION)
+    partition = broker.cluster.partition(name, asked.partition_index)
+    offsets = partition.log.legacy_offsets_before(asked.timestamp, asked.max_num_offsets)
+    if request.replica_id == CONSUMER and any(offset > partition.high_watermark for offset in offsets):
+        high_watermark = partition.high_watermark
+        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)]
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, old_style_offsets=offsets)

@@ -1,0 +1,175 @@
+"""Metadata, versions 0-12: brokers, and the topics asked for, with leaders and replicas.
+
+Asking for a topic that is not there creates it, if the broker and (from v4) the request allow it. As with Kafka, the
+answer does not show it yet: the client asks again. Version notes:
+
+- v0 asks for all topics by an empty list, v1+ by null; v1+ controller, v2+ cluster id, v5+ offline replicas, v7+
+  leader epochs, v8+ authorized operations, v10+ topic ids. v12 asks by topic id; v10-v11 have the field but may not
+  use it.
+- A topic just created is answered with UNKNOWN_TOPIC_OR_PARTITION, as KRaft does, from v4 on. Before, with
+  LEADER_NOT_AVAILABLE as brokers with ZooKeeper did: librdkafka before 1.5 (v0-v2) fails a topic's messages for good
+  when it hears of an unknown topic.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ...protocol.schema import NO_UUID
+from ..acl_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
+from ..cluster import Cluster, Topic
+from ..dispatch import Call
+from ..partition import Partition
+from ..topic_rules import INTERNAL_TOPICS, is_legal_name
+from ..topics import NewTopic
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
+FIRST_VERSION_BY_ID = 12
+LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
+FIRST_VERSION_WITH_OPERATIONS = 8
+
+
+async def handle(broker: "Broker", request: MetadataRequest, call: Call) -> MetadataResponse:
+    _check(request, call.version)
+    cluster = broker.cluster
+    operations = ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+    if request.topics is None or (call.version == 0 and not request.topics):
+        topics = [_described(topic, operations) for topic in cluster.topics.values()]
+    elif ids := _ids(request.topics):
+        topics = [_by_id(cluster, topic_id, operations) for topic_id in ids]
+    else:
+        topics = await _by_name(broker, _names(request.topics), request, call, operations)
+    return MetadataResponse(
+        brokers=_brokers(cluster, call.peer.listener),
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.node_id,
+        topics=topics,
+        cluster_authorized_operations=_cluster_operations(request, call.version),
+    )
+
+
+def refuse(request: MetadataRequest, error: ApiError, call: Call) -> MetadataResponse:
+    """Versions up to 12 have no error of their own: each topic carries it, under the name it was asked by."""
+    return MetadataResponse(
+        topics=tuple(
+            MetadataResponseTopic(
+                error_code=error.code,
+                name=topic.name if call.version >= FIRST_VERSION_BY_ID else topic.name or "",
+                topic_id=topic.topic_id,
+            )
+            for topic in request.topics or ()
+        )
+    )
+
+
+def _check(request: MetadataRequest, version: int) -> None:
+    if version >= FIRST_VERSION_BY_ID:
+        return
+    for topic in request.topics or ():
+        if topic.name is None or topic.topic_id != NO_UUID:
+            raise ApiError(f"version {version} asks for topics by name only", ErrorCode.INVALID_REQUEST)
+
+
+def _ids(topics: Sequence[MetadataRequestTopic]) -> list[UUID]:
+    return list(dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != NO_UUID))
+
+
+def _names(topics: Sequence[MetadataRequestTopic]) -> list[str]:
+    return list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
+
+
+def _by_id(cluster: Cluster, topic_id: UUID, operations: int) -> MetadataResponseTopic:
+    topic = cluster.topic_of(topic_id)
+    if topic is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    return _described(topic, operations)
+
+
+async def _by_name(
+    broker: "Broker", names: Iterable[str], request: MetadataRequest, call: Call, operations: int
+) -> list[MetadataResponseTopic]:
+    creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
+    topics, missing = [], []
+    for name in names:
+        topic = broker.cluster.topics.get(name)
+        if topic is not None:
+            topics.append(_described(topic, operations))
+        else:
+            missing.append(name)
+    while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
+        while_creating = ErrorCode.LEADER_NOT_AVAILABLE
+    created = await _create(broker, missing) if creates and missing else set()
+    for name in missing:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+        topics.append(_absent(name, while_creating if name in created else code, operations))
+    return topics
+
+
+async def _create(broker: "Broker", names: Sequence[str]) -> set[str]:
+    """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
+    planned: list[NewTopic] = []
+    for name in names:
+        try:
+            planned.append(broker.topics.plan_default(name))
+        except ApiError:
+            continue  # an illegal or colliding name: unknown for good
+    failed = await broker.topics.create(planned)
+    return {topic.name for topic in planned if topic.name not in failed}
+
+
+def _absent(name: str, code: ErrorCode, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=code,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=operations,
+    )
+
+
+def _described(topic: Topic, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(partition) for partition in topic.partitions.values()],
+        topic_authorized_operations=operations,
+    )
+
+
+def _partition(partition: Partition) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if partition.leader_id >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=partition.index,
+        leader_id=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+    )
+
+
+def _brokers(cluster: Cluster, listener: str) -> list[MetadataResponseBroker]:
+    """The brokers that can be reached by the listener the client came in by."""
+    nodes = ((node, node.endpoints.get(listener)) for node in cluster.brokers.values())
+    return [
+        MetadataResponseBroker(node_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack)
+        for node, endpoint in nodes
+        if endpoint is not None
+    ]
+
+
+def _cluster_operations(request: MetadataRequest, version: int) -> int:
+    has_field = FIRST_VERSION_WITH_OPERATIONS <= version <= LAST_VERSION_WITH_CLUSTER_OPERATIONS
+    return ALL_ON_CLUSTER if has_field and request.include_cluster_authorized_operations else NOT_ASKED

@@ -1,0 +1,73 @@
+"""OffsetForLeaderEpoch, versions 0-4 (KIP-101, 279, 320): where the records of a leader's epoch end.
+
+Consumers ask after a change of leader whether what they read still exists. Version notes: v1 answers the epoch that
+the offset belongs to; v2 names the epoch the client believes in, and fences it; v3 has the replica id (-2 for
+clients).
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+from ..dispatch import Call
+from ..partition import Partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+UNDEFINED = -1
+
+
+async def handle(broker: "Broker", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: OffsetForLeaderEpochRequest, error: ApiError, call: Call) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[_failure(asked, error) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(broker: "Broker", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    try:
+        partition = broker.cluster.partition(name, asked.partition)
+        partition.check_leader_epoch(asked.current_leader_epoch)
+        epoch, end_offset = _end_of(partition, asked.leader_epoch)
+    except ApiError as error:
+        return _failure(asked, error)
+    return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
+
+
+def _end_of(partition: Partition, epoch: int) -> tuple[int, int]:
+    """The epoch that counts for `epoch` and where it ends.
+
+    The leader's own epoch is known even before anything was written in it, and ends where the log ends.
+    """
+    if epoch == partition.leader_epoch:
+        return epoch, partition.log.log_end_offset
+    entry = partition.log.end_offset_for_epoch(epoch)
+    return entry.epoch, entry.start_offset
+
+
+def _failure(asked: OffsetForLeaderPartition, error: ApiError) -> EpochEndOffset:
+    return EpochEndOffset(
+        partition=asked.partition, error_code=error.code, leader_epoch=UNDEFINED, end_offset=UNDEFINED
+    )
