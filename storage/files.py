@@ -351,6 +351,12 @@ class Files:
         with _disk(path):
             os.makedirs(path, exist_ok=True)
 
+    def space(self, path: str) -> tuple[int, int]:
+        """Bytes of the file system that holds the folder: all, and those that this process may still use."""
+        with _disk(path):
+            status = os.statvfs(path)
+        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
     def remove_directory(self, path: str) -> None:
         """Remove the folder and all in it; nothing happens when it is gone."""
         with _disk(path), suppress(FileNotFoundError):
