@@ -1,0 +1,65 @@
+"""AlterConfigs, versions 0-2 (KIP-133): replaces all settings of topics or brokers that differ from the defaults.
+
+What is not named goes back to its default: IncrementalAlterConfigs is the better way. Each resource succeeds or fails
+for itself; a change is on the disk, and in force in open logs, when the answer goes out. v0-v2 are alike but for
+flexible fields.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from ..dispatch import Call
+from ..resources import ResourceType, check_changes, replace_broker, replace_topic, resource_type
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+NONE = ApiError("", ErrorCode.NONE)
+
+
+async def handle(broker: "Broker", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    responses = []
+    for resource in request.resources:
+        error = NONE
+        try:
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
+            _replace(broker, resource, validate_only=request.validate_only)
+        except ApiError as fault:
+            error = fault
+        responses.append(_response(resource, error))
+    return AlterConfigsResponse(responses=responses)
+
+
+def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterConfigsResponse:
+    return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
+
+
+def _replace(broker: "Broker", resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    configs = resource.configs
+    check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
+    texts = {config.name: config.value for config in configs if config.value is not None}
+    kind = resource_type(resource.resource_type)
+    if kind is ResourceType.TOPIC:
+        replace_topic(broker, resource.resource_name, texts, validate_only=validate_only)
+    elif kind is ResourceType.BROKER:
+        replace_broker(broker, resource.resource_name, texts, validate_only=validate_only)
+    else:
+        raise ApiError(f"resources of type {resource.resource_type} cannot be set so", ErrorCode.INVALID_REQUEST)
+
+
+def _response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,130 @@
+"""DescribeConfigs, versions 0-4 (KIP-133, 226, 412, 569): settings of topics, brokers and loggers.
+
+All keys are described where none is named; unknown names are left out. Each resource succeeds or fails for itself.
+Secrets have no value. Version notes: v0 says whether a value is the default, v1 where it comes from, and synonyms if
+asked; v3 type and documentation.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...config.describe import Row, describe_broker, describe_cluster_defaults, describe_topic
+from ...config.layers import Source
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from ..dispatch import Call
+from ..resources import ResourceType, check_is_this_broker, is_cluster_default, loggers, resource_type
+from ..topic_rules import check_name
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+LOGGER_SOURCE = 6
+UNKNOWN_TYPE = 0
+
+
+async def handle(broker: "Broker", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    for resource in request.resources:
+        resource_type(resource.resource_type)  # an unknown type fails the request, as in Kafka
+    return DescribeConfigsResponse(results=[_result(broker, request, resource, call) for resource in request.resources])
+
+
+def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_failure(resource, error) for resource in request.resources])
+
+
+def _result(
+    broker: "Broker", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
+) -> DescribeConfigsResult:
+    try:
+        configs = _configs(broker, request, resource, call.version)
+    except ApiError as error:
+        return _failure(resource, error)
+    return DescribeConfigsResult(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=configs,
+    )
+
+
+def _failure(resource: DescribeConfigsResource, error: ApiError) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _configs(
+    broker: "Broker", request: DescribeConfigsRequest, resource: DescribeConfigsResource, version: int
+) -> list[DescribeConfigsResourceResult]:
+    kind = resource_type(resource.resource_type)
+    if kind is ResourceType.CLIENT_METRICS:
+        return _client_metrics(resource.resource_name)
+    wanted = frozenset(resource.configuration_keys or ())
+    if kind is ResourceType.BROKER_LOGGER:
+        return _loggers(broker, resource.resource_name, wanted)
+    rows = _topic(broker, resource) if kind is ResourceType.TOPIC else _broker(broker, resource)
+    return [_entry(row, request, version) for row in rows if not wanted or row.name in wanted]
+
+
+def _topic(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]:
+    name = resource.resource_name
+    check_name(name)
+    topic = broker.cluster.topics.get(name)
+    if topic is None:
+        raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return describe_topic(broker.topics.configuration.layers, topic.overrides)
+
+
+def _broker(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]:
+    layers = broker.topics.configuration.layers
+    if is_cluster_default(broker, resource.resource_name):
+        return describe_cluster_defaults(layers)
+    return describe_broker(layers)
+
+
+def _entry(row: Row, request: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:
+    synonyms = row.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=row.name,
+        value=row.value,
+        read_only=row.read_only,
+        is_default=version == 0 and row.source is Source.DEFAULT,
+        config_source=row.source,
+        is_sensitive=row.sensitive,
+        synonyms=[DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source) for each in synonyms],
+        config_type=row.kind,
+        documentation=row.doc if request.include_documentation else None,
+    )
+
+
+def _loggers(broker: "Broker", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+    check_is_this_broker(broker, name)
+    return [
+        DescribeConfigsResourceResult(
+            name=logger,
+            value=level,
+            config_source=LOGGER_SOURCE,
+            config_type=UNKNOWN_TYPE,
+            documentation=None,
+        )
+        for logger, level in loggers().items()
+        if not wanted or logger in wanted
+    ]
+
+
+def _client_metrics(name: str) -> list[DescribeConfigsResourceResult]:
+    if not name:
+        raise ApiError("a subscription of client metrics needs a name", ErrorCode.INVALID_REQUEST)
+    return []

@@ -1,0 +1,67 @@
+"""DescribeLogDirs, versions 0-4 (KIP-113, 827): log directories, and the size of each partition in them.
+
+Version notes: v3 has an error of its own; v4 tells the size of the file system and what is free. Sizes are those of
+the segment files, without indexes. Partitions that are not here are left out.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, DiskFault
+from ...protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from ...storage.log import Log
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+    logs = broker.log_dirs.logs
+    asked: Iterable[tuple[str, int]] = logs
+    if request.topics is not None:
+        asked = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
+    by_directory: dict[str, list[Log]] = {path: [] for path in broker.log_dirs.directories}
+    for key in asked:
+        if key in logs:
+            by_directory[logs[key].directory.rpartition("/")[0]].append(logs[key])
+    return DescribeLogDirsResponse(results=[_result(broker, path, found) for path, found in by_directory.items()])
+
+
+def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> DescribeLogDirsResponse:
+    return DescribeLogDirsResponse(error_code=error.code)
+
+
+def _result(broker: "Broker", path: str, logs: Iterable[Log]) -> DescribeLogDirsResult:
+    try:
+        total_bytes, usable_bytes = broker.log_dirs.files.space(path)
+    except DiskFault as fault:
+        return DescribeLogDirsResult(error_code=fault.code, log_dir=path)
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for found in logs:
+        topics.setdefault(found.topic, []).append(
+            DescribeLogDirsPartition(
+                partition_index=found.partition,
+                partition_size=found.size_bytes,
+                offset_lag=_lag(broker, found),
+            )
+        )
+    return DescribeLogDirsResult(
+        log_dir=path,
+        topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
+    )
+
+
+def _lag(broker: "Broker", found: Log) -> int:
+    """How far the log ends below the high watermark."""
+    topic = broker.cluster.topics.get(found.topic)
+    partition = None if topic is None else topic.partitions.get(found.partition)
+    return 0 if partition is None else max(partition.high_watermark - found.log_end_offset, 0)

@@ -1,0 +1,83 @@
+"""IncrementalAlterConfigs, versions 0-1 (KIP-339, 412): sets, takes back, or changes the items of single settings.
+
+Operations: 0 SET, 1 DELETE (back to the default), 2 APPEND and 3 SUBTRACT items of a list. Resources are topics, this
+broker, the cluster's defaults, and loggers, whose levels last until the next restart. Each resource succeeds or fails
+as a whole and for itself; a change is on the disk, and in force in open logs, when the answer goes out. Not here:
+subscriptions of client metrics (KIP-714).
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ...config.changes import Alteration, Operation
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from ..dispatch import Call
+from ..resources import ResourceType, alter_broker, alter_loggers, alter_topic, check_changes, resource_type
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+NONE = ApiError("", ErrorCode.NONE)
+
+
+async def handle(
+    broker: "Broker", request: IncrementalAlterConfigsRequest, call: Call
+) -> IncrementalAlterConfigsResponse:
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    responses = []
+    for resource in request.resources:
+        error = NONE
+        try:
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
+            _alter(broker, resource, validate_only=request.validate_only)
+        except ApiError as fault:
+            error = fault
+        responses.append(_response(resource, error))
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
+
+
+def _alter(broker: "Broker", resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    alterations = [_alteration(config) for config in resource.configs]
+    check_changes(
+        [config.name for config in resource.configs],
+        [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],
+    )
+    name = resource.resource_name
+    kind = resource_type(resource.resource_type)
+    if kind is ResourceType.TOPIC:
+        alter_topic(broker, name, alterations, validate_only=validate_only)
+    elif kind is ResourceType.BROKER:
+        alter_broker(broker, name, alterations, validate_only=validate_only)
+    elif kind is ResourceType.BROKER_LOGGER:
+        alter_loggers(broker, name, alterations, validate_only=validate_only)
+    else:
+        raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
+
+
+def _alteration(config: AlterableConfig) -> Alteration:
+    try:
+        operation = Operation(config.config_operation)
+    except ValueError:
+        raise ApiError(f"operation {config.config_operation} is not known", ErrorCode.INVALID_REQUEST) from None
+    return Alteration(config.name, operation, config.value or "")
+
+
+def _response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
