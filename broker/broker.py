@@ -25,6 +25,7 @@ from .connection import Connection, Peer
 from .dispatch import Dispatcher
 from .faults import Interceptor
 from .gauges import show_state
+from .groups.coordinator import GroupCoordinator
 from .handlers import SERVED
 from .http.pages import pages_of
 from .http.server import HttpServer
@@ -70,6 +71,7 @@ class Broker:
             cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
         self.topics = Topics(self, layers)
+        self.groups = GroupCoordinator(self)
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -97,6 +99,7 @@ class Broker:
     async def start(self) -> None:
         """Returns when clients are served. Raises OSError when an address cannot be bound."""
         self.topics.load()
+        self.groups.start()
         for listener in self.settings.listeners:
             host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
@@ -114,6 +117,7 @@ class Broker:
         self._server.stop_accepting()
         self.fetch_purgatory.close()
         self.produce_purgatory.close()
+        await self.groups.stop()
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
         await self._upkeep.stop()
         if self._http is not None:

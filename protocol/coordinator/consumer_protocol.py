@@ -1,18 +1,19 @@
-"""What consumers put into JoinGroup and SyncGroup when the group's protocol type is `consumer`: int16 version, then a message.
+"""What consumers put into JoinGroup and SyncGroup when the group's protocol type is `consumer`.
 
-    subscription  topics [string] | user data nullable bytes | owned partitions [topic, [int32]] (1+) | generation id int32 (2+) |
-                  rack id nullable string (3+)
-    assignment    partitions [topic, [int32]] | user data nullable bytes
+    subscription  version int16 | topics [string] | user data nullable bytes | owned partitions [topic, [int32]] (1+) |
+                  generation id int32 (2+) | rack id nullable string (3+)
+    assignment    version int16 | partitions [topic, [int32]] | user data nullable bytes
 
-Each version only adds at the end, so a newer version than ours is read as our newest (Kafka 3.9, ConsumerProtocol). The broker
-looks inside for offset expiry, OffsetDelete, and groups that move between the classic and the consumer protocol.
+Each version only adds at the end, so a newer version than ours is read as our newest (Kafka 3.9, ConsumerProtocol). The
+broker looks inside for offset expiry, OffsetDelete, and groups that move between the classic and the consumer protocol.
 """
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from ..errors import MalformedFrame
-from ..schema import array, binary, decode, encode, int32, message, string, struct
+from ..schema import array, binary, decode, int32, message, string, struct
+from .versioned import VERSION_BYTES, split_version, with_version
 
 PROTOCOL_TYPE: Final = "consumer"
 NEWEST_VERSION: Final = 3
@@ -49,9 +50,7 @@ class ConsumerAssignment:
 
 def protocol_version(data: bytes | memoryview) -> int:
     """The version that `data` begins with. Raises: MalformedFrame."""
-    if len(data) < 2:
-        raise MalformedFrame(f"{len(data)} bytes where a version of 2 bytes was expected")
-    version = int.from_bytes(data[:2], "big", signed=True)
+    version, _ = split_version(data)
     if version < 0:
         raise MalformedFrame(f"version {version} of the consumer protocol")
     return version
@@ -69,15 +68,14 @@ def decode_assignment(data: bytes | memoryview) -> ConsumerAssignment:
 
 def encode_assignment(assignment: ConsumerAssignment, version: int) -> bytes:
     """The bytes of `assignment` for a member that speaks `version`."""
-    version = min(version, NEWEST_VERSION)
-    return b"".join(bytes(piece) for piece in encode(assignment, version, bytearray(version.to_bytes(2, "big"))))  # type: ignore[arg-type]
+    return with_version(assignment, min(version, NEWEST_VERSION))
 
 
 def encode_subscription(subscription: ConsumerSubscription, version: int) -> bytes:
     """The bytes of `subscription`, as a consumer of `version` sends them."""
-    return b"".join(bytes(piece) for piece in encode(subscription, version, bytearray(version.to_bytes(2, "big"))))  # type: ignore[arg-type]
+    return with_version(subscription, version)
 
 
 def _decode(message_type: type[T], data: bytes | memoryview, newest: int) -> T:
     version = min(protocol_version(data), newest)
-    return decode(message_type, version, memoryview(data)[2:])
+    return decode(message_type, version, memoryview(data)[VERSION_BYTES:])

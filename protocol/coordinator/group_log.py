@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets`: an int16 version before each key and value, which for keys also says what the record is.
+"""Records of `__consumer_offsets`: an int16 version before each key and value; a key's says what the record is.
 
     key version  record                       versions we write: key, value
     0, 1         offset commit                1, 3 (value 1 when the commit sets its own expiry, as Kafka 3.9 does)
@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import MalformedFrame
-from ..schema import decode, encode
+from ..schema import decode
 from . import consumer_group_records as consumer
 from .group_records import GroupMetadataKey, GroupMetadataValue
 from .offset_records import OffsetCommitKey, OffsetCommitValue
+from .versioned import split_version, with_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ _GROUP_VALUE_VERSION: Final = 3
 
 def encode_group_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
     """The key's and the value's bytes; a tombstone has no value."""
-    key = _with_version(record.key, _KEY_VERSION[type(record.key)])
-    return key, None if record.value is None else _with_version(record.value, _value_version(record.value))
+    key = with_version(record.key, _KEY_VERSION[type(record.key)])
+    return key, None if record.value is None else with_version(record.value, _value_version(record.value))
 
 
 def decode_group_record(key: bytes | memoryview, value: bytes | memoryview | None) -> GroupRecord | None:
@@ -56,7 +56,7 @@ def decode_group_record(key: bytes | memoryview, value: bytes | memoryview | Non
 
     Raises: MalformedFrame when the bytes are not what their version says.
     """
-    version, body = _split(key)
+    version, body = split_version(key)
     types = _TYPES.get(version)
     if types is None:
         return None
@@ -67,19 +67,8 @@ def decode_group_record(key: bytes | memoryview, value: bytes | memoryview | Non
 def _decode_value(value_type: type, value: bytes | memoryview | None) -> Any | None:
     if value is None:
         return None
-    version, body = _split(value)
+    version, body = split_version(value)
     return decode(value_type, version, body)
-
-
-def _split(data: bytes | memoryview) -> tuple[int, memoryview]:
-    view = memoryview(data)
-    if len(view) < 2:
-        raise MalformedFrame(f"{len(view)} bytes where a version of 2 bytes was expected")
-    return int.from_bytes(view[:2], "big", signed=True), view[2:]
-
-
-def _with_version(value: object, version: int) -> bytes:
-    return b"".join(bytes(piece) for piece in encode(value, version, bytearray(version.to_bytes(2, "big"))))  # type: ignore[arg-type]
 
 
 def _value_version(value: object) -> int:

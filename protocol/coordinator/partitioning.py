@@ -1,6 +1,6 @@
 """Which partition of a coordinator's topic holds a group or a transactional id.
 
-Source: Kafka 3.9, GroupMetadataManager.partitionFor: Java's `String.hashCode`, its sign bit cleared, modulo the partitions.
+Source: Kafka 3.9, GroupMetadataManager.partitionFor: the magnitude of Java's `String.hashCode`, modulo the partitions.
 """
 
 _MASK = 0xFFFFFFFF

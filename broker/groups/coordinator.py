@@ -1,0 +1,289 @@
+"""The group coordinator: one door for all that clients ask about groups and committed offsets.
+
+Checked for every request, in this order (Kafka 3.9, GroupCoordinator.validateGroupStatus): the group id, whether the
+coordinator runs, whether this broker leads the group's partition, whether that is loaded.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.describe_groups import DescribedGroup
+from ...protocol.messages.heartbeat import HeartbeatRequest
+from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ..cluster import Topic
+from ..periodic import Periodic
+from ..topic_rules import OFFSETS_TOPIC
+from .classic_group import UNKNOWN_MEMBER, ClassicGroup
+from .classic_join import Joins
+from .classic_member import join_error, sync_error
+from .classic_members import Members
+from .classic_states import DELETE
+from .commits import Commits, Committer, NewOffset
+from .describing import describe_classic, unknown_classic
+from .loading import Loading
+from .offsets import CommittedOffset, Offsets, TopicPartition
+from .offsets_topic import OffsetsTopic
+from .rebalance import Rebalancer
+from .registry import Group, Groups
+from .replay import Replay
+from .rules import Caller, GroupRules
+from .timers import Timers
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+log = logging.getLogger(__name__)
+
+
+class GroupCoordinator:
+    """Groups and offsets of one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        settings = broker.settings
+        self.rules = GroupRules.of(settings)
+        self.groups = Groups()
+        self.offsets = Offsets()
+        self._broker = broker
+        self._topic = OffsetsTopic(broker)
+        self._timers = Timers(broker.clock)
+        self._rebalancer = Rebalancer(self.rules, self._timers, self._topic)
+        timeout_ms = settings.offsets_commit_timeout_ms
+        self._joins = Joins(self.rules, self._rebalancer, self._topic)
+        self._members = Members(self._rebalancer, self._topic, timeout_ms)
+        self._commits = Commits(self.rules, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms)
+        self._replay = Replay(self.groups, self.offsets)
+        self._loading = Loading(self._topic, self.groups, self.offsets, self._replay, self._on_loaded)
+        self._expiry: Periodic | None = None
+        self._is_active = False
+
+    # Life
+
+    def start(self) -> None:
+        """Begins to load what is stored and to look for expired offsets; requests are answered from now on."""
+        self._is_active = True
+        self._broker.topics.on_deleted.append(self._on_topics_deleted)
+        self._loading.start()
+        interval_ms = self._broker.settings.offsets_retention_check_interval_ms
+        self._expiry = Periodic("offset expiry", self._broker.clock, self.expire_offsets, interval_ms)
+
+    async def loaded(self) -> None:
+        """Returns when all that was stored at the start is there."""
+        await self._loading.finished()
+
+    async def stop(self) -> None:
+        """Answers every request that waits and lets no timer fire any more."""
+        self._is_active = False
+        await self._loading.stop()
+        if self._expiry is not None:
+            await self._expiry.stop()
+        self._timers.cancel_all()
+        for group in self.groups:
+            self._release(group)
+
+    def _release(self, group: Group) -> None:
+        if isinstance(group, ClassicGroup):
+            for member in group.members.values():
+                group.answer_join(member, join_error(ErrorCode.NOT_COORDINATOR, member.member_id))
+                member.answer_sync(sync_error(ErrorCode.NOT_COORDINATOR))
+
+    def _on_loaded(self, group: Group) -> None:
+        if not isinstance(group, ClassicGroup):
+            return
+        for member in group.members.values():
+            self._rebalancer.keep_alive(group, member)
+        if len(group.members) > self.rules.max_size:
+            self._rebalancer.prepare(group, f"{len(group.members)} members, {self.rules.max_size} are allowed")
+
+    # What may be asked
+
+    def is_loading(self) -> bool:
+        return self._loading.is_on
+
+    async def check(self, group_id: str, *, may_be_empty: bool = False) -> None:
+        """Raises: ApiError 24, 15, 16 or 14 when the group's requests cannot be answered here and now."""
+        if not group_id and not may_be_empty:
+            raise ApiError("the group id is empty", ErrorCode.INVALID_GROUP_ID)
+        if not self._is_active:
+            raise ApiError("the group coordinator does not run", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if not self._topic.exists:
+            await self._topic.ensure()
+        partition = self._topic.partition_of(group_id)
+        if not self._topic.leads(partition):
+            raise ApiError(f"{OFFSETS_TOPIC}-{partition} is not led here", ErrorCode.NOT_COORDINATOR)
+        if self._loading.is_loading(partition):
+            raise ApiError(f"{OFFSETS_TOPIC}-{partition} is being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    async def leader_of(self, group_id: str) -> int:
+        """The broker that coordinates the group. Raises: ApiError COORDINATOR_NOT_AVAILABLE."""
+        await self._topic.ensure()
+        partition = self._broker.cluster.partition(OFFSETS_TOPIC, self._topic.partition_of(group_id))
+        return partition.leader_id
+
+    # Classic members
+
+    async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
+        """Enters a group; returns when its join phase has ended. Raises: ApiError."""
+        await self.check(request.group_id)
+        limits = self.rules
+        if not limits.min_session_timeout_ms <= request.session_timeout_ms <= limits.max_session_timeout_ms:
+            message = (
+                f"a session timeout of {request.session_timeout_ms} ms, which has to lie between "
+                f"{limits.min_session_timeout_ms} and {limits.max_session_timeout_ms}"
+            )
+            raise ApiError(message, ErrorCode.INVALID_SESSION_TIMEOUT)
+        return await self._joins.join(self._group_to_join(request), request, caller)
+
+    def _group_to_join(self, request: JoinGroupRequest) -> ClassicGroup:
+        """Only who has no member id yet may make a group."""
+        group = self.groups.find(request.group_id)
+        if group is None:
+            if request.member_id != UNKNOWN_MEMBER:
+                message = f"there is no group {request.group_id!r} with a member {request.member_id!r}"
+                raise ApiError(message, ErrorCode.UNKNOWN_MEMBER_ID)
+            group = ClassicGroup(request.group_id, state_since_ms=self._timers.now_ms())
+            self.groups.put(group)
+        return self._classic(group)
+
+    def _classic(self, group: Group) -> ClassicGroup:
+        if not isinstance(group, ClassicGroup):
+            message = f"group {group.group_id} is no classic group"
+            raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return group
+
+    async def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncGroupResponse:
+        """The member's assignment, when the leader has handed it in. Raises: ApiError."""
+        try:
+            await self.check(request.group_id)
+        except ApiError as error:
+            if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                raise ApiError(str(error), ErrorCode.REBALANCE_IN_PROGRESS) from error
+            raise
+        group = self.groups.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)
+        return await self._members.sync(self._classic(group), request)
+
+    async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
+        """What the member is to do. While the group is loaded nothing is wrong with anybody. Raises: ApiError."""
+        try:
+            await self.check(request.group_id)
+        except ApiError as error:
+            if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                return ErrorCode.NONE
+            raise
+        group = self.groups.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)
+        return self._members.heartbeat(self._classic(group), request)
+
+    async def leave(self, request: LeaveGroupRequest, leaving: Sequence[MemberIdentity]) -> LeaveGroupResponse:
+        """Takes members out of a group. Raises: ApiError."""
+        await self.check(request.group_id)
+        group = self.groups.find(request.group_id)
+        if group is None:
+            unknown = ErrorCode.UNKNOWN_MEMBER_ID
+            return LeaveGroupResponse(
+                members=tuple(
+                    MemberResponse(member_id=m.member_id, group_instance_id=m.group_instance_id, error_code=unknown)
+                    for m in leaving
+                )
+            )
+        return LeaveGroupResponse(members=self._members.leave(self._classic(group), leaving))
+
+    # Groups as a whole
+
+    async def describe_classic(self, group_id: str, operations: int) -> DescribedGroup:
+        """State and members; one that is no classic group is shown as dead. Raises: ApiError."""
+        await self.check(group_id, may_be_empty=True)
+        group = self.groups.find(group_id)
+        if isinstance(group, ClassicGroup):
+            return describe_classic(group, operations)
+        return unknown_classic(group_id, operations)
+
+    async def delete(self, group_id: str) -> ErrorCode:
+        """Deletes a group without members, with its offsets."""
+        try:
+            await self.check(group_id, may_be_empty=True)
+            group = self.groups.get(group_id)
+            refusal = DELETE[group.state] if isinstance(group, ClassicGroup) else None
+            if refusal is not None or not group.is_empty:
+                return refusal or ErrorCode.NON_EMPTY_GROUP
+            self._commits.delete_group(group)
+        except ApiError as error:
+            return error.code
+        return ErrorCode.NONE
+
+    # Offsets
+
+    async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
+        """Stores offsets, in the name of a transaction if the committer has a producer. Raises: ApiError."""
+        await self.check(committer.group_id, may_be_empty=True)
+        return await self._commits.commit(committer, new)
+
+    async def check_fetcher(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Raises: ApiError when the group's offsets may not be told."""
+        await self.check(group_id, may_be_empty=True)
+        self._commits.check_fetcher(group_id, member_id, member_epoch)
+
+    def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
+        """What a group has committed; offset -1 when it has not. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
+        return self._commits.fetch(group_id, topic, partition, stable=stable)
+
+    def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        return self._commits.all_of(group_id)
+
+    async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+        """What became of each partition. Raises: ApiError."""
+        await self.check(group_id)
+        return self._commits.delete(group_id, asked)
+
+    async def expire_offsets(self) -> None:
+        """Takes away what is older than its retention, and groups that have nothing left."""
+        for group in self.groups:
+            partition = self._topic.partition_of(group.group_id)
+            if self._loading.is_loading(partition) or not self._topic.leads(partition):
+                continue
+            try:
+                expired = self._commits.expire(group)
+            except ApiError as error:
+                log.warning("offsets of group %s could not be expired: %s", group.group_id, error)
+            else:
+                if expired:
+                    log.info("group %s: %d committed offsets expired", group.group_id, expired)
+            await self._broker.breathe()
+
+    # What others tell
+
+    def complete_transaction(
+        self, producer_id: int, producer_epoch: int, *, committed: bool, partitions: Iterable[int]
+    ) -> None:
+        """The producer's marker was written to these partitions of `__consumer_offsets`: its offsets count, or go."""
+        decided = set(partitions)
+        here = [
+            group_id
+            for group_id in self.offsets.groups_of_producer(producer_id)
+            if self._topic.partition_of(group_id) in decided
+        ]
+        for group_id in self.offsets.end_transaction(producer_id, committed=committed, groups=here):
+            verb = "committed" if committed else "dropped"
+            log.debug("group %s: offsets of producer %d, epoch %d %s", group_id, producer_id, producer_epoch, verb)
+
+    def _on_topics_deleted(self, topics: Sequence[Topic]) -> None:
+        for topic in topics:
+            if topic.name == OFFSETS_TOPIC:
+                self._forget_all()
+            else:
+                self.on_topic_deleted(topic.name)
+
+    def on_topic_deleted(self, name: str) -> None:
+        """Takes the topic's offsets from all groups."""
+        try:
+            self._commits.delete_topic(name)
+        except ApiError as error:
+            log.warning("offsets of the deleted topic %s stay: %s", name, error)
+
+    def _forget_all(self) -> None:
+        log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
+        for group in self.groups:
+            self._release(group)
+            self._commits.forget_group(group)

@@ -1,0 +1,26 @@
+"""DeleteGroups, versions 0-2: deletes groups that have no members, with their offsets (KIP-229)."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
+    names = dict.fromkeys(request.groups_names)
+    codes = {group_id: await broker.groups.delete(group_id) for group_id in names}
+    return DeleteGroupsResponse(
+        results=tuple(DeletableGroupResult(group_id=group_id, error_code=code) for group_id, code in codes.items())
+    )
+
+
+def refuse(request: DeleteGroupsRequest, error: ApiError, call: Call) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=tuple(
+            DeletableGroupResult(group_id=group_id, error_code=error.code) for group_id in request.groups_names
+        )
+    )

@@ -1,0 +1,36 @@
+"""DescribeGroups, versions 0-5: state and members of classic groups (KIP-345, 430).
+
+A group that is not known, or follows the consumer protocol, is `Dead` without an error. Protocol, metadata and
+assignments are shown while the group is Stable only. Version notes: v3 authorized operations if asked for; v4 instance
+ids.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from ..acl_operations import ALL_ON_GROUP, NOT_ASKED
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+    operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    return DescribeGroupsResponse(
+        groups=tuple([await _describe(broker, group_id, operations) for group_id in request.groups])
+    )
+
+
+def refuse(request: DescribeGroupsRequest, error: ApiError, call: Call) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(
+        groups=tuple(DescribedGroup(group_id=group_id, error_code=error.code) for group_id in request.groups)
+    )
+
+
+async def _describe(broker: "Broker", group_id: str, operations: int) -> DescribedGroup:
+    try:
+        return await broker.groups.describe_classic(group_id, operations)
+    except ApiError as error:
+        return DescribedGroup(group_id=group_id, error_code=error.code)

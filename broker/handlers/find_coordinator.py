@@ -1,0 +1,95 @@
+"""FindCoordinator, versions 0-6: which broker serves a group or a transactional id (KIP-98, 699).
+
+It is the leader of the partition of `__consumer_offsets`, or `__transaction_state`, that the key's hash gives. Where
+Kafka answers COORDINATOR_NOT_AVAILABLE until such a topic is made, the first answer here comes when it has been.
+
+Version notes: v0 knows groups only; from v4 on several keys, each with an answer of its own, in the order asked; v6 may
+name share groups, which are not offered: COORDINATOR_NOT_AVAILABLE, before v6 INVALID_REQUEST.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from ...protocol.coordinator.partitioning import partition_of
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ..cluster import Endpoint
+from ..dispatch import Call
+from ..topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_SEVERAL_KEYS = 4
+FIRST_VERSION_WITH_SHARE_GROUPS = 6
+NOBODY = -1
+
+
+class KeyType(IntEnum):
+    """What a key names."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+TOPICS = {KeyType.GROUP: OFFSETS_TOPIC, KeyType.TRANSACTION: TRANSACTION_TOPIC}
+
+
+async def handle(broker: "Broker", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+    topic = _topic(request.key_type, call.version)
+    keys = _keys(request, call.version)
+    return _response([await _find(broker, topic, key, call) for key in keys], call.version)
+
+
+def refuse(request: FindCoordinatorRequest, error: ApiError, call: Call) -> FindCoordinatorResponse:
+    return _response([_failed(key, error) for key in _keys(request, call.version)], call.version)
+
+
+def _keys(request: FindCoordinatorRequest, version: int) -> Sequence[str]:
+    return request.coordinator_keys if version >= FIRST_VERSION_WITH_SEVERAL_KEYS else (request.key,)
+
+
+def _topic(key_type: int, version: int) -> str:
+    if key_type == KeyType.SHARE and version >= FIRST_VERSION_WITH_SHARE_GROUPS:
+        raise ApiError("share groups are not offered", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    topic = TOPICS.get(KeyType(key_type)) if key_type in KeyType.__members__.values() else None
+    if topic is None:
+        raise ApiError(f"a key type of 0 or 1 expected, found {key_type}", ErrorCode.INVALID_REQUEST)
+    return topic
+
+
+async def _find(broker: "Broker", topic_name: str, key: str, call: Call) -> Coordinator:
+    try:
+        topic = await broker.topics.ensure(topic_name)
+        leader_id = topic.partitions[partition_of(key, len(topic.partitions))].leader_id
+        endpoint = _endpoint(broker, leader_id, call.peer.listener)
+    except ApiError as error:
+        return _failed(key, ApiError(f"{topic_name}: {error}", ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    return Coordinator(key=key, node_id=leader_id, host=endpoint.host, port=endpoint.port)
+
+
+def _endpoint(broker: "Broker", node_id: int, listener: str) -> Endpoint:
+    node = broker.cluster.brokers.get(node_id)
+    endpoint = None if node is None else node.endpoints.get(listener)
+    if endpoint is None:
+        raise ApiError(f"broker {node_id} is not reached by listener {listener}", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return endpoint
+
+
+def _failed(key: str, error: ApiError) -> Coordinator:
+    return Coordinator(key=key, node_id=NOBODY, port=NOBODY, error_code=error.code, error_message=error.message)
+
+
+def _response(found: Sequence[Coordinator], version: int) -> FindCoordinatorResponse:
+    if version >= FIRST_VERSION_WITH_SEVERAL_KEYS:
+        return FindCoordinatorResponse(coordinators=found)
+    only = found[0]
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )

@@ -1,0 +1,19 @@
+"""Heartbeat, versions 0-4: keeps a member of a classic group alive, or tells it to rejoin (KIP-345: v3)."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ..dispatch import Call
+from .join_group import caller_of
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=await broker.groups.heartbeat(request, caller_of(call)))
+
+
+def refuse(request: HeartbeatRequest, error: ApiError, call: Call) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=error.code)

@@ -1,0 +1,45 @@
+"""JoinGroup, versions 0-9: enters a classic group; answered when the join phase ends (KIP-62, 345, 394, 559, 814).
+
+Version notes: v0 has one timeout for session and rebalance; from v4 on a client without member id is told one and has
+to come back with it; v5 static members; v7 names the protocol type; before v7 no protocol is "" instead of null; v9 may
+tell a returning static leader to skip the assignment.
+"""
+
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ..dispatch import Call
+from ..groups.rules import Caller
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
+FIRST_VERSION_WITH_NULL_PROTOCOL = 7
+
+
+def caller_of(call: Call) -> Caller:
+    """Who asks, as groups remember their members."""
+    return Caller(version=call.version, client_id=call.client_id, host=f"/{call.peer.host}")
+
+
+async def handle(broker: "Broker", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
+    began = perf_counter()
+    if call.version < FIRST_VERSION_WITH_REBALANCE_TIMEOUT:
+        request = _replaced(request, rebalance_timeout_ms=request.session_timeout_ms)
+    response = await broker.groups.join(request, caller_of(call))
+    call.waited_s += perf_counter() - began
+    if response.protocol_name is None and call.version < FIRST_VERSION_WITH_NULL_PROTOCOL:
+        response = _replaced(response, protocol_name="")
+    return response
+
+
+def refuse(request: JoinGroupRequest, error: ApiError, call: Call) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error.code, member_id=request.member_id)
+
+
+def _replaced(message: Any, **changes: object) -> Any:
+    return replace(message, **changes)

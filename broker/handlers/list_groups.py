@@ -1,0 +1,41 @@
+"""ListGroups, versions 0-5: all groups, or those in some states and of some types (KIP-518, 848).
+
+While partitions of `__consumer_offsets` are being loaded the error is COORDINATOR_LOAD_IN_PROGRESS, beside the groups
+known so far. Filters do not look at upper and lower case; a type that does not exist matches no group.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
+    states, types = _folded(request.states_filter), _folded(request.types_filter)
+    loading = broker.groups.is_loading()
+    return ListGroupsResponse(
+        error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE,
+        groups=tuple(
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state_name,
+                group_type=group.type_name,
+            )
+            for group in broker.groups.groups
+            if (not states or group.state_name.lower() in states) and (not types or group.type_name in types)
+        ),
+    )
+
+
+def refuse(request: ListGroupsRequest, error: ApiError, call: Call) -> ListGroupsResponse:
+    return ListGroupsResponse(error_code=error.code)
+
+
+def _folded(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in names)

@@ -1,0 +1,97 @@
+"""OffsetCommit, versions 0-9: stores what a group has consumed (KIP-98, 211, 320, 345, 848).
+
+A partition that does not exist, or metadata that is too long, fails that partition alone; who may not commit fails all.
+
+Version notes: v0 and v1 are what clients of 0.8.x send; their offsets are kept with all others, where Kafka kept those
+of v0 in ZooKeeper and refuses them without it. v1 gives a timestamp per partition, v2 to v4 a retention, v6 the leader
+epoch, v7 the instance id; in v9 the generation may be the epoch of a KIP-848 member.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from ..cluster import Cluster
+from ..dispatch import Call
+from ..groups.commits import Committer, NewOffset
+from ..groups.offsets import TopicPartition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
+    new = [
+        _new_offset(topic.name, partition, request.retention_time_ms)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    known = [each for each in new if has_partition(broker.cluster, each.topic, each.partition)]
+    committer = Committer(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id_or_member_epoch,
+        version=call.version,
+    )
+    codes: dict[TopicPartition, ErrorCode] = {}
+    try:
+        codes = await broker.groups.commit(committer, known) if known else {}
+    except ApiError as error:
+        codes = {(each.topic, each.partition): error.code for each in known}
+    return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def refuse(request: OffsetCommitRequest, error: ApiError, call: Call) -> OffsetCommitResponse:
+    return _response(request, {}, error.code)
+
+
+def has_partition(cluster: Cluster, topic: str, partition: int) -> bool:
+    found = cluster.topics.get(topic)
+    return found is not None and partition in found.partitions
+
+
+def _new_offset(topic: str, asked: OffsetCommitRequestPartition, retention_ms: int) -> NewOffset:
+    return NewOffset(
+        topic=topic,
+        partition=asked.partition_index,
+        offset=asked.committed_offset,
+        leader_epoch=asked.committed_leader_epoch,
+        metadata=asked.committed_metadata,
+        commit_ms=asked.commit_timestamp,
+        retention_ms=retention_ms,
+    )
+
+
+def _response(
+    request: OffsetCommitRequest, codes: Mapping[TopicPartition, ErrorCode], otherwise: ErrorCode
+) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name, partitions=_partitions(topic.name, topic.partitions, codes, otherwise)
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _partitions(
+    topic: str,
+    asked: Sequence[OffsetCommitRequestPartition],
+    codes: Mapping[TopicPartition, ErrorCode],
+    otherwise: ErrorCode,
+) -> tuple[OffsetCommitResponsePartition, ...]:
+    return tuple(
+        OffsetCommitResponsePartition(
+            partition_index=each.partition_index, error_code=codes.get((topic, each.partition_index), otherwise)
+        )
+        for each in asked
+    )

@@ -1,0 +1,41 @@
+"""OffsetDelete, version 0: removes committed offsets of topics that no member of the group reads (KIP-496)."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from ..dispatch import Call
+from .offset_commit import has_partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
+    asked = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    known = [where for where in asked if has_partition(broker.cluster, *where)]
+    codes = await broker.groups.delete_offsets(request.group_id, known)
+    return OffsetDeleteResponse(
+        topics=tuple(
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=codes.get((topic.name, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def refuse(request: OffsetDeleteRequest, error: ApiError, call: Call) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error.code)

@@ -1,0 +1,151 @@
+"""OffsetFetch, versions 0-9: what groups have committed (KIP-88, 320, 447, 709, 848).
+
+Whoever asks is told, member or not. A partition without an offset has -1 and no error, also when its topic does not
+exist.
+
+Version notes: v0, once answered from ZooKeeper, has error 3 where there is no offset or no such partition; v0 and v1
+repeat an error of the group for each partition, v2 to v7 have it at the top, v8 and later per group. Null topics (v2+)
+ask for all. With `require_stable` (v7+) a partition whose commit is not settled is answered UNSTABLE_OFFSET_COMMIT. v9
+checks the epoch of KIP-848 members.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from ..dispatch import Call
+from ..groups.commits import UNKNOWN_OFFSET
+from .offset_commit import has_partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_SEVERAL_GROUPS = 8
+FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
+
+
+async def handle(broker: "Broker", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
+    groups = [await _of_group(broker, asked, request.require_stable, call) for asked in _asked(request, call.version)]
+    return _response(groups, call.version)
+
+
+def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFetchResponse:
+    return _response(
+        [_failed(asked, error.code, call.version) for asked in _asked(request, call.version)], call.version
+    )
+
+
+def _asked(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchRequestGroup]:
+    """All versions as the newest: groups, each with topics or null for all."""
+    if version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
+        return request.groups
+    topics = request.topics
+    listed = (
+        None
+        if topics is None
+        else tuple(
+            OffsetFetchRequestTopics(name=each.name, partition_indexes=each.partition_indexes) for each in topics
+        )
+    )
+    return (OffsetFetchRequestGroup(group_id=request.group_id, topics=listed),)
+
+
+async def _of_group(
+    broker: "Broker", asked: OffsetFetchRequestGroup, stable: bool, call: Call
+) -> OffsetFetchResponseGroup:
+    try:
+        await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
+    except ApiError as error:
+        return _failed(asked, error.code, call.version)
+    topics = _all_topics(broker, asked.group_id) if asked.topics is None else asked.topics
+    return OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        topics=tuple(
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                partitions=tuple(
+                    _offset(broker, asked.group_id, topic.name, index, stable, call.version)
+                    for index in topic.partition_indexes
+                ),
+            )
+            for topic in topics
+        ),
+    )
+
+
+def _all_topics(broker: "Broker", group_id: str) -> list[OffsetFetchRequestTopics]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in broker.groups.offsets_of(group_id):
+        by_topic.setdefault(topic, []).append(partition)
+    return [OffsetFetchRequestTopics(name=name, partition_indexes=indexes) for name, indexes in by_topic.items()]
+
+
+def _offset(
+    broker: "Broker", group_id: str, topic: str, partition: int, stable: bool, version: int
+) -> OffsetFetchResponsePartitions:
+    code = ErrorCode.NONE
+    try:
+        found = broker.groups.fetch(group_id, topic, partition, stable=stable)
+    except ApiError as error:
+        found, code = UNKNOWN_OFFSET, error.code
+    if version == 0 and (found is UNKNOWN_OFFSET or not has_partition(broker.cluster, topic, partition)):
+        found, code = UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetFetchResponsePartitions(
+        partition_index=partition,
+        committed_offset=found.offset,
+        committed_leader_epoch=found.leader_epoch,
+        metadata=found.metadata,
+        error_code=code,
+    )
+
+
+def _failed(asked: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
+    if version >= FIRST_VERSION_WITH_TOP_LEVEL_ERROR:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code)
+    topics = tuple(
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            partitions=tuple(
+                OffsetFetchResponsePartitions(
+                    partition_index=index, committed_offset=UNKNOWN_OFFSET.offset, metadata="", error_code=code
+                )
+                for index in topic.partition_indexes
+            ),
+        )
+        for topic in asked.topics or ()
+    )
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics, error_code=code)
+
+
+def _response(groups: Sequence[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+    if version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
+        return OffsetFetchResponse(groups=groups)
+    only = groups[0]
+    return OffsetFetchResponse(
+        error_code=only.error_code,
+        topics=tuple(
+            OffsetFetchResponseTopic(name=topic.name, partitions=tuple(_flat(each) for each in topic.partitions))
+            for topic in only.topics
+        ),
+    )
+
+
+def _flat(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(
+        partition_index=found.partition_index,
+        committed_offset=found.committed_offset,
+        committed_leader_epoch=found.committed_leader_epoch,
+        metadata=found.metadata,
+        error_code=found.error_code,
+    )
