@@ -83,6 +83,8 @@ def write_uvarint(value: int) -> bytes:
     """An unsigned varint: seven bits a byte, lowest first, the high bit set on all but the last."""
     if value < 0x80:
         return bytes((value,))
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -96,14 +98,17 @@ def read_uvarint(data: memoryview, position: int) -> tuple[int, int]:
 
     Raises: MalformedFrame when the bytes end inside it, or it is wider than 32 bits.
     """
-    value = 0
-    for index, byte in enumerate(data[position : position + MAX_UVARINT_BYTES]):
-        value |= (byte & 0x7F) << (7 * index)
+    value = shift = 0
+    for byte in data[position : position + MAX_UVARINT_BYTES]:
+        position += 1
         if byte < 0x80:
+            value |= byte << shift
             if value > 0xFFFFFFFF:
                 break
-            return value, position + index + 1
-    raise MalformedFrame(f"byte {position} of {len(data)}: no uvarint of 32 bits begins here")
+            return value, position
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    raise MalformedFrame(f"byte {position} of {len(data)}: no uvarint of 32 bits ends here")
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
