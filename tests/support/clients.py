@@ -67,6 +67,10 @@ class Client(Protocol):
         """The newest record format that it writes."""
 
     @property
+    def null_headers(self) -> bool:
+        """True when it can write a header whose value is null."""
+
+    @property
     def read_magic(self) -> int:
         """The newest record format that its fetch version reads."""
 

@@ -27,6 +27,7 @@ class JavaClient:
     read_magic: int
     write_magic: int
     codecs: tuple[str, ...]
+    null_headers: bool = True
 
     @property
     def oracle(self) -> JavaOracle:

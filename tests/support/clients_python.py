@@ -26,6 +26,7 @@ class KafkaPython:
     write_magic: int
     codecs: tuple[str, ...]
     api_version: tuple[int, ...] | None = None
+    null_headers: bool = False
 
     def produce(
         self, address: str, client_id: str, topic: str, partition: int, messages: Sequence[Message], codec: str
@@ -99,6 +100,7 @@ class AioKafka:
     read_magic: int = 2
     write_magic: int = 2
     codecs: tuple[str, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
+    null_headers: bool = True
 
     def produce(
         self, address: str, client_id: str, topic: str, partition: int, messages: Sequence[Message], codec: str
@@ -165,6 +167,7 @@ class Confluent:
     write_magic: int
     codecs: tuple[str, ...]
     fallback: str | None = None
+    null_headers: bool = True
 
     def _settings(self, address: str, client_id: str) -> dict[str, Any]:
         settings: dict[str, Any] = {"bootstrap.servers": address, "client.id": client_id}
@@ -251,6 +254,8 @@ ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = ALL_CODECS[:-1]
 MODERN_FETCHES = frozenset(range(4, 18))
 
+AIOKAFKA = AioKafka(name="aiokafka", fetch_versions=MODERN_FETCHES)
+
 PYTHON_CLIENTS = (
     KafkaPython(name="kafka-python", fetch_versions=MODERN_FETCHES, read_magic=2, write_magic=2, codecs=ALL_CODECS),
     KafkaPython(
@@ -277,7 +282,7 @@ PYTHON_CLIENTS = (
         write_magic=1,
         codecs=OLD_CODECS,
     ),
-    AioKafka(name="aiokafka", fetch_versions=MODERN_FETCHES),
+    AIOKAFKA,
     Confluent(name="confluent", fetch_versions=MODERN_FETCHES, read_magic=2, write_magic=2, codecs=ALL_CODECS),
     Confluent(
         name="confluent-at-0.9",
