@@ -1,7 +1,8 @@
 """The headers of the batches in a segment file, read without their records.
 
-The rules are those for files (Kafka 3.9 `FileLogInputStream`): a tail of 17 bytes or fewer ends the file, as does a batch that
-does not fit; a size below 14 is corruption. Magic 2 and above is read as a v2 batch. Layouts: `protocol/records/layout.py`.
+The rules are those for files (Kafka 3.9 `FileLogInputStream`): a tail of 17 bytes or fewer ends the file, as does a
+batch that does not fit; a size below 14 is corruption. Magic 2 and above is read as a v2 batch. Layouts:
+`protocol/records/layout.py`.
 """
 
 import zlib
@@ -12,12 +13,13 @@ from typing import NamedTuple
 import crc32c
 
 from ..protocol.errors import CorruptRecord
-from .files import Buffer, FileHandle
+from .file_handle import Buffer, FileHandle
 
 V2_HEADER = Struct(">qiiBIhiqqqhii")
 FRAME = Struct(">qi")
 LEGACY_HEADER = Struct(">qiIBb")
 TIMESTAMP = Struct(">q")
+LAST_OFFSET_DELTA = Struct(">i")
 
 LOG_OVERHEAD = 12
 MIN_BATCH_BYTES = 14
@@ -25,7 +27,9 @@ HEADER_BYTES_TO_MAGIC = 17
 MAGIC_AT = 16
 LEGACY_CRC_FROM = 16
 V1_TIMESTAMP_AT = 18
-V1_HEADER_BYTES = 26
+LAST_OFFSET_DELTA_AT = 23
+MIN_V0_BYTES = 26
+MIN_V1_BYTES = 34
 V2_CRC_FROM = 21
 V2_HEADER_BYTES = 61
 
@@ -78,7 +82,7 @@ def parse_header(data: Buffer, at: int, position: int) -> BatchHeader:
     """
     size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
     magic = data[at + MAGIC_AT]
-    smallest = V1_HEADER_BYTES if magic == 0 else V1_HEADER_BYTES + 8 if magic == 1 else V2_HEADER_BYTES
+    smallest = MIN_V0_BYTES if magic == 0 else MIN_V1_BYTES if magic == 1 else V2_HEADER_BYTES
     if size_bytes < smallest:
         raise CorruptRecord(
             f"a batch of magic {magic} at position {position} has {size_bytes} bytes, {smallest} at least expected"
@@ -114,10 +118,8 @@ def batch_headers(file: FileHandle, start: int, end: int, *, window: int = WINDO
     at = 0  # of `position` in `data`
     while position < end - HEADER_BYTES_TO_MAGIC:
         if at + V2_HEADER_BYTES > len(data):
-            data = file.read(min(window, end - position), position)
+            data = _read(file, min(window, end - position), position)
             at = 0
-        if len(data) - at <= HEADER_BYTES_TO_MAGIC:
-            return
         size = FRAME.unpack_from(data, at)[1]
         if size < MIN_BATCH_BYTES:
             raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
@@ -126,6 +128,37 @@ def batch_headers(file: FileHandle, start: int, end: int, *, window: int = WINDO
         yield parse_header(data, at, position)
         at += size + LOG_OVERHEAD
         position += size + LOG_OVERHEAD
+
+
+def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int, int] | None:
+    """Position and size of the first whole batch from `start` on whose last offset is not below `offset`.
+
+    It reads less of each header than `batch_headers`: it runs for every fetch.
+
+    Raises: CorruptRecord, DiskFault.
+    """
+    position = start
+    data = b""
+    at = 0  # of `position` in `data`
+    while position < end - HEADER_BYTES_TO_MAGIC:
+        if at + V2_HEADER_BYTES > len(data):
+            data = _read(file, min(WINDOW_BYTES, end - position), position)
+            at = 0
+        last_offset, size = FRAME.unpack_from(data, at)
+        if size < MIN_BATCH_BYTES:
+            raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        size += LOG_OVERHEAD
+        if position + size > end:
+            return None
+        if data[at + MAGIC_AT] >= 2:
+            if size < V2_HEADER_BYTES:
+                raise CorruptRecord(f"{file.path}: a v2 batch at position {position} has {size} bytes")
+            last_offset += LAST_OFFSET_DELTA.unpack_from(data, at + LAST_OFFSET_DELTA_AT)[0]
+        if last_offset >= offset:
+            return position, size
+        at += size
+        position += size
+    return None
 
 
 def headers_in(data: Buffer) -> Iterator[BatchHeader]:
@@ -154,7 +187,7 @@ def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
     for header in batch_headers(file, start, end, window=WINDOW_BYTES):
         if header.end > window_start + len(window):
             window_start = header.position
-            window = file.read(min(SCAN_WINDOW_BYTES, end - window_start), window_start)
+            window = _read(file, min(SCAN_WINDOW_BYTES, end - window_start), window_start)
         at = header.position - window_start
         if header.end <= window_start + len(window):
             checksum = _checksum(
@@ -172,6 +205,13 @@ def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
         yield header
 
 
+def _read(file: FileHandle, size: int, position: int) -> bytes:
+    data = file.read(size, position)
+    if len(data) < size:
+        raise CorruptRecord(f"{file.path}: ends at byte {position + len(data)}, at least {position + size} expected")
+    return data
+
+
 def _crc_from(magic: int) -> int:
     return LEGACY_CRC_FROM if magic < 2 else V2_CRC_FROM
 
@@ -184,9 +224,7 @@ def _checksum_in_parts(file: FileHandle, header: BatchHeader) -> int:
     checksum = 0
     position = header.position + _crc_from(header.magic)
     while position < header.end:
-        part = file.read(min(SCAN_WINDOW_BYTES, header.end - position), position)
-        if not part:
-            raise CorruptRecord(f"{file.path}: ends at position {position}, inside a batch")
+        part = _read(file, min(SCAN_WINDOW_BYTES, header.end - position), position)
         checksum = _checksum(header.magic, part, checksum)
         position += len(part)
     return checksum

@@ -5,7 +5,8 @@
     topic-a 0 1234     an entry; its fields depend on the file
     topic-b 11 7
 
-Every line ends with a newline; an empty file has no entries. Source: Kafka 3.9 `CheckpointFile`, `OffsetCheckpointFile`.
+Every line ends with a newline; an empty file has no entries. Source: Kafka 3.9 `CheckpointFile`,
+`OffsetCheckpointFile`.
 """
 
 from collections.abc import Iterable, Mapping

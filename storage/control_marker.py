@@ -10,7 +10,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from ..protocol.errors import InvalidRecord
-from .files import Buffer
+from .file_handle import Buffer
 
 ABORT = 0
 COMMIT = 1

@@ -1,14 +1,14 @@
 """A file of equally wide entries in ascending order: what the offset index and the time index have in common.
 
-Entries are appended to a short tail in memory and written in groups: an index is rebuilt from its segment after a crash, so it may
-lag behind until it is flushed. The file holds whole entries only, never the preallocated zeros Kafka keeps while a segment is open.
-Lookups read the file by halves; nothing but the tail and the last entry stays in memory.
+Entries are appended to a short tail in memory and written in groups: an index is rebuilt from its segment after a
+crash, so it may lag behind until it is flushed. The file holds whole entries only, never the preallocated zeros Kafka
+keeps while a segment is open. Lookups read the file by halves; nothing but the tail and the last entry stays in memory.
 """
 
 from struct import Struct
 from typing import ClassVar
 
-from .files import FileHandle
+from .file_handle import FileHandle
 
 _TAIL_ENTRIES = 64
 _ENTRIES_PER_READ = 512

@@ -11,136 +11,21 @@ Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sy
 # ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from struct import Struct
 from threading import Lock
 
 from ..protocol.errors import DiskFault
-
-Buffer = bytes | bytearray | memoryview  # of single bytes
+from .file_handle import Buffer, FileHandle, OpenFile
+from .file_lock import FileLock, acquire_lock
 
 MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
 DEFAULT_MAX_OPEN = 512
-_FLOCK = Struct("hhqqi")  # struct flock: type, whence, start, length, pid
-
-
-class OpenFile:
-    """A descriptor that closes when its last holder is gone."""
-
-    __slots__ = ("__weakref__", "fd")
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def __del__(self) -> None:
-        with suppress(OSError):
-            os.close(self.fd)
-
-
-def read_at(opened: OpenFile, size: int, position: int) -> bytes:
-    """Up to `size` bytes from `position`; fewer at the end of the file.
-
-    Raises: DiskFault.
-    """
-    try:
-        return os.pread(opened.fd, size, position)
-    except OSError as fault:
-        raise DiskFault(f"reading {size} bytes at {position}: {fault.strerror}") from fault
-
-
-def read_at_into(opened: OpenFile, buffer: memoryview, position: int) -> int:
-    """How many bytes from `position` were put into `buffer`; fewer than it holds only at the end of the file.
-
-    Raises: DiskFault.
-    """
-    try:
-        return os.preadv(opened.fd, [buffer], position)
-    except OSError as fault:
-        raise DiskFault(f"reading {len(buffer)} bytes at {position}: {fault.strerror}") from fault
-
-
-class FileHandle:
-    """A file by name, opened when first used."""
-
-    __slots__ = ("_files", "_held_elsewhere", "_opened", "path")
-
-    def __init__(self, files: "Files", path: str) -> None:
-        self._files = files
-        self._opened: OpenFile | None = None
-        self._held_elsewhere: weakref.ref[OpenFile] | None = None
-        self.path = path
-
-    def opened(self) -> OpenFile:
-        """The open file; hold it to keep the descriptor open.
-
-        Raises: DiskFault when it cannot be opened.
-        """
-        opened = self._opened
-        if opened is None:
-            return self._files.admit(self, create=False)
-        self._files.touch(self)
-        return opened
-
-    def opened_or_created(self) -> OpenFile:
-        """The open file, made if missing; only writers need it.
-
-        Raises: DiskFault.
-        """
-        return self.opened() if self._opened is not None else self._files.admit(self, create=True)
-
-    def read(self, size: int, position: int) -> bytes:
-        """Up to `size` bytes from `position`; fewer at the end of the file."""
-        return self._files.read(self, size, position)
-
-    def read_into(self, buffer: Buffer, position: int) -> int:
-        """How many bytes from `position` were put into `buffer`."""
-        return self._files.read_into(self, buffer, position)
-
-    def write(self, pieces: Sequence[Buffer], position: int) -> int:
-        """Write all pieces one after the other at `position`; how many bytes that was.
-
-        Raises: DiskFault, after which any part of the pieces may be in the file.
-        """
-        return self._files.write(self, pieces, position)
-
-    def truncate(self, size: int) -> None:
-        self._files.truncate(self, size)
-
-    def sync(self) -> None:
-        """Return when all that was written is on the disk."""
-        self._files.sync(self)
-
-    def close(self) -> None:
-        """Let go of the descriptor; others may still hold it."""
-        self._files.forget(self)
-
-    def rename(self, path: str) -> None:
-        self._files.rename(self.path, path)
-        self.path = path
-
-    # What `Files` needs to keep its list of open handles.
-
-    def take(self, opened: OpenFile) -> None:
-        self._opened = opened
-        self._held_elsewhere = None
-
-    def drop(self) -> None:
-        if self._opened is not None:
-            self._held_elsewhere = weakref.ref(self._opened)
-            self._opened = None
-
-    def still_held(self) -> OpenFile | None:
-        if self._opened is not None:
-            return self._opened
-        return self._held_elsewhere() if self._held_elsewhere is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,21 +35,6 @@ class DirectoryEntry:
     name: str
     is_directory: bool
     size_bytes: int
-
-
-class FileLock:
-    """An exclusive lock between processes, as Java's `FileLock` (POSIX record locks), held until `release`."""
-
-    __slots__ = ("_fd", "path")
-
-    def __init__(self, fd: int, path: str) -> None:
-        self._fd = fd
-        self.path = path
-
-    def release(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
 
 
 @contextmanager
@@ -379,28 +249,7 @@ class Files:
         Raises: DiskFault when the file cannot be opened.
         """
         with _disk(path):
-            return _acquire_lock(path)
-
-
-def _acquire_lock(path: str) -> FileLock | None:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        _lock_whole_file(fd)
-    except OSError as fault:
-        os.close(fd)
-        if fault.errno in (errno.EACCES, errno.EAGAIN):
-            return None
-        raise
-    return FileLock(fd, path)
-
-
-def _lock_whole_file(fd: int) -> None:
-    # A lock of the open file description excludes Java's FileLock and a second broker in this process alike, and closing
-    # another descriptor does not lose it. Where the system has none, the plain record lock excludes other processes.
-    if hasattr(fcntl, "F_OFD_SETLK"):
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-    else:
-        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return acquire_lock(path)
 
 
 def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:

@@ -1,7 +1,7 @@
 """Bringing a log safely to the disk, and how far it is: the recovery point.
 
-Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`: the segments from the recovery point up are synced, the folder as well when
-a segment is new in it, then the recovery point moves.
+Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`: the segments from the recovery point up are synced, the folder
+as well when a segment is new in it, then the recovery point moves.
 """
 
 from typing import TYPE_CHECKING

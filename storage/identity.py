@@ -25,7 +25,7 @@ class Identity:
 
 
 def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: Identity) -> Identity:
-    """What the directories and the settings agree on; what nobody knows is made up, and new directories are marked with it.
+    """What the directories and the settings agree on; what nobody knows is made up. New directories are marked with it.
 
     Raises: DiskFault when they disagree.
     """

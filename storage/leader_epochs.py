@@ -1,6 +1,8 @@
-"""`leader-epoch-checkpoint`: at which offset each leader's epoch begins, as a checkpoint file of `epoch startOffset` lines.
+"""`leader-epoch-checkpoint`: at which offset each leader's epoch begins, as a checkpoint file of `epoch startOffset`
+lines.
 
-Epochs and start offsets ascend; an entry removes the later ones it contradicts. Source: Kafka 3.9 `LeaderEpochFileCache` (KIP-101).
+Epochs and start offsets ascend; an entry removes the later ones it contradicts. Source: Kafka 3.9
+`LeaderEpochFileCache` (KIP-101).
 """
 
 import logging

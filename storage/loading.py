@@ -2,11 +2,12 @@
 
     1. settle transient files                               transient_files.py
     2. open each segment; rebuild indexes that are missing or cannot be true
-    3. without the mark of a clean stop: recover every segment that reaches the recovery point, and drop those after a cut
+    3. without the mark of a clean stop: recover the segments that reach the recovery point, drop those after a cut
     4. find the end; a log that ends below its checkpointed start begins anew there
     5. bring leader epochs and producer state into [start, end)
 
-Source: Kafka 3.9 `LogLoader`. Beyond Kafka: index contents are looked at (last entry), and a damaged tail is cut after a clean stop too.
+Source: Kafka 3.9 `LogLoader`. Beyond Kafka: index contents are looked at (last entry), and a damaged tail is cut after
+a clean stop too.
 """
 
 import logging

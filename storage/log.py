@@ -2,8 +2,8 @@
 
     log start <= recovery point <= log end          offsets; the end is the next one to be written
 
-Order of an append (Kafka 3.9 `UnifiedLog.append`): size against segment.bytes, producer state, roll, write, then log end, producer
-state, transaction index, leader epochs. What fails before or while writing leaves nothing behind.
+Order of an append (Kafka 3.9 `UnifiedLog.append`): size against segment.bytes, producer state, roll, write, then log
+end, producer state, transaction index, leader epochs. What fails before or while writing leaves nothing behind.
 """
 
 import logging
@@ -12,21 +12,22 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
-from . import lookups, retention
+from . import retention
 from .batch_headers import V2_HEADER_BYTES, BatchHeader, headers_in
 from .clock import Clock
 from .deletion import PendingDeletions
-from .files import Buffer, Files
+from .file_handle import Buffer
+from .files import Files
 from .flush import Flush
-from .leader_epochs import EpochEntry, LeaderEpochs
+from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
+from .log_reading import LogReading
 from .prepared import PreparedAppend
 from .producer_state import BatchSequence
 from .producer_tracking import ProducerTracking
 from .recovery import rebuild_producers
 from .segment import Segment
 from .segments import Segments
-from .slices import EMPTY_SLICE, FileSlice
 
 _logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class AppendInfo:
     duplicate: bool = False
 
 
-class Log:
+class Log(LogReading):
     """The segments of one partition and what is derived from them."""
 
     __slots__ = (
@@ -113,14 +114,6 @@ class Log:
         return f"Log({self.name}, [{self.log_start_offset}, {self.log_end_offset}))"
 
     @property
-    def name(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @property
-    def size_bytes(self) -> int:
-        return self.segments.size_bytes
-
-    @property
     def starts_late(self) -> bool:
         """Whether the log's start lies behind that of its first segment, so that it has to be remembered."""
         return self.log_start_offset > self.segments[0].base_offset
@@ -170,7 +163,8 @@ class Log:
     def append_as_is(self, data: Buffer) -> AppendInfo:
         """Write whole batches of any magic whose offsets are already given, as a follower does.
 
-        Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they begin below the log's end; DiskFault.
+        Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they do not begin at or above
+        the log's end; DiskFault.
         """
         headers = list(headers_in(data))
         if not headers:
@@ -212,7 +206,7 @@ class Log:
         for header in headers:
             if header.base_offset < next_offset or header.last_offset < header.base_offset:
                 raise ApiError(
-                    f"{self.name}: a batch with the offsets {header.base_offset}-{header.last_offset} where {next_offset} is next",
+                    f"{self.name}: a batch of offsets {header.base_offset}-{header.last_offset}, {next_offset} is next",
                     ErrorCode.OFFSET_OUT_OF_RANGE,
                 )
             next_offset = header.last_offset + 1
@@ -277,85 +271,6 @@ class Log:
         if self._rolled is not None:
             self._rolled(self)
         return segment
-
-    # Reading
-
-    def read(
-        self, offset: int, max_bytes: int, *, below: int, min_one_message: bool = False, allow_partial: bool = False
-    ) -> FileSlice:
-        """A slice that begins with the batch containing `offset` and shows nothing at or above the offset `below`.
-
-        `min_one_message` gives the first batch whole even above `max_bytes` (KIP-74). A first batch that does not fit is
-        cut with `allow_partial` (Fetch before v3), else the slice is empty.
-
-        Raises: ApiError OFFSET_OUT_OF_RANGE; CorruptRecord, DiskFault.
-        """
-        end = self.log_end_offset
-        if not self.log_start_offset <= offset <= end:
-            raise ApiError(
-                f"{self.name}: offset {offset} is not in [{self.log_start_offset}, {end}]",
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-            )
-        if offset >= below or offset == end:
-            return EMPTY_SLICE
-        segments = self.segments
-        for at in range(max(0, segments.index_of(offset)), len(segments)):
-            segment = segments[at]
-            found = segment.read(
-                offset, max_bytes, end=self._visible_bytes(at, below),
-                min_one_message=min_one_message, allow_partial=allow_partial,
-            )  # fmt: skip
-            if found is not None:
-                return found if found.size_bytes else EMPTY_SLICE
-        return EMPTY_SLICE
-
-    def _visible_bytes(self, at: int, below: int) -> int:
-        """How much of segment number `at` lies below the offset `below`."""
-        segment = self.segments[at]
-        next_base = self.segments.end_of(at)
-        if below >= (self.log_end_offset if next_base is None else next_base):
-            return segment.size
-        place = segment.locate(below) if below > segment.base_offset else None
-        if place is not None:
-            return place.position
-        return segment.size if below > segment.base_offset else 0
-
-    def aborted_transactions(self, fetch_offset: int, found: FileSlice) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions that what was read may contain records of."""
-        return lookups.aborted_in(self.segments, fetch_offset, found, self.log_end_offset)
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
-        return self.producers.state.first_unstable_offset
-
-    def high_watermark_moved(self, high_watermark: int) -> None:
-        """Consider transactions stable whose markers are below it."""
-        self.producers.state.high_watermark_moved(high_watermark)
-
-    # Looking up
-
-    def offset_for_timestamp(self, timestamp: int) -> lookups.TimestampOffset | None:
-        """The first record at or after `timestamp`; None when all are before it.
-
-        Raises: CorruptRecord, InvalidRecord, DiskFault.
-        """
-        return lookups.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
-
-    def max_timestamp_offset(self) -> lookups.TimestampOffset | None:
-        """The record with the largest timestamp; None in a log without timestamps.
-
-        Raises: CorruptRecord, InvalidRecord, DiskFault.
-        """
-        return lookups.max_timestamp_offset(self.segments)
-
-    def legacy_offsets_before(self, timestamp: int, max_count: int) -> list[int]:
-        """ListOffsets v0: segment starts written at or before `timestamp` (-1 latest, -2 earliest), newest first."""
-        return lookups.legacy_offsets_before(self, timestamp, max_count)
-
-    def end_offset_for_epoch(self, epoch: int) -> EpochEntry:
-        """The largest epoch not above `epoch` and its end offset (open); (-1, -1) when it is not known."""
-        return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     # Shortening
 

@@ -1,4 +1,4 @@
-"""The topic settings that a log acts on, under Kafka's names and with its defaults (`config-and-metrics`, Kafka 3.9 `LogConfig`)."""
+"""The topic settings that a log acts on, under Kafka's names and with its defaults (Kafka 3.9 `LogConfig`)."""
 
 import random
 from dataclasses import dataclass

@@ -2,13 +2,14 @@
 
     .lock                     held while a broker uses the directory
     meta.properties           which node and cluster it belongs to
-    .kafka_cleanshutdown      written last at a clean stop, removed before the logs are opened; only its existence counts
+    .kafka_cleanshutdown      written last at a clean stop, removed before logs are opened; only its existence counts
 
 Source: Kafka 3.9 `LogManager`, `CleanShutdownFileHandler`.
 """
 
 import logging
 from collections.abc import Iterator, Mapping
+from threading import Lock
 
 from ..protocol.errors import DiskFault
 from .checkpoint import (
@@ -34,7 +35,7 @@ _logger = logging.getLogger(__name__)
 class LogDirectory:
     """A directory that this broker has to itself. `was_clean` tells how it was left; `path` is absolute."""
 
-    __slots__ = ("_files", "_lock", "_written", "meta", "path", "was_clean")
+    __slots__ = ("_files", "_lock", "_writing", "_written", "meta", "path", "was_clean")
 
     def __init__(self, files: Files, path: str) -> None:
         """Make the directory if it is missing, and lock it.
@@ -48,6 +49,7 @@ class LogDirectory:
         if lock is None:
             raise DiskFault(f"the log directory {self.path} is in use by another broker: its {LOCK} file is locked")
         self._lock = lock
+        self._writing = Lock()
         self._written: dict[str, Mapping[TopicPartition, int]] = {}
         self.was_clean = False
         self.meta: MetaProperties | None = None
@@ -109,6 +111,7 @@ class LogDirectory:
 
         Raises: DiskFault.
         """
-        if self._written.get(name) != offsets:
-            write_offsets(self._files, f"{self.path}/{name}", offsets)
-            self._written[name] = dict(offsets)
+        with self._writing:
+            if self._written.get(name) != offsets:
+                write_offsets(self._files, f"{self.path}/{name}", offsets)
+                self._written[name] = dict(offsets)

@@ -1,7 +1,8 @@
 """All log directories of a broker and the logs in them.
 
-At the start: lock, identity, marks, then every log; a directory without the mark of a clean stop is recovered. At the end: every log is
-flushed and closed, then checkpoints, then the marks. In between the broker's timers call for flushes, checkpoints and deletions.
+At the start: lock, identity, marks, then every log; a directory without the mark of a clean stop is recovered. At the
+end: every log is flushed and closed, then checkpoints, then the marks. In between the broker's timers call for flushes,
+checkpoints and deletions.
 
 Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 """

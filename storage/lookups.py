@@ -1,7 +1,7 @@
 """Finding offsets by time, and the aborted transactions in what was read.
 
-Source: Kafka 3.9 `UnifiedLog.fetchOffsetByTimestamp`, `LogSegment.findOffsetByTimestamp`, `UnifiedLog.legacyFetchOffsetsBefore`,
-`LocalLog.collectAbortedTransactions`.
+Source: Kafka 3.9 `UnifiedLog.fetchOffsetByTimestamp`, `LogSegment.findOffsetByTimestamp`,
+`UnifiedLog.legacyFetchOffsetsBefore`, `LocalLog.collectAbortedTransactions`.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from .slices import FileSlice
 from .transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
-    from .log import Log
+    from .log_reading import LogReading
 
 LATEST = -1
 EARLIEST = -2
@@ -73,8 +73,8 @@ def _records(segment: Segment, header: BatchHeader) -> Iterator[Record]:
     return view(memoryview(segment.file.read(header.size_bytes, header.position))).records()
 
 
-def legacy_offsets_before(log: "Log", timestamp: int, max_count: int) -> list[int]:
-    """The starts of segments last written at or before `timestamp`, newest first, with the log's end if it is not empty."""
+def legacy_offsets_before(log: "LogReading", timestamp: int, max_count: int) -> list[int]:
+    """The starts of segments last written at or before `timestamp`, newest first; also the end of a log not empty."""
     starts = [
         (max(segment.base_offset, log.log_start_offset), log.files.modified_ms(segment.file.path))
         for segment in log.segments

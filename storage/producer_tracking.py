@@ -1,10 +1,11 @@
-"""Producer state kept in step with a log: checked before a write, brought up to date after it or while it is read again."""
+"""Producer state kept in step with a log: checked before a write, brought up to date after it or while it is read
+again."""
 
 from collections.abc import Callable, Iterator
 
 from .batch_headers import BatchHeader
 from .control_marker import Marker, parse_marker
-from .files import Buffer
+from .file_handle import Buffer
 from .prepared import PreparedAppend, PreparedBatch
 from .producer_snapshot import Snapshots
 from .producer_state import BatchSequence, CompletedTransaction, ProducerState
@@ -102,7 +103,7 @@ class ProducerTracking:
             self.snapshots.take(offset, self.state.producers.values(), sync=sync)
 
     def restore(self, up_to: int, start: int) -> int:
-        """Forget all and take over the newest snapshot not above `up_to`; the offset to read on from, at least `start`."""
+        """Take over the newest snapshot not above `up_to` instead of all; the offset to read on from, `start` or more."""
         self.state.clear()
         found = self.snapshots.read_latest(up_to)
         if found is None:

@@ -27,7 +27,7 @@ class SegmentOverflow(Exception):
 
 
 def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochs, producers: ProducerTracking) -> int:
-    """How many bytes were cut off the end of the segment; its indexes are rebuilt, epochs and producers brought up to its end.
+    """How many bytes were cut off the end of the segment. Its indexes are rebuilt, epochs and producers as of its end.
 
     `producers` has to be as of the segment's base offset.
 
@@ -66,7 +66,7 @@ def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int) -> N
     lowest = header.base_offset if header.magic >= 2 else header.last_offset
     if lowest < next_offset or header.last_offset < lowest:
         raise CorruptRecord(
-            f"the batch at position {header.position} has the offsets {lowest}-{header.last_offset}, {next_offset} is next"
+            f"the batch at position {header.position} has offsets {lowest}-{header.last_offset}, {next_offset} is next"
         )
     if not segment.takes(header.last_offset):
         raise SegmentOverflow(segment)
@@ -81,7 +81,7 @@ def _take_in(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, produc
 
 
 def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:
-    """Bring `producers` up to the end of a batch; aborted transactions go into the segment's index unless `index` is off.
+    """Bring `producers` up to the end of a batch; with `index`, aborted transactions go into the segment's index.
 
     Raises: InvalidRecord, DiskFault.
     """

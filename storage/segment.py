@@ -2,8 +2,8 @@
 
     <base offset>.log  .index  .timeindex  .txnindex (only with aborted transactions)
 
-Index entries follow Kafka 3.9 `LogSegment.append`: an append gets an entry when more than `index.interval.bytes` were written since
-the last entry before it, so the first append of a segment never does.
+Index entries follow Kafka 3.9 `LogSegment.append`: an append gets an entry when more than `index.interval.bytes` were
+written since the last entry before it, so the first append of a segment never does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ..protocol.errors import CorruptRecord, DiskFault
-from .batch_headers import BatchHeader, batch_headers, valid_batches
+from .batch_headers import BatchHeader, batch_headers, find_batch, valid_batches
 from .clock import Clock
-from .files import Buffer, FileHandle, Files
+from .file_handle import Buffer, FileHandle
+from .files import Files
 from .log_config import LogConfig
 from .names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file
 from .offset_index import OffsetIndex
@@ -195,10 +196,8 @@ class Segment:
             start = last[1]
         else:
             start = self.offset_index.position_of(offset - self.base_offset)
-        for header in self.batches(start):
-            if header.last_offset >= offset:
-                return Place(header.position, header.size_bytes)
-        return None
+        found = find_batch(self.file, offset, start, self.size)
+        return Place(*found) if found is not None else None
 
     def read(
         self, offset: int, max_bytes: int, *, end: int, min_one_message: bool, allow_partial: bool

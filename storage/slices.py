@@ -1,6 +1,6 @@
 """What a response streams from a log: a range of bytes of a segment file, read only when it is sent."""
 
-from .files import Buffer, OpenFile, read_at, read_at_into
+from .file_handle import Buffer, OpenFile, read_at, read_at_into
 
 
 class FileSlice:

@@ -1,11 +1,12 @@
-"""Splitting a segment whose offsets lie too far apart for its indexes, which compaction in old brokers could make (KAFKA-6264).
+"""Splitting a segment whose offsets lie too far apart for its indexes; compaction in old brokers could make one.
 
-The parts are written as `*.cleaned`, synced, and renamed to `*.swap` from the last to the first, so that an interruption is either
-undone or completed (`transient_files.py`); then the old segment goes and they take its place.
+The parts are written as `*.cleaned`, synced, and renamed to `*.swap` from the last to the first, so that an
+interruption is either undone or completed (`transient_files.py`); then the old segment goes and they take its place
+(KAFKA-6264).
 """
 
 from .batch_headers import BatchHeader
-from .files import FileHandle
+from .file_handle import FileHandle
 from .log_config import LogConfig
 from .names import CLEANED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX, segment_file
 from .segment import MAX_RELATIVE_OFFSET, Segment

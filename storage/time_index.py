@@ -4,7 +4,8 @@
     | 0      | 8    | largest timestamp so far, ms since 1970                      |
     | 8      | 4    | last offset of the batch that has it - base offset           |
 
-Timestamps strictly increase. The last entry of a closed segment is its largest timestamp. Source: Kafka 3.9 `TimeIndex`.
+Timestamps strictly increase. The last entry of a closed segment is its largest timestamp. Source: Kafka 3.9
+`TimeIndex`.
 """
 
 from struct import Struct

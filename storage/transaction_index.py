@@ -13,7 +13,8 @@ Source: Kafka 3.9 `TransactionIndex`, `AbortedTxn`.
 from struct import Struct
 from typing import NamedTuple
 
-from .files import FileHandle, Files
+from .file_handle import FileHandle
+from .files import Files
 
 _ENTRY = Struct(">hqqqq")
 _ENTRIES_PER_READ = 1024

@@ -1,7 +1,7 @@
 """What an interrupted deletion, compaction or split left in a log's folder, brought to one side or the other.
 
     *.deleted    go
-    *.cleaned    unfinished copies: go; so do the *.swap from the smallest of their base offsets on (an unfinished split)
+    *.cleaned    unfinished copies: go; so do the *.swap from their smallest base offset on (an unfinished split)
     *.swap       finished copies: what they replace goes, then they take its name
 
 Source: Kafka 3.9 `LogLoader.load`, `removeTempFilesAndCollectSwapFiles`.
