@@ -27,7 +27,7 @@ from struct import Struct
 from time import perf_counter
 
 from ..protocol.errors import ApiError
-from ..protocol.records.convert import convert_compressed
+from ..protocol.records.convert import Converted, convert_down
 from ..protocol.records.kernel import convert_plain, plan
 from ..protocol.records.layout import Codec
 from .batch_headers import CODEC_MASK, BatchHeader
@@ -119,8 +119,8 @@ class ConvertedSlice:
         """The size of one whole batch once it is converted, 0 if it vanishes."""
         rules = self.rules
         batch = read_window(self.source, at, header.size_bytes)
-        _, written, _, _, _, has_codec = convert_plain(batch, 0, rules.target, rules.first_offset, None)
-        return len(convert_compressed(batch, target=rules.target, zstd_to=rules.zstd_to).data) if has_codec else written
+        written, has_codec = convert_plain(batch, 0, rules.target, rules.first_offset, None)[1::5]
+        return _through_codec(batch, rules).size_bytes if has_codec else written
 
 
 class ConvertedChunks:
@@ -196,7 +196,7 @@ class ConvertedChunks:
         if header is None:
             return _Made(end=self._at)
         window = read_window(source, self._at, max(rules.chunk_bytes, header.size_bytes))
-        read, written, _, records, temporary_bytes, has_codec = convert_plain(
+        read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
             window, 0, rules.target, rules.first_offset, out
         )
         wants_bytes = 0 if read or has_codec else plan(window, rules.target, header.size_bytes)[3]
@@ -223,12 +223,12 @@ class ConvertedChunks:
         """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
         rules = self._slice.rules
         batch = read_window(self._slice.source, made.end, header.size_bytes)
-        read, written, _, records, temporary_bytes, has_codec = convert_plain(
+        read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
             batch, 0, rules.target, rules.first_offset, out, made.size_bytes
         )
         if has_codec:
-            converted = convert_compressed(batch, target=rules.target, zstd_to=rules.zstd_to)
-            written = made.size_bytes + len(converted.data)
+            converted = _through_codec(batch, rules)
+            written = made.size_bytes + converted.size_bytes
             read = header.size_bytes if written <= len(out) else 0
             if read:
                 out[made.size_bytes : written] = converted.data
@@ -288,3 +288,10 @@ def claim_for(source: FileSlice, at: int, with_codec: bool) -> int:
         return PLAIN_CLAIM_BYTES
     header = batch_at(source, at)
     return CODEC_CLAIM_BYTES + (0 if header is None else 2 * header.size_bytes)
+
+
+def _through_codec(batch: memoryview, rules: ConversionRules) -> Converted:
+    """One compressed batch, opened and closed again."""
+    return convert_down(
+        batch, target=rules.target, first_offset=rules.first_offset, out=bytearray(), zstd_to=rules.zstd_to
+    )

@@ -1,0 +1,401 @@
+"""Fetch, old and new, against a broker in this process."""
+
+import asyncio
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stepdown.broker.broker import Broker
+from stepdown.protocol.errors import ErrorCode
+from stepdown.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.builder import build_batch, build_control_marker
+from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
+from stepdown.protocol.records.record import Record
+from support.client import RawClient
+from support.clock import ManualClock, settle
+from support.running import running_broker
+
+OVERFLOW = struct.pack(">qi", -1, 61)
+
+
+async def connect(broker: Broker) -> RawClient:
+    return await RawClient.connect(broker.address.host, broker.address.port)
+
+
+async def create(client: RawClient, name: str, partitions: int = 1, **configs: str) -> None:
+    given = tuple(CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items())
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=given)
+    response = await client.send(CreateTopicsRequest(topics=(topic,)), 4)
+    assert response.topics[0].error_code == 0, response
+
+
+def records(count: int, size: int = 100, *, first: int = 0, offset: int = 0) -> list[Record]:
+    return [
+        Record(
+            offset=offset + n,
+            timestamp=1_000 + first + n,
+            timestamp_type=TimestampType.CREATE_TIME,
+            key=f"k{first + n}".encode(),
+            value=bytes([65 + (first + n) % 26]) * size,
+            headers=(("h", b"1"),),
+        )
+        for n in range(count)
+    ]
+
+
+async def produce(client: RawClient, topic: str, batch: bytes, index: int = 0, *, version: int = 7) -> None:
+    data = PartitionProduceData(index=index, records=batch)
+    request = ProduceRequest(
+        acks=-1, timeout_ms=1000, topic_data=(TopicProduceData(name=topic, partition_data=(data,)),)
+    )
+    answer = (await client.send(request, version)).responses[0].partition_responses[0]
+    assert answer.error_code == 0, answer
+
+
+def fetch(
+    topic: str, offset: int = 0, *, partitions: Iterable[int] = (0,), max_bytes: int = 1 << 20, **more: Any
+) -> FetchRequest:
+    wanted = tuple(FetchPartition(partition=p, fetch_offset=offset, partition_max_bytes=max_bytes) for p in partitions)
+    settings = {"replica_id": -1, "max_wait_ms": 0, "min_bytes": 0, "max_bytes": 50 << 20, **more}
+    return FetchRequest(topics=(FetchTopic(topic=topic, partitions=wanted),), **settings)
+
+
+async def fetched(client: RawClient, request: FetchRequest, version: int) -> Any:
+    """The answer for the first partition."""
+    return (await client.send(request, version)).responses[0].partitions[0]
+
+
+def read(data: memoryview | bytes | None) -> list[tuple[int, int, bytes | None, bytes | None]]:
+    """(offset, timestamp, key, value) of what an old client takes from a record set: whole messages, then it stops."""
+    found = []
+    whole = memoryview(data or b"")
+    for batch in iter_batches(whole):
+        for record in batch.records():
+            key = None if record.key is None else bytes(record.key)
+            value = None if record.value is None else bytes(record.value)
+            found.append((record.offset, record.timestamp, key, value))
+    return found
+
+
+def magics(data: memoryview) -> set[int]:
+    return {batch.magic for batch in iter_batches(data)}
+
+
+CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
+@pytest.mark.parametrize("version", range(18))
+async def test_every_version_reads_what_was_produced(tmp_path: Path, version: int, codec: Codec) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        for at in range(3):
+            await produce(client, "t", build_batch(records(20, first=20 * at), codec=codec))
+        request = fetch("t")
+        if version >= 13:
+            topic_id = broker.cluster.topics["t"].topic_id
+            request = FetchRequest(
+                max_bytes=1 << 20, topics=(FetchTopic(topic_id=topic_id, partitions=request.topics[0].partitions),)
+            )
+        answer = await fetched(client, request, version)
+        assert answer.error_code == 0
+        assert answer.high_watermark == 60
+        got = read(answer.records)
+        expected_magic = 0 if version < 2 else 1 if version < 4 else 2
+        assert magics(answer.records) == {expected_magic}
+        expected = [(n, 1000 + n if expected_magic else -1, f"k{n}".encode()) for n in range(len(got))]
+        assert [row[:3] for row in got] == expected
+        assert len(got) >= 20
+        assert len(got) == 60 or version < 4
+
+
+async def drain(client: RawClient, topic: str, version: int, end: int, **limits: Any) -> list[Any]:
+    """All records up to `end`, fetch after fetch, as an old client would."""
+    got: list[Any] = []
+    while not got or got[-1][0] < end - 1:
+        offset = got[-1][0] + 1 if got else 0
+        answer = await fetched(client, fetch(topic, offset, **limits), version)
+        assert answer.error_code == 0
+        new = [row for row in read(answer.records) if row[0] >= offset]
+        assert new, f"no progress at {offset}"
+        got += new
+    return got
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+async def test_an_old_client_reads_every_record_once_in_order(tmp_path: Path, version: int, codec: Codec) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        for at in range(0, 500, 50):
+            await produce(client, "t", build_batch(records(50, 300, first=at), codec=codec))
+        got = await drain(client, "t", version, 500, max_bytes=30_000)
+        assert [row[0] for row in got] == list(range(500))
+        assert got[437][3] == bytes([65 + 437 % 26]) * 300
+
+
+async def test_a_promise_larger_than_the_data_is_filled_with_an_overflow_entry(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        await produce(client, "t", build_batch([records(1, 10)[0]], codec=Codec.NONE))
+        big = Record(
+            offset=0,
+            timestamp=5,
+            timestamp_type=TimestampType.CREATE_TIME,
+            key=None,
+            value=b"v" * 40,
+            headers=(("name", b"x" * 500),),
+        )
+        await produce(client, "t", build_batch([big]))
+        answer = await fetched(client, fetch("t", 1), 2)
+        stored = (await fetched(client, fetch("t", 1), 4)).records
+        assert len(answer.records) == len(stored)
+        assert [row[0] for row in read(answer.records)] == [1]
+        message = 34 + 40
+        rest = bytes(answer.records)[message:]
+        assert rest[:12] == struct.pack(">qi", -1, max(len(rest) + 1, 61))
+        assert rest[12:] == bytes(len(rest) - 12)
+
+
+async def test_a_fetch_inside_a_plain_batch_is_trimmed_and_inside_a_compressed_one_is_not(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", 2)
+        await produce(client, "t", build_batch(records(10)), 0)
+        await produce(client, "t", build_batch(records(10), codec=Codec.GZIP), 1)
+        plain = await fetched(client, fetch("t", 6), 3)
+        assert [row[0] for row in read(plain.records)] == [6, 7, 8, 9]
+        packed = await fetched(client, fetch("t", 6, partitions=[1]), 3)
+        assert [row[0] for row in read(packed.records)] == list(range(10))
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+async def test_down_conversion_switched_off_refuses_old_fetches_only(tmp_path: Path, version: int) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "off", message_downconversion_enable="false")
+        await produce(client, "off", build_batch(records(3)))
+        answer = await fetched(client, fetch("off"), version)
+        assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+        assert answer.high_watermark == -1
+        assert bytes(answer.records) == b""
+        assert (await fetched(client, fetch("off"), 4)).error_code == 0
+        follower = await fetched(client, fetch("off", replica_id=1), version)
+        assert follower.error_code == 0
+
+
+@pytest.mark.parametrize("version", [2, 3])
+async def test_zstd_is_refused_to_old_clients(tmp_path: Path, version: int) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        await produce(client, "t", build_batch(records(3), codec=Codec.ZSTD))
+        answer = await fetched(client, fetch("t"), version)
+        assert answer.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        assert bytes(answer.records) == b""
+        assert (await fetched(client, fetch("t"), 9)).error_code == 0
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "none"])
+async def test_zstd_becomes_what_the_operator_says(tmp_path: Path, codec: str) -> None:
+    async with running_broker(tmp_path, stepdown_downconversion_zstd=codec) as broker:
+        client = await connect(broker)
+        await create(client, "t", compression_type="zstd")
+        await produce(client, "t", build_batch(records(30)))
+        for version in (1, 3):
+            answer = await fetched(client, fetch("t"), version)
+            assert answer.error_code == 0
+            assert [row[0] for row in read(answer.records)] == list(range(30))
+
+
+async def test_a_zstd_topic_is_refused_below_version_10(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", compression_type="zstd")
+        for version, code in ((3, 76), (9, 76), (10, 0)):
+            assert (await fetched(client, fetch("t"), version)).error_code == code
+
+
+async def test_good_batches_before_a_zstd_batch_are_sent_then_the_error(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        await produce(client, "t", build_batch(records(3)))
+        await produce(client, "t", build_batch(records(400), codec=Codec.ZSTD))
+        answer = await fetched(client, fetch("t"), 3)
+        assert [row[0] for row in read(answer.records)] == [0, 1, 2]
+        assert (await fetched(client, fetch("t", 3), 3)).error_code == 76
+
+
+async def test_a_damaged_batch_is_never_given_a_good_checksum(tmp_path: Path) -> None:
+    """Kafka converts without looking at the checksum, and so hides the damage."""
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        for at in range(2):
+            await produce(client, "t", build_batch(records(5, first=5 * at)))
+        (log_file,) = (tmp_path / "t-0").glob("*.log")
+        data = bytearray(log_file.read_bytes())
+        data[-20] ^= 1
+        log_file.write_bytes(data)
+        answer = await fetched(client, fetch("t"), 2)
+        assert [row[0] for row in read(answer.records)] == [0, 1, 2, 3, 4]
+        assert (await fetched(client, fetch("t", 5), 2)).error_code == ErrorCode.CORRUPT_MESSAGE
+
+
+async def test_markers_are_dropped_and_data_behind_them_is_found_once(tmp_path: Path) -> None:
+    """Kafka sends the first batch twice when markers came before it, and 12 bytes when only markers are left."""
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        partition = broker.cluster.partition("t", 0)
+        marker = build_control_marker(
+            ControlType.COMMIT,
+            offset=0,
+            producer_id=5,
+            producer_epoch=0,
+            coordinator_epoch=1,
+            timestamp=1,
+            partition_leader_epoch=0,
+        )
+        partition.log.append_as_is(marker)
+        for at in range(2):
+            batch = build_batch(records(3, first=3 * at, offset=1 + 3 * at), partition_leader_epoch=0)
+            partition.log.append_as_is(batch)
+        got = read((await fetched(client, fetch("t"), 2)).records)
+        assert [row[0] for row in got][:3] == [1, 2, 3]
+        assert len(got) == len({row[0] for row in got})
+
+
+@pytest.mark.parametrize("version", [0, 2, 3])
+async def test_a_position_on_a_trailing_marker_waits_instead_of_failing(tmp_path: Path, version: int) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        partition = broker.cluster.partition("t", 0)
+        marker = build_control_marker(
+            ControlType.COMMIT,
+            offset=0,
+            producer_id=5,
+            producer_epoch=0,
+            coordinator_epoch=1,
+            timestamp=1,
+            partition_leader_epoch=0,
+        )
+        partition.log.append_as_is(marker)
+        answer = await fetched(client, fetch("t"), version)
+        assert (answer.error_code, bytes(answer.records)) == (0, b"")
+
+
+@pytest.mark.parametrize(("version", "expected"), [(0, OVERFLOW), (2, OVERFLOW), (3, None), (4, None)])
+async def test_a_batch_above_the_limit(tmp_path: Path, version: int, expected: bytes | None) -> None:
+    """Before v3 a client has to see that a message is larger than its limit; from v3 on it gets the batch whole."""
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        await produce(client, "t", build_batch(records(1, 5000)))
+        answer = await fetched(client, fetch("t", max_bytes=100), version)
+        if expected is None:
+            assert [row[0] for row in read(answer.records)] == [0]
+        else:
+            assert bytes(answer.records) == expected
+
+
+async def test_a_long_poll_ends_with_the_append(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, clock=ManualClock()) as broker:
+        reader, writer = await connect(broker), await connect(broker)
+        await create(writer, "t")
+        waiting = asyncio.create_task(fetched(reader, fetch("t", max_wait_ms=500, min_bytes=1), 4))
+        await settle()
+        assert not waiting.done()
+        await produce(writer, "t", build_batch(records(2)))
+        assert len(read((await waiting).records)) == 2
+
+
+async def test_a_long_poll_ends_with_its_time(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with running_broker(tmp_path, clock=clock) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        waiting = asyncio.create_task(fetched(client, fetch("t", max_wait_ms=500, min_bytes=1), 3))
+        while not len(broker.fetch_purgatory):
+            await asyncio.sleep(0)
+        await clock.advance(499)
+        assert not waiting.done()
+        await clock.advance(1)
+        assert (await waiting).error_code == 0
+
+
+@pytest.mark.parametrize(
+    ("request_for", "code"),
+    [
+        pytest.param(lambda: fetch("nowhere"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, id="no-topic"),
+        pytest.param(lambda: fetch("t", partitions=[9]), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, id="no-partition"),
+        pytest.param(lambda: fetch("t", 77), ErrorCode.OFFSET_OUT_OF_RANGE, id="above-the-end"),
+        pytest.param(lambda: fetch("t", -3), ErrorCode.OFFSET_OUT_OF_RANGE, id="below-the-start"),
+    ],
+)
+@pytest.mark.parametrize("version", [0, 3, 11])
+async def test_what_cannot_be_read_is_answered_with_its_code(
+    tmp_path: Path, version: int, request_for: Any, code: ErrorCode
+) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        answer = await fetched(client, request_for(), version)
+        assert answer.error_code == code
+        assert bytes(answer.records or b"") == b""
+
+
+async def test_a_session_hears_only_news(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", 3)
+        await produce(client, "t", build_batch(records(1)), 1)
+        full = await client.send(fetch("t", partitions=range(3), session_epoch=0), 7)
+        assert full.session_id > 0
+        assert len(full.responses[0].partitions) == 3
+
+        def next_fetch(epoch: int, *, topics: Sequence[FetchTopic] = (), forgotten: Sequence[Any] = ()) -> FetchRequest:
+            return FetchRequest(
+                session_id=full.session_id,
+                session_epoch=epoch,
+                topics=topics,
+                forgotten_topics_data=forgotten,
+                max_bytes=1 << 20,
+            )
+
+        moved = FetchTopic(
+            topic="t", partitions=(FetchPartition(partition=1, fetch_offset=1, partition_max_bytes=1 << 20),)
+        )
+        quiet = await client.send(next_fetch(1, topics=(moved,)), 7)
+        assert quiet.responses == ()
+        await produce(client, "t", build_batch(records(1)), 2)
+        news = await client.send(next_fetch(2), 7)
+        assert [p.partition_index for topic in news.responses for p in topic.partitions] == [2]
+        stale = await client.send(next_fetch(2), 7)
+        assert stale.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        forgetful = next_fetch(3, forgotten=(ForgottenTopic(topic="t", partitions=(0, 1, 2)),))
+        assert (await client.send(forgetful, 7)).session_id == 0
+        assert (await client.send(next_fetch(4), 7)).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+async def test_the_response_limit_is_shared_in_order(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", 3)
+        for index in range(3):
+            await produce(client, "t", build_batch(records(10, 1000)), index)
+        response = await client.send(fetch("t", partitions=range(3), max_bytes=1 << 20), 4)
+        assert [len(p.records) > 0 for p in response.responses[0].partitions] == [True] * 3
+        small = FetchRequest(max_bytes=11_000, topics=fetch("t", partitions=range(3)).topics)
+        response = await client.send(small, 4)
+        assert [len(p.records) > 0 for p in response.responses[0].partitions] == [True, False, False]
