@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from ..storage.batch_headers import SCAN_WINDOW_BYTES, BatchHeader, batch_headers
-from ..storage.files import FileHandle
+from ..storage.file_handle import FileHandle
 from ..storage.offset_index import OffsetIndex
 from ..storage.time_index import TimeIndex
 from .dump_segment import Row, problem

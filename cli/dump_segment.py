@@ -27,7 +27,7 @@ from ..protocol.records.layout import (
 from ..protocol.records.message_set import LegacyBatch
 from ..protocol.records.record import Record
 from ..storage.batch_headers import SCAN_WINDOW_BYTES, BatchHeader, batch_headers
-from ..storage.files import FileHandle
+from ..storage.file_handle import FileHandle
 
 MAX_BATCH_BYTES = 268_435_456
 """Largest batch whose records are shown, stored or opened; a larger one is only checked."""

@@ -41,7 +41,7 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
     try:
         loaded = load(options.properties, environ, options.overrides, options.flags)
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        print(error.report(), file=sys.stderr)
         return EXIT_BAD_CONFIGURATION
     for warning in loaded.warnings:
         log.warning(warning)

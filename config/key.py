@@ -102,9 +102,10 @@ def acted_on(
 def accepted(
     reason: str,
     *rows: tuple[str, Kind, Value | None, Check | None, Change],
+    internal: bool = False,
 ) -> tuple[Key, ...]:
     """Keys that Kafka knows and stepdown does not act on, all for the same reason."""
     return tuple(
-        Key(name, kind, default, check, change, reason, "", Status.ACCEPTED)
+        Key(name, kind, default, check, change, reason, "", Status.ACCEPTED, internal)
         for name, kind, default, check, change in rows
     )

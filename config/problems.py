@@ -56,6 +56,13 @@ class ConfigError(ValueError):
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
+    def report(self) -> str:
+        """The problems for a terminal, one a line."""
+        if len(self.problems) == 1:
+            return f"stepdown: bad configuration: {self.problems[0]}"
+        lines = [f"stepdown: {len(self.problems)} problems in the configuration"]
+        return "\n  ".join([*lines, *(str(problem) for problem in self.problems)])
+
 
 _SHOWN_CHARACTERS = 200
 

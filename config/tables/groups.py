@@ -189,12 +189,15 @@ WITHOUT_EFFECT = (
         "One event loop coordinates all groups.",
         ("group.coordinator.threads", INT, 1, AtLeast(1), AT_START),
         ("group.coordinator.append.linger.ms", INT, 10, AtLeast(0), AT_START),
-        ("group.coordinator.new.enable", BOOLEAN, False, None, AT_START),
         ("offsets.commit.required.acks", SHORT, -1, None, AT_START),
     ),
     *accepted(
+        "One event loop coordinates all groups.",
+        ("group.coordinator.new.enable", BOOLEAN, False, None, AT_START),
+        internal=True,
+    ),
+    *accepted(
         "Share groups are not offered.",
-        ("group.share.enable", BOOLEAN, False, None, AT_START),
         ("group.share.delivery.count.limit", INT, 5, Between(2, 10), AT_START),
         ("group.share.heartbeat.interval.ms", INT, 5000, AtLeast(1), AT_START),
         ("group.share.max.groups", SHORT, 10, Between(1, 100), AT_START),
@@ -208,6 +211,11 @@ WITHOUT_EFFECT = (
         ("group.share.partition.max.record.locks", INT, 200, Between(100, 10_000), AT_START),
         ("group.share.record.lock.duration.ms", INT, 30_000, Between(1000, 60_000), AT_START),
         ("group.share.session.timeout.ms", INT, 45_000, AtLeast(1), AT_START),
+    ),
+    *accepted(
+        "Share groups are not offered.",
+        ("group.share.enable", BOOLEAN, False, None, AT_START),
+        internal=True,
     ),
 )
 

@@ -9,7 +9,7 @@ METADATA_MANAGER = "org.apache.kafka.server.log.remote.metadata.storage.TopicBas
 
 KEYS = (
     *accepted(
-        "stepdown keeps all segments in the log directories.",
+        "There is no tiered storage.",
         ("remote.fetch.max.wait.ms", INT, 500, AtLeast(1), CLUSTER),
         ("remote.log.index.file.cache.total.size.bytes", LONG, 1_073_741_824, AtLeast(1), CLUSTER),
         ("remote.log.manager.copier.thread.pool.size", INT, -1, None, AT_START),
@@ -21,9 +21,6 @@ KEYS = (
         ("remote.log.manager.fetch.quota.window.num", INT, 11, AtLeast(1), AT_START),
         ("remote.log.manager.fetch.quota.window.size.seconds", INT, 1, AtLeast(1), AT_START),
         ("remote.log.manager.task.interval.ms", LONG, 30_000, AtLeast(1), AT_START),
-        ("remote.log.manager.task.retry.backoff.max.ms", LONG, 30_000, AtLeast(1), AT_START),
-        ("remote.log.manager.task.retry.backoff.ms", LONG, 500, AtLeast(1), AT_START),
-        ("remote.log.manager.task.retry.jitter", DOUBLE, 0.2, Between(0, 0.5), AT_START),
         ("remote.log.manager.thread.pool.size", INT, 10, AtLeast(1), AT_START),
         ("remote.log.metadata.custom.metadata.max.bytes", INT, 128, AtLeast(0), AT_START),
         (
@@ -42,5 +39,12 @@ KEYS = (
         ("remote.log.storage.manager.class.path", STRING, None, None, AT_START),
         ("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", None, AT_START),
         ("remote.log.storage.system.enable", BOOLEAN, False, None, AT_START),
+    ),
+    *accepted(
+        "There is no tiered storage.",
+        ("remote.log.manager.task.retry.backoff.max.ms", LONG, 30_000, AtLeast(1), AT_START),
+        ("remote.log.manager.task.retry.backoff.ms", LONG, 500, AtLeast(1), AT_START),
+        ("remote.log.manager.task.retry.jitter", DOUBLE, 0.2, Between(0, 0.5), AT_START),
+        internal=True,
     ),
 )

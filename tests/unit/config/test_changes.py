@@ -1,0 +1,94 @@
+import pytest
+from stepdown.config import (
+    BROKER_KEYS,
+    TOPIC_KEYS,
+    Alteration,
+    ConfigError,
+    Layers,
+    Operation,
+    altered,
+    broker_settings,
+    lay_over,
+    load,
+    topic_settings,
+)
+
+
+@pytest.fixture
+def layers() -> Layers:
+    return load(overrides=["num.io.threads=8"]).layers
+
+
+def test_a_dynamic_value_reaches_the_settings(layers: Layers) -> None:
+    changed = lay_over(layers, broker={"max.connections": "5"}, cluster={"log.retention.ms": "9"})
+    assert broker_settings(changed).max_connections == 5
+    assert topic_settings(changed, {}).retention_ms == 9
+    assert broker_settings(layers).max_connections != 5
+
+
+def test_taking_a_dynamic_value_away_brings_the_start_value_back(layers: Layers) -> None:
+    changed = lay_over(layers, broker={"num.io.threads": "16"})
+    assert broker_settings(lay_over(changed, broker={})).num_io_threads == 8
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({"socket.request.max.bytes": "1"}, "cannot change while the broker runs"),
+        ({"max.conections": "1"}, r"did you mean max\.connections\?"),
+        ({"retention.ms": "1"}, r"the broker's default is log\.retention\.ms"),
+        ({"max.connections": "-1"}, "of at least 0"),
+        ({"num.io.threads": "3"}, "from 4 to 16, half to double the present 8"),
+        ({"num.io.threads": "17"}, "from 4 to 16, half to double the present 8"),
+        ({"log.cleaner.min.compaction.lag.ms": "9", "log.cleaner.max.compaction.lag.ms": "8"}, "at most log.cleaner"),
+        ({"listeners": "SSL://:1"}, "protocol PLAINTEXT"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(layers: Layers, texts: dict[str, str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        lay_over(layers, broker=texts)
+
+
+def test_what_belongs_to_one_broker_is_no_default_of_the_cluster(layers: Layers) -> None:
+    with pytest.raises(ConfigError, match="only be set for one broker"):
+        lay_over(layers, cluster={"listeners": "PLAINTEXT://:1"})
+    lay_over(layers, broker={"listeners": "PLAINTEXT://:1"})
+
+
+def test_keys_of_listeners_and_plugins_may_be_set(layers: Layers) -> None:
+    assert lay_over(layers, broker={"listener.name.a.ssl.keystore.type": "PEM"}).broker
+
+
+def test_a_value_that_stays_is_not_judged_again(layers: Layers) -> None:
+    doubled = lay_over(layers, broker={"num.io.threads": "16"})
+    assert lay_over(doubled, broker={"num.io.threads": "16", "max.connections": "1"})
+
+
+def after(current: dict[str, str], *alterations: Alteration) -> dict[str, str]:
+    return altered(current, alterations, TOPIC_KEYS)
+
+
+def test_alterations_set_and_delete() -> None:
+    changes = (Alteration("retention.ms", Operation.SET, "1"), Alteration("segment.ms", Operation.DELETE))
+    assert after({"segment.ms": "2", "flush.ms": "3"}, *changes) == {"flush.ms": "3", "retention.ms": "1"}
+
+
+@pytest.mark.parametrize(
+    ("current", "operation", "text", "expected"),
+    [
+        ({}, Operation.APPEND, "compact", "delete,compact"),
+        ({"cleanup.policy": "compact"}, Operation.APPEND, "compact,delete", "compact,delete"),
+        ({"cleanup.policy": "compact,delete"}, Operation.SUBTRACT, "delete", "compact"),
+        ({}, Operation.SUBTRACT, "compact", "delete"),
+    ],
+)
+def test_lists_are_appended_to_and_subtracted_from(
+    current: dict[str, str], operation: Operation, text: str, expected: str
+) -> None:
+    assert after(current, Alteration("cleanup.policy", operation, text)) == {"cleanup.policy": expected}
+
+
+@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
+def test_only_lists_are_appended_to(operation: Operation) -> None:
+    with pytest.raises(ConfigError, match="its type is not a list"):
+        altered({}, [Alteration("num.partitions", operation, "1")], BROKER_KEYS)
