@@ -8,6 +8,7 @@ keeps while a segment is open. Lookups read the file by halves; nothing but the 
 from struct import Struct
 from typing import ClassVar
 
+from ..protocol.errors import DiskFault
 from .file_handle import FileHandle
 
 _TAIL_ENTRIES = 64
@@ -50,7 +51,8 @@ class EntryIndex:
 
     def entry(self, at: int) -> Entry:
         """The entry number `at`, counted from 0."""
-        return self._read(at, 1)[0]
+        first, second = self.layout.unpack(self._bytes(at, 1))
+        return first, second
 
     def floor(self, target: int) -> int:
         """The number of the last entry whose first field is not above `target`; -1 when there is none."""
@@ -66,8 +68,18 @@ class EntryIndex:
                 low = middle + 1
             else:
                 high = middle
-        entries = self._read(low, high - low)
-        return low - 1 + sum(1 for entry in entries if entry[0] <= target)
+        return low - 1 + self._count_up_to(target, self._bytes(low, high - low))
+
+    def _count_up_to(self, target: int, entries: bytes) -> int:
+        unpack, width = self.layout.unpack_from, self.layout.size
+        low, high = 0, len(entries) // width
+        while low < high:
+            middle = (low + high) // 2
+            if unpack(entries, middle * width)[0] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def append(self, first: int, second: int) -> None:
         """Add an entry, which the caller knows to be above the last."""
@@ -110,8 +122,11 @@ class EntryIndex:
         self._tail = None
         self._file.close()
 
-    def _read(self, start: int, count: int) -> list[Entry]:
-        """Whole entries from the file or the tail; both when the range crosses the border."""
+    def _bytes(self, start: int, count: int) -> bytes:
+        """Whole entries from the file or the tail; from both when the range crosses the border.
+
+        Raises: DiskFault when the file has become shorter.
+        """
         width = self.layout.size
         tail = self._tail or b""
         written = self._count - len(tail) // width
@@ -120,4 +135,6 @@ class EntryIndex:
             data = self._file.read(min(count, written - start) * width, start * width)
         if start + count > written:
             data += tail[max(0, start - written) * width : (start + count - written) * width]
-        return [(first, second) for first, second in self.layout.iter_unpack(data[: len(data) // width * width])]
+        if len(data) != count * width:
+            raise DiskFault(f"{self.path}: {count} entries expected from number {start} on, found {len(data)} bytes")
+        return data

@@ -103,7 +103,7 @@ class ProducerTracking:
             self.snapshots.take(offset, self.state.producers.values(), sync=sync)
 
     def restore(self, up_to: int, start: int) -> int:
-        """Take over the newest snapshot not above `up_to` instead of all; the offset to read on from, `start` or more."""
+        """Begin anew with the newest snapshot not above `up_to`; the offset to read on from, `start` or more."""
         self.state.clear()
         found = self.snapshots.read_latest(up_to)
         if found is None:
