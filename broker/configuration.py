@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from ..config import ConfigError, Layers, TopicSettings, broker_settings, topic_settings
 from ..config.changes import lay_over
-from ..protocol.errors import ApiError, DiskFault, ErrorCode
+from ..protocol.errors import ApiError, ErrorCode
 from ..storage.log_config import LogConfig
 from ..storage.metadata_store import MetadataStore
 
@@ -70,14 +70,8 @@ class Configuration:
     def alter_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
         """Replaces all dynamic values of the broker, or of the cluster. Raises ApiError INVALID_REQUEST, DiskFault."""
         layers = self.check_broker(texts, of_cluster=of_cluster)
-        state = self._store.state
-        before = state.broker_configs, state.cluster_configs
-        state.broker_configs, state.cluster_configs = dict(layers.broker), dict(layers.cluster)
-        try:
-            self._store.save()
-        except DiskFault:
-            state.broker_configs, state.cluster_configs = before
-            raise
+        with self._store.change() as state:
+            state.broker_configs, state.cluster_configs = dict(layers.broker), dict(layers.cluster)
         self.layers = layers
         self.settings = broker_settings(layers)
         self._without_overrides = topic_settings(layers, {})

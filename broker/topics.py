@@ -121,17 +121,14 @@ class Topics:
         return failed
 
     def _remember(self, new: Iterable[NewTopic], failed: dict[str, ApiError]) -> None:
-        stored = self.store.state.topics
-        for topic in new:
-            stored[topic.name] = StoredTopic(
-                topic_id=topic.topic_id, partitions=topic.partitions, configs=dict(topic.overrides)
-            )
         try:
-            self.store.save()
+            with self.store.change() as state:
+                for topic in new:
+                    state.topics[topic.name] = StoredTopic(
+                        topic_id=topic.topic_id, partitions=topic.partitions, configs=dict(topic.overrides)
+                    )
         except DiskFault as fault:
-            for topic in new:
-                del stored[topic.name]
-                failed[topic.name] = fault
+            failed.update((topic.name, fault) for topic in new)
 
     async def _make(self, new: NewTopic, failed: dict[str, ApiError]) -> None:
         topic = Topic(
@@ -162,10 +159,10 @@ class Topics:
         return Partition(name, index, made, leader_id=self._cluster.node_id)
 
     def _undo(self, topic: Topic) -> None:
-        del self.store.state.topics[topic.name]
-        self.store.state.deleting.add(topic.topic_id)
         with suppress(DiskFault):  # said already; what is left behind goes at the next start
-            self.store.save()
+            with self.store.change() as state:
+                del state.topics[topic.name]
+                state.deleting.add(topic.topic_id)
             for index in topic.partitions:
                 self._log_dirs.delete(topic.name, index)
 
@@ -206,17 +203,13 @@ class Topics:
     def _store_topic(
         self, name: str, *, partitions: int | None = None, configs: Mapping[str, str] | None = None
     ) -> None:
-        before = self.store.state.topics[name]
-        self.store.state.topics[name] = StoredTopic(
-            topic_id=before.topic_id,
-            partitions=before.partitions if partitions is None else partitions,
-            configs=before.configs if configs is None else dict(configs),
-        )
-        try:
-            self.store.save()
-        except DiskFault:
-            self.store.state.topics[name] = before
-            raise
+        with self.store.change() as state:
+            before = state.topics[name]
+            state.topics[name] = StoredTopic(
+                topic_id=before.topic_id,
+                partitions=before.partitions if partitions is None else partitions,
+                configs=before.configs if configs is None else dict(configs),
+            )
 
     # Configuration
 
@@ -251,15 +244,10 @@ class Topics:
             return await self._delete([name for name in names if name in self._cluster.topics])
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
-        state = self.store.state
-        stored = {name: state.topics.pop(name) for name in names}
-        ids = {topic.topic_id for topic in stored.values()}
-        state.deleting |= ids
         try:
-            self.store.save()
+            with self.store.change() as state:
+                state.deleting |= {state.topics.pop(name).topic_id for name in names}
         except DiskFault as fault:
-            state.topics.update(stored)
-            state.deleting -= ids
             return dict.fromkeys(names, fault)
         gone = [self._cluster.remove(name) for name in names]
         for topic in gone:

@@ -19,7 +19,7 @@ Folders say which partitions exist; where both speak of a topic, the larger numb
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -58,6 +58,18 @@ class ClusterState:
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     features_epoch: int = 0
+
+    def copy(self) -> "ClusterState":
+        """The same state, not affected by what is put into or taken out of this one."""
+        return replace(
+            self,
+            topics=dict(self.topics),
+            deleting=set(self.deleting),
+            broker_configs=dict(self.broker_configs),
+            cluster_configs=dict(self.cluster_configs),
+            client_quotas=dict(self.client_quotas),
+            features=dict(self.features),
+        )
 
 
 def encode(state: ClusterState) -> dict[str, Any]:

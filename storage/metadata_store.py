@@ -8,7 +8,8 @@ that cannot be read stops the start: guessing would bring deleted configs back, 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ..protocol.errors import DiskFault
 from .cluster_state import ClusterState, MalformedState, decode, encode
@@ -63,6 +64,20 @@ class MetadataStore:
         self._files.replace(self.path, text.encode())
         self.is_new = False
 
+    @contextmanager
+    def change(self) -> Iterator[ClusterState]:
+        """The state, to be changed, and saved after that; when anything fails it is again as it was.
+
+        Raises: DiskFault.
+        """
+        before = self.state.copy()
+        try:
+            yield self.state
+            self.save()
+        except BaseException:
+            self.state = before
+            raise
+
     def next_producer_id(self) -> int:
         """A producer id that was never handed out before, and never will be again, whatever happens to this process.
 
@@ -81,13 +96,9 @@ class MetadataStore:
             self._next_producer_id = self._block_end = self.state.next_producer_id
 
     def _take_block(self) -> None:
-        start = self.state.next_producer_id
-        self.state.next_producer_id = start + PRODUCER_ID_BLOCK
-        try:
-            self.save()
-        except DiskFault:
-            self.state.next_producer_id = start
-            raise
+        with self.change() as state:
+            start = state.next_producer_id
+            state.next_producer_id = start + PRODUCER_ID_BLOCK
         self._next_producer_id, self._block_end = start, start + PRODUCER_ID_BLOCK
 
 

@@ -1,0 +1,71 @@
+"""AlterClientQuotas, versions 0-1 (KIP-546): sets or removes quotas of users, clients and addresses.
+
+Quotas are stored and described. Each entity succeeds or fails as a whole and for itself; all that succeed are on the
+disk, by one write, when the answer goes out. v1 is flexible.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ResponseEntryData,
+)
+from ...storage.cluster_state import QuotaEntity
+from ..client_quotas import changed_quotas, check_entity
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+NONE = ApiError("", ErrorCode.NONE)
+
+
+async def handle(broker: "Broker", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
+    changes: dict[QuotaEntity, dict[str, float]] = {}
+    results = []
+    for entry in request.entries:
+        error = NONE
+        try:
+            entity = _entity(entry.entity)
+            if entity in changes:
+                raise ApiError("the entity is given more than once", ErrorCode.INVALID_REQUEST)
+            before = broker.topics.store.state.client_quotas.get(entity, {})
+            changes[entity] = changed_quotas(entity, before, _operations(entry))
+        except ApiError as fault:
+            error = fault
+        results.append(_result(entry, error))
+    if changes and not request.validate_only:
+        with broker.topics.store.change() as state:
+            state.client_quotas |= changes
+            state.client_quotas = {entity: quotas for entity, quotas in state.client_quotas.items() if quotas}
+    return AlterClientQuotasResponse(entries=results)
+
+
+def refuse(request: AlterClientQuotasRequest, error: ApiError, call: Call) -> AlterClientQuotasResponse:
+    return AlterClientQuotasResponse(entries=[_result(entry, error) for entry in request.entries])
+
+
+def _entity(parts: Sequence[EntityData]) -> QuotaEntity:
+    """Raises ApiError INVALID_REQUEST."""
+    names = {part.entity_type: part.entity_name for part in parts}
+    if len(names) < len(parts):
+        raise ApiError("an entity type is named twice", ErrorCode.INVALID_REQUEST)
+    check_entity(names)
+    return tuple(sorted(names.items()))
+
+
+def _operations(entry: EntryData) -> dict[str, float | None]:
+    """The new value of each key, None to remove it. Raises ApiError INVALID_REQUEST."""
+    operations = {each.key: None if each.remove else each.value for each in entry.ops}
+    if len(operations) < len(entry.ops):
+        raise ApiError("a quota is named twice for one entity", ErrorCode.INVALID_REQUEST)
+    return operations
+
+
+def _result(entry: EntryData, error: ApiError) -> ResponseEntryData:
+    return ResponseEntryData(error_code=error.code, error_message=error.message, entity=entry.entity)

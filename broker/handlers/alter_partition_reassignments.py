@@ -1,0 +1,55 @@
+"""AlterPartitionReassignments, version 0 (KIP-455): moves partitions to other brokers, or cancels that (null replicas).
+
+The only replica list there can be is this broker alone, which every partition has: naming it succeeds and changes
+nothing. There is never a reassignment to cancel.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from ..dispatch import Call
+from ..topic_rules import check_replica_lists
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: AlterPartitionReassignmentsRequest, call: Call
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(
+        error_message=None,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name, partitions=[_reassign(broker, topic.name, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def refuse(
+    request: AlterPartitionReassignmentsRequest, error: ApiError, call: Call
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
+
+
+def _reassign(broker: "Broker", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+    code, message = ErrorCode.NONE, None
+    try:
+        broker.cluster.partition(name, asked.partition_index)
+        if asked.replicas is None:
+            raise ApiError(
+                f"{name}-{asked.partition_index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+            )
+        check_replica_lists([asked.replicas], broker.cluster.brokers)
+    except ApiError as error:
+        code, message = error.code, error.message
+    return ReassignablePartitionResponse(partition_index=asked.partition_index, error_code=code, error_message=message)

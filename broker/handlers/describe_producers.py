@@ -1,0 +1,66 @@
+"""DescribeProducers, version 0 (KIP-664): the producers that a partition's log remembers, and their open
+transactions."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from ...storage.producer_state import ProducerEntry
+from ..dispatch import Call
+from ..topic_rules import check_name
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name, partitions=[_partition(broker, topic.name, index) for index in topic.partition_indexes]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(name=topic.name, partitions=[_failure(index, error) for index in topic.partition_indexes])
+            for topic in request.topics
+        ]
+    )
+
+
+def _partition(broker: "Broker", name: str, index: int) -> PartitionResponse:
+    try:
+        check_name(name)
+        partition = broker.cluster.partition(name, index)
+        if partition.leader_id != broker.cluster.node_id:
+            raise ApiError(f"{name}-{index} is led by another broker", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    except ApiError as error:
+        return _failure(index, error)
+    producers = partition.log.producers.state.producers.values()
+    return PartitionResponse(partition_index=index, active_producers=[_state(producer) for producer in producers])
+
+
+def _state(producer: ProducerEntry) -> ProducerState:
+    return ProducerState(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_start_offset=producer.transaction_first_offset,
+    )
+
+
+def _failure(index: int, error: ApiError) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)

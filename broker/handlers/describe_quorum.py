@@ -1,0 +1,87 @@
+"""DescribeQuorum, versions 0-2 (KIP-595, 836, 853): who holds the cluster's metadata.
+
+It is this broker, alone: leader and only voter of `__cluster_metadata-0`. The offsets count the writes of the
+metadata file. Version notes: v1 has fetch times, v2 error messages, directory ids and endpoints.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+    TopicData,
+)
+from ...protocol.schema import NO_UUID
+from ..dispatch import Call
+from ..topic_rules import METADATA_TOPIC
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+LEADER_EPOCH = 1
+FIRST_VERSION_WITH_NODES = 2
+
+
+async def handle(broker: "Broker", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
+    if not _is_metadata_partition(request):
+        return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
+    has_nodes = call.version >= FIRST_VERSION_WITH_NODES
+    directory_id = broker.log_dirs.directory_id(broker.log_dirs.directories[0])
+    end_offset = broker.topics.store.state.generation
+    now_ms = broker.clock.now_ms()
+    voter = ReplicaState(
+        replica_id=broker.cluster.node_id,
+        replica_directory_id=directory_id if directory_id is not None and has_nodes else NO_UUID,
+        log_end_offset=end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    partition = ResponsePartitionData(
+        error_message=None,
+        leader_id=broker.cluster.node_id,
+        leader_epoch=LEADER_EPOCH,
+        high_watermark=end_offset,
+        current_voters=(voter,),
+    )
+    return DescribeQuorumResponse(
+        error_message=None,
+        topics=(ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,)),),
+        nodes=_nodes(broker) if has_nodes else (),
+    )
+
+
+def refuse(request: DescribeQuorumRequest, error: ApiError, call: Call) -> DescribeQuorumResponse:
+    return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
+
+
+def _is_metadata_partition(request: DescribeQuorumRequest) -> bool:
+    asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    return asked == [(METADATA_TOPIC, 0)]
+
+
+def _unknown(topic: TopicData) -> ResponseTopicData:
+    partitions = [
+        ResponsePartitionData(
+            partition_index=each.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=None
+        )
+        for each in topic.partitions
+    ]
+    return ResponseTopicData(topic_name=topic.topic_name, partitions=partitions)
+
+
+def _nodes(broker: "Broker") -> list[Node]:
+    return [
+        Node(
+            node_id=node.node_id,
+            listeners=[
+                Listener(name=name, host=endpoint.host, port=endpoint.port) for name, endpoint in node.endpoints.items()
+            ],
+        )
+        for node in broker.cluster.brokers.values()
+    ]

@@ -1,0 +1,103 @@
+"""DescribeTopicPartitions, version 0 (KIP-966): topics and their partitions, a page at a time.
+
+Topics come in the order of their names, from the cursor on; at most `response_partition_limit` partitions, and no
+more than `max.request.partition.size.limit`. Eligible leader replicas are empty: the only replica is always in sync.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from ..acl_operations import ALL_ON_TOPIC
+from ..cluster import Topic
+from ..dispatch import Call
+from ..partition import Partition
+from ..topic_rules import INTERNAL_TOPICS, is_legal_name
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: DescribeTopicPartitionsRequest, call: Call
+) -> DescribeTopicPartitionsResponse:
+    topics = broker.cluster.topics
+    cursor = request.cursor
+    first_name = cursor.topic_name if cursor is not None else ""
+    asked = {topic.name for topic in request.topics}
+    names = sorted(name for name in asked or topics if name >= first_name)
+    _check(cursor, asked)
+    remaining = max(1, min(broker.settings.max_request_partition_size_limit, request.response_partition_limit))
+    answers = []
+    for name in names:
+        if remaining <= 0:
+            return DescribeTopicPartitionsResponse(topics=answers, next_cursor=Cursor(topic_name=name))
+        topic = topics.get(name)
+        if topic is None:
+            answers.append(_absent(name))
+            continue
+        start = cursor.partition_index if cursor is not None and name == first_name else 0
+        end = min(len(topic.partitions), start + remaining)
+        answers.append(_described(topic, range(start, end)))
+        if end < len(topic.partitions):
+            next_cursor = Cursor(topic_name=name, partition_index=end)
+            return DescribeTopicPartitionsResponse(topics=answers, next_cursor=next_cursor)
+        remaining -= max(0, end - start)
+    return DescribeTopicPartitionsResponse(topics=answers)
+
+
+def refuse(request: DescribeTopicPartitionsRequest, error: ApiError, call: Call) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(error_code=error.code, name=topic.name) for topic in request.topics
+        ]
+    )
+
+
+def _check(cursor: Cursor | None, asked: set[str]) -> None:
+    """Raises ApiError INVALID_REQUEST."""
+    if cursor is None:
+        return
+    if asked and cursor.topic_name not in asked:
+        raise ApiError(f"the cursor's topic {cursor.topic_name} is not asked for", ErrorCode.INVALID_REQUEST)
+    if cursor.partition_index < 0:
+        raise ApiError(f"the cursor's partition is {cursor.partition_index}", ErrorCode.INVALID_REQUEST)
+
+
+def _absent(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=ALL_ON_TOPIC,
+    )
+
+
+def _described(topic: Topic, indexes: Iterable[int]) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(topic.partitions[index]) for index in indexes],
+        topic_authorized_operations=ALL_ON_TOPIC,
+    )
+
+
+def _partition(partition: Partition) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        partition_index=partition.index,
+        leader_id=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+    )
