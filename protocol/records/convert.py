@@ -164,12 +164,19 @@ def convert_down(
         if not codec:
             break
         batch = _batch_at(source, at)
-        joined = bytearray() if joined is None else joined
-        joined += plain
-        joined += conversion.convert(batch)
+        converted = conversion.convert(batch)
+        if joined is None and not plain:
+            joined = converted
+        else:
+            joined = bytearray() if joined is None else joined
+            joined += plain
+            joined += converted
         at += batch.size_bytes
         batches += 1
-    data: Buffer = plain if joined is None else joined + plain
+    data: Buffer = plain
+    if joined is not None:
+        joined += plain
+        data = joined
     return Converted(
         data=data,
         size_bytes=len(data),
@@ -210,7 +217,7 @@ class _Conversion:
         self.records = 0
         self.temporary_bytes = 0
 
-    def convert(self, batch: RecordBatch | LegacyBatch) -> Buffer:
+    def convert(self, batch: RecordBatch | LegacyBatch) -> bytearray:
         """Return the batch as one wrapper, or as plain messages if that is what zstd becomes; empty if nothing is left.
 
         Raises: as `convert_down` does.
@@ -237,7 +244,7 @@ class _Conversion:
             )
         return self._zstd_to
 
-    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> Buffer:
+    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
         append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
         first_offset = _NO_FIRST_OFFSET if codec else self._first_offset
         relative = bool(codec) and self._target == MAGIC_V1
@@ -255,10 +262,10 @@ class _Conversion:
         run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
         kept, last, newest = down.finish()
         if giants.again:
-            return b""
+            return bytearray()
         return self._finish(batch, result, kept, last, newest, append_time is not None)
 
-    def _convert_wrapper(self, batch: LegacyBatch, codec: Codec) -> Buffer:
+    def _convert_wrapper(self, batch: LegacyBatch, codec: Codec) -> bytearray:
         """Return a v1 wrapper as a v0 wrapper; it is opened twice, since its offsets depend on its last message."""
         _, value = batch.key_and_value()
         if value is None:
@@ -280,9 +287,9 @@ class _Conversion:
 
     def _finish(
         self, batch: RecordBatch | LegacyBatch, result: "_Result", kept: int, last: int, newest: int, marked: bool
-    ) -> Buffer:
+    ) -> bytearray:
         if not kept:
-            return b""
+            return bytearray()
         self.records += kept
         self.temporary_bytes += batch.size_bytes + result.opened_bytes + result.head_bytes
         return result.finish(last, newest, marked)
@@ -303,7 +310,7 @@ class _Result:
         self.opened_bytes += len(messages)
         self._compressor.write(messages)
 
-    def finish(self, last_offset: int, timestamp: int, append_time: bool) -> Buffer:
+    def finish(self, last_offset: int, timestamp: int, append_time: bool) -> bytearray:
         """Return the wrapper, or the messages as they are."""
         self._compressor.finish()
         out = self._out

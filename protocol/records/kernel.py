@@ -579,7 +579,7 @@ def _convert_batch(run: _Run, item: _Item, end: cython.Py_ssize_t) -> cython.int
             return BAD_TIMESTAMP
         if kept == 0:
             first = offset
-        elif offset <= last or offset - first > MAX_INT32:
+        elif offset <= last or _sum(offset, -first) > MAX_INT32:
             return BAD_ORDER
         last = offset
         kept += 1
@@ -892,7 +892,7 @@ class RecordsDown(_Stream):
             return BAD_TIMESTAMP
         if self.kept == 0:
             self.first = offset
-        elif offset <= self.last or offset - self.first > MAX_INT32:
+        elif offset <= self.last or _sum(offset, -self.first) > MAX_INT32:
             return BAD_ORDER
         self.last = offset
         self.kept += 1
@@ -934,7 +934,7 @@ class RecordsDown(_Stream):
                     size,
                     self.target,
                     self.attributes if self.target else 0,
-                    self.last - self.first if self.relative else self.last,
+                    _sum(self.last, -self.first) if self.relative else self.last,
                     timestamp,
                 )
                 self.written += size
@@ -955,7 +955,7 @@ class RecordsDown(_Stream):
         status = self.admit(delta, timestamp)
         if status != DONE:
             raise _fault(status, self.last)
-        offset: cython.longlong = self.last - self.first if self.relative else self.last
+        offset: cython.longlong = _sum(self.last, -self.first) if self.relative else self.last
         return offset, timestamp, self.attributes if self.target else 0
 
     def finish(self) -> tuple[int, int, int]:
@@ -1012,7 +1012,7 @@ class MessagesDown(_Stream):
                     return BAD_TIMESTAMP
                 if self.seen == 0:
                     self.first = offset
-                elif offset <= self.last or offset - self.first > MAX_INT32:
+                elif offset <= self.last or _sum(offset, -self.first) > MAX_INT32:
                     return BAD_ORDER
                 _write_message(item, self.data, self.sink, self.written, size, 0, 0, offset, NO_TIMESTAMP)
                 self.written += size
