@@ -241,7 +241,7 @@ def _check_unanswered(outcomes: Sequence[Outcome]) -> None:
 def _response(broker: "Broker", outcomes: Sequence[Outcome], call: Call) -> ProduceResponse:
     by_topic: dict[str, list[PartitionProduceResponse]] = {}
     for outcome in outcomes:
-        by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome))
+        by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome, call.version))
     return ProduceResponse(
         responses=tuple(
             TopicProduceResponse(name=name, partition_responses=tuple(partitions))
@@ -251,7 +251,7 @@ def _response(broker: "Broker", outcomes: Sequence[Outcome], call: Call) -> Prod
     )
 
 
-def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
+def _partition_response(outcome: Outcome, version: int) -> PartitionProduceResponse:
     info, error = outcome.info, outcome.error
     if error is None:
         assert info is not None
@@ -273,7 +273,7 @@ def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
             BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=text) for i, text in errors
         ),
         error_message=error.message,
-        current_leader=_leader(outcome, error),
+        current_leader=_leader(outcome, version),
     )
 
 
@@ -286,21 +286,20 @@ def _log_start(outcome: Outcome, error: ApiError) -> int:
     return outcome.partition.log.log_start_offset
 
 
-def _leader(outcome: Outcome, error: ApiError) -> LeaderIdAndEpoch:
-    if error.code != ErrorCode.NOT_LEADER_OR_FOLLOWER or outcome.partition is None:
+def _leader(outcome: Outcome, version: int) -> LeaderIdAndEpoch:
+    """The leader of a partition that this broker does not lead; an id of -1 for any other outcome."""
+    partition, error = outcome.partition, outcome.error
+    moved = error is not None and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if not moved or partition is None or version < FIRST_VERSION_WITH_LEADERS:
         return LeaderIdAndEpoch()
-    return LeaderIdAndEpoch(leader_id=outcome.partition.leader_id, leader_epoch=outcome.partition.leader_epoch)
+    return LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
 
 
 def _new_leaders(broker: "Broker", outcomes: Sequence[Outcome], call: Call) -> tuple[NodeEndpoint, ...]:
     """Where the leaders of moved partitions listen, on the caller's listener."""
-    if call.version < FIRST_VERSION_WITH_LEADERS:
-        return ()
     found = {}
     for outcome in outcomes:
-        if outcome.error is None or _leader(outcome, outcome.error).leader_id < 0:
-            continue
-        node = broker.cluster.brokers.get(_leader(outcome, outcome.error).leader_id)
+        node = broker.cluster.brokers.get(_leader(outcome, call.version).leader_id)
         endpoint = None if node is None else node.endpoints.get(call.peer.listener)
         if node is not None and endpoint is not None:
             found[node.node_id] = NodeEndpoint(
