@@ -707,6 +707,8 @@ def convert_plain(
     run: _Run = _Run()
     size: cython.Py_ssize_t = len(source)
     status: cython.int
+    if at < 0 or out_at < 0:
+        raise ValueError(f"positions {at} and {out_at}")
     run.data = _source(source, size)
     run.at, run.end = at, size
     run.measure = out is None
@@ -831,6 +833,8 @@ class _Stream:
         """
         status: cython.int
         item: _Item = self.item
+        if at < 0:
+            raise ValueError(f"position {at}")
         self.end, self.room = len(data), len(out)
         self.data, self.sink = _source(data, self.end), _sink(out, self.room)
         self.at, self.written, self.wanted = at, 0, 0
