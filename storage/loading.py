@@ -78,6 +78,7 @@ class _Loader:
         self.epochs = LeaderEpochs(self.files, directory)
         self.segments = Segments([])
         self.producers = ProducerTracking(ProducerState(f"{topic}-{partition}"), Snapshots(self.files, directory))
+        self.was_changed = False  # by repairs that are not synced
         self.producers_at: int | None = None  # the offset that the producer state is complete up to
 
     def load(self) -> Log:
@@ -184,6 +185,7 @@ class _Loader:
         if not segment.size and not segment.offset_index.count and not segment.time_index.count:
             self._create_missing(segment)
             return 0
+        self.was_changed = True
         if self.producers_at != segment.base_offset:
             rebuild_producers(self.producers, self.segments, self._start(), segment.base_offset)
         cut_bytes = recover_segment(segment, self.config, self.epochs, self.producers)
@@ -206,6 +208,7 @@ class _Loader:
             self._delete(later)
 
     def _delete(self, segments: list[Segment]) -> None:
+        self.was_changed = True
         self.segments.remove(segments)
         due_ms = self.opening.clock.now_ms() + self.config.file_delete_delay_ms
         self.opening.deletions.add_segments(segments, due_ms)
@@ -295,5 +298,6 @@ class _Loader:
             epochs=self.epochs,
             producers=self.producers,
             deletions=opening.deletions,
+            is_clean=opening.clean and not self.was_changed and not self.config.preallocate,
             rolled=opening.rolled,
         )

@@ -52,6 +52,7 @@ class Log(LogReading):
 
     __slots__ = (
         "_deletions",
+        "_is_as_opened",
         "_latest_epoch",
         "_rolled",
         "clock",
@@ -88,9 +89,10 @@ class Log(LogReading):
         epochs: LeaderEpochs,
         producers: ProducerTracking,
         deletions: PendingDeletions,
+        is_clean: bool = False,
         rolled: Callable[["Log"], None] | None = None,
     ) -> None:
-        """`rolled` is told when a segment was closed that nothing flushed yet."""
+        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet."""
         self.files = files
         self.clock = clock
         self.directory = directory
@@ -109,6 +111,7 @@ class Log(LogReading):
         self._deletions = deletions
         self._rolled = rolled
         self._latest_epoch: int | None = None  # not read from its file yet
+        self._is_as_opened = is_clean  # nothing to flush or trim when it closes
 
     def __repr__(self) -> str:
         return f"Log({self.name}, [{self.log_start_offset}, {self.log_end_offset}))"
@@ -227,6 +230,7 @@ class Log(LogReading):
                 f"{self.name}: a record set of {size_bytes} bytes, segment.bytes is {self.config.segment_bytes}",
                 ErrorCode.RECORD_LIST_TOO_LARGE,
             )
+        self._is_as_opened = False
         segment = self.segments.active
         if segment.should_roll(size_bytes, last_offset, max_timestamp, self.config, self.clock):
             segment = self.roll(first_offset)
@@ -263,6 +267,7 @@ class Log(LogReading):
         previous = self.segments.active
         if previous.base_offset == base_offset:
             return previous  # empty
+        self._is_as_opened = False
         previous.finish(trim=True)
         self.producers.take_snapshot(base_offset, sync=False)
         segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
@@ -322,6 +327,7 @@ class Log(LogReading):
         """
         if offset >= self.log_end_offset:
             return
+        self._is_as_opened = False
         now_ms = self.clock.now_ms()
         doomed = [segment for segment in self.segments if segment.base_offset > offset]
         if len(doomed) == len(self.segments):
@@ -361,6 +367,9 @@ class Log(LogReading):
         if self.fault is not None:
             self.release()
             raise self.fault
+        if self._is_as_opened:
+            self.release()
+            return
         for segment in self.segments.reaching(self.recovery_point):
             segment.finish(trim=True)
         self.flush()

@@ -1,0 +1,115 @@
+"""A disk that misbehaves when a test says so: it fills up, fails to sync, stops halfway, forgets what was not synced."""
+
+from pathlib import Path
+from random import Random
+
+from stepdown.protocol.errors import DiskFault
+from stepdown.storage.file_handle import Buffer, FileHandle
+from stepdown.storage.files import Files
+
+
+class Crash(BaseException):
+    """The process ends here; nobody may catch it."""
+
+
+class FaultyFiles(Files):
+    """Real files. `space_left`: bytes until the disk is full. `fails_sync`: every sync is an error.
+
+    `crash_in`: how many changes of the disk succeed before the process ends in the middle of the next one.
+    `lose_power` leaves what a machine may find after its power went: synced bytes, and any part of the others.
+    """
+
+    def __init__(self, *, max_open: int = 64, seed: int = 0) -> None:
+        super().__init__(max_open=max_open)
+        self.space_left: int | None = None
+        self.fails_sync = False
+        self.fails_truncate = False
+        self.crash_in: int | None = None
+        self.syncs = 0
+        self._random = Random(seed)
+        self._durable: dict[str, bytes] = {}  # what is safe of files that have been written to
+
+    def write(self, handle: FileHandle, pieces: list[Buffer], position: int) -> int:
+        self._touch(handle.path)
+        data = b"".join(bytes(piece) for piece in pieces)
+        if self._crashes():
+            super().write(handle, [data[: self._random.randint(0, len(data))]], position)
+            raise Crash
+        if self.space_left is not None and len(data) > self.space_left:
+            super().write(handle, [data[: self.space_left]], position)
+            self.space_left = 0
+            raise DiskFault(f"{handle.path}: No space left on device")
+        if self.space_left is not None:
+            self.space_left -= len(data)
+        return super().write(handle, pieces, position)
+
+    def truncate(self, handle: FileHandle, size: int) -> None:
+        self._touch(handle.path)
+        self._maybe_crash()
+        if self.fails_truncate:
+            raise DiskFault(f"{handle.path}: Input/output error")
+        super().truncate(handle, size)
+
+    def sync(self, handle: FileHandle) -> None:
+        self._maybe_crash()
+        if self.fails_sync:
+            raise DiskFault(f"{handle.path}: Input/output error")
+        super().sync(handle)
+        self.syncs += 1
+        self._durable.pop(handle.path, None)
+
+    def create(self, path: str, data: bytes = b"") -> None:
+        self._maybe_crash()
+        self._durable.pop(path, None)
+        super().create(path, data)
+        self._durable[path] = b""
+
+    def rename(self, old: str, new: str) -> None:
+        self._maybe_crash()
+        super().rename(old, new)
+        if old in self._durable:
+            self._durable[new] = self._durable.pop(old)
+        else:
+            self._durable.pop(new, None)
+
+    def remove(self, path: str) -> bool:
+        self._maybe_crash()
+        self._durable.pop(path, None)
+        return super().remove(path)
+
+    def lose_power(self) -> None:
+        """Cut files that were not synced back to a state the disk may be found in."""
+        for path, durable in self._durable.items():
+            file = Path(path)
+            if not file.exists():
+                continue
+            written = file.read_bytes()
+            if written.startswith(durable):
+                keep = self._random.randint(len(durable), len(written))
+                lost = bytes(self._random.randint(0, min(64, len(written) - keep)))
+                file.write_bytes(written[:keep] + lost)  # a block that was allocated but not written reads as zeros
+            elif self._random.random() < 0.5:
+                file.write_bytes(durable)
+        self._durable.clear()
+
+    def _touch(self, path: str) -> None:
+        if path not in self._durable:
+            file = Path(path)
+            self._durable[path] = file.read_bytes() if file.exists() else b""
+
+    def _crashes(self) -> bool:
+        if self.crash_in is None:
+            return False
+        self.crash_in -= 1
+        return self.crash_in < 0
+
+    def _maybe_crash(self) -> None:
+        if self._crashes():
+            raise Crash
+
+
+def flip_bit(path: Path, bit: int) -> None:
+    """Change one bit of the file, counted from its start."""
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
