@@ -54,8 +54,9 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """First offset of the earliest open transaction, else the high watermark."""
-        unstable = self.log.first_unstable_offset
         high_watermark = self.high_watermark
+        self.log.high_watermark_moved(high_watermark)
+        unstable = self.log.first_unstable_offset
         return high_watermark if unstable is None else min(unstable, high_watermark)
 
     def visible_end(self, isolation_level: int, replica_id: int = -1) -> int:
