@@ -106,7 +106,9 @@ def _word(value: Any) -> str:
 
 def _batch(row: Row) -> str:
     stamp = f"{row['timestamp_type'] or 'NoTimestampType'}: {row['max_timestamp']}"
-    return f"{_fields(row, _BATCH)} {stamp} {_fields(row, _BATCH_END)}"
+    is_legacy = "producer_id" not in row
+    front = f"offset: {row['last_offset']} position: {row['position']}" if is_legacy else _fields(row, _BATCH)
+    return f"{front} {stamp} {_fields(row, _BATCH_END)}"
 
 
 def _record(row: Row) -> str:

@@ -12,7 +12,7 @@ IDENTITY = (
         -1,
         AtLeast(-1),
         AT_START,
-        "Number of this broker in the cluster. -1 takes the number that the log directories carry, or 0 where they are "
+        "Number of this broker in the cluster. -1 takes the number that the log directories carry, or 1 where they are "
         "new.",
         synonyms=("broker.id", "node.id"),
     ),

@@ -1,0 +1,46 @@
+import subprocess
+import sys
+
+import pytest
+from stepdown import __version__
+from stepdown.cli.main import COMMANDS
+from support.command import run_command
+
+
+def test_help_names_every_command() -> None:
+    told = run_command("--help")
+    assert told.exit_code == 0
+    for name in COMMANDS:
+        assert f"\n  {name}" in told.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    assert f"Usage: stepdown {name}" in run_command(name, "--help").stdout
+
+
+def test_an_unknown_command_or_option_ends_with_2() -> None:
+    assert run_command("sevre").exit_code == 2
+    assert run_command("config", "--jsn").exit_code == 2
+
+
+def test_the_version_is_told() -> None:
+    assert run_command("--version").stdout == f"stepdown {__version__}\n"
+
+
+def test_a_command_imports_nothing_of_the_others() -> None:
+    script = (
+        "import sys; sys.argv = ['stepdown', 'config', 'num.partitions']; import stepdown.cli.main as cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "print(*(name for name in sys.modules if name.startswith(('stepdown.broker', 'stepdown.storage', 'rich'))))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout.splitlines()[-1] == ""
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    command = f"{sys.executable} -m stepdown config | head -n 1"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout.startswith("Settings of the broker")
+    assert ended.stderr == ""

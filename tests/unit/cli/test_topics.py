@@ -1,0 +1,126 @@
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from support.command import Finished, run_command
+from support.running import running_broker
+
+Topics = Callable[..., Awaitable[Finished]]
+
+
+@pytest.fixture
+async def topics(tmp_path: Path) -> AsyncIterator[Topics]:
+    """`stepdown topics …` against a broker of its own; the command blocks, so it runs in a thread."""
+    async with running_broker(tmp_path / "data") as broker:
+
+        async def run(*arguments: str) -> Finished:
+            return await asyncio.to_thread(run_command, "topics", *arguments, "-b", str(broker.address))
+
+        yield run
+
+
+async def test_a_topic_is_created_shown_altered_and_deleted(topics: Topics) -> None:
+    created = await topics("create", "orders", "-p", "2", "-c", "retention.ms=5000")
+    assert (created.exit_code, created.stdout) == (0, "orders: created\n")
+    altered = await topics("alter", "orders", "-p", "3", "-c", "cleanup.policy=compact", "-d", "retention.ms")
+    assert (altered.exit_code, altered.stdout) == (0, "orders: altered\n")
+    (described,) = json.loads((await topics("describe", "orders", "--json")).stdout)
+    assert [partition["partition"] for partition in described["partitions"]] == [0, 1, 2]
+    assert described["configs"] == {"cleanup.policy": "compact"}
+    assert described["id"]
+    deleted = await topics("delete", "orders")
+    assert (deleted.exit_code, deleted.stdout) == (0, "orders: deleted\n")
+    assert (await topics("list", "--json")).stdout == "[]\n"
+
+
+async def test_topics_are_listed_and_described_in_tables(topics: Topics) -> None:
+    await topics("create", "b", "a", "-p", "2")
+    listed = (await topics("list")).stdout.splitlines()
+    assert [line.split() for line in listed[2:]] == [["a", "2", "1"], ["b", "2", "1"]]
+    described = (await topics("describe", "b")).stdout
+    assert described.startswith("b  2 partitions, 1 replicas, id ")
+
+
+async def test_a_topic_that_is_there_is_an_error_unless_that_is_fine(topics: Topics) -> None:
+    await topics("create", "a")
+    again = await topics("create", "a")
+    assert again.exit_code == 1
+    assert "TOPIC_ALREADY_EXISTS" in again.stderr
+    assert "--if-not-exists" in again.stderr
+    content = await topics("create", "a", "--if-not-exists")
+    assert (content.exit_code, content.stdout) == (0, "a: is there already\n")
+
+
+async def test_validate_only_creates_nothing(topics: Topics) -> None:
+    assert (await topics("create", "a", "--validate-only")).stdout == "a: could be created\n"
+    assert (await topics("list", "--json")).stdout == "[]\n"
+
+
+async def test_failures_tell_what_to_do_next(topics: Topics) -> None:
+    await topics("create", "a", "-p", "2")
+    for arguments, told in (
+        (["describe", "nothing"], "`stepdown topics list` shows what there is."),
+        (["delete", "nothing"], "`stepdown topics list` shows what there is."),
+        (["alter", "a", "-p", "1"], "Partitions can be added, never removed."),
+        (["create", "b!"], "Names have 1 to 249"),
+        (["create", "b", "--replication-factor", "3"], "There have to be that many brokers."),
+    ):
+        ended = await topics(*arguments)
+        assert (ended.exit_code, told in ended.stderr) == (1, True), arguments
+
+
+async def test_a_failure_in_json_is_both_told_and_an_exit_code(topics: Topics) -> None:
+    ended = await topics("delete", "nothing", "--json")
+    assert ended.exit_code == 1
+    assert json.loads(ended.stdout)[0]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["create", "a", "-c", "retention.mss=1"], "did you mean retention.ms?"),
+        (["create", "a", "-c", "retention.ms"], "expected KEY=VALUE"),
+        (["alter", "a"], "nothing to alter"),
+        (["list", "-b", "host:port"], "--bootstrap-server: expected HOST:PORT"),
+    ],
+    ids=["unknown setting", "no value", "nothing", "bad address"],
+)
+def test_a_misuse_ends_with_2_before_a_broker_is_asked(arguments: list[str], told: str) -> None:
+    ended = run_command("topics", *arguments)
+    assert ended.exit_code == 2
+    assert told in ended.stderr
+
+
+def test_no_broker_is_told_with_how_to_start_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    ended = run_command("topics", "list", "-b", f"127.0.0.1:{port}")
+    assert ended.exit_code == 1
+    assert f"no broker answers at 127.0.0.1:{port}" in ended.stderr
+    assert "stepdown serve" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(b"", "the broker closed it"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what is no Kafka")],
+    ids=["closes", "speaks HTTP"],
+)
+def test_something_else_that_listens_there_is_told(answer: bytes, told: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=_answer_once, args=(server, answer))
+        thread.start()
+        ended = run_command("topics", "list", "-b", f"127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+    assert ended.exit_code == 1
+    assert told in ended.stderr
+
+
+def _answer_once(server: socket.socket, answer: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65_536)
+        connection.sendall(answer)
