@@ -66,6 +66,19 @@ class GiantRecords:
         record.rest()
 
 
+def skip_record(pieces: Pieces) -> tuple[int, int, bool]:
+    """Pass over the record that the pieces are at; return its offset delta, timestamp delta and whether it has no key.
+
+    Raises: InvalidRecord when the record is broken.
+    """
+    record = _Reader(pieces)
+    timestamp_delta, offset_delta = record.head()
+    keyless = record.pass_over() < 0
+    record.pass_over()
+    record.rest()
+    return offset_delta, timestamp_delta, keyless
+
+
 def _measure(record: "_Reader", body: bytes, offset: int) -> Measured:
     crc = kernel.crc32(body)
     sizes = []
@@ -117,8 +130,8 @@ class _Reader:
 
     def skip_body(self) -> None:
         """Pass over key, value and headers. Raises: InvalidRecord."""
-        self._pass_over()
-        self._pass_over()
+        self.pass_over()
+        self.pass_over()
         self.rest()
 
     def rest(self) -> None:
@@ -130,13 +143,14 @@ class _Reader:
         if not 0 <= count <= self._left:
             raise InvalidRecord(f"{count} headers where {self._left} bytes are left")
         for _ in range(count):
-            if self._pass_over() < 0:
+            if self.pass_over() < 0:
                 raise InvalidRecord("a header without a key")
-            self._pass_over()
+            self.pass_over()
         if self._left:
             raise InvalidRecord(f"a record has {self._left} bytes after its headers")
 
-    def _pass_over(self) -> int:
+    def pass_over(self) -> int:
+        """Pass over a key or value; return its size, -1 for null. Raises: InvalidRecord."""
         size = self.size()
         for _ in self.pieces(size):
             pass

@@ -1039,6 +1039,7 @@ class MessagesUp(_Stream):
     """
 
     magic: cython.int
+    stamped: cython.bint
     checked: cython.bint
     marked: cython.bint
     append_time: cython.longlong
@@ -1054,7 +1055,7 @@ class MessagesUp(_Stream):
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
         self.seen = self.taken = self.given = self.last = 0
         self.oldest = self.newest = self.base_timestamp = NO_TIMESTAMP
-        self.keyless = False
+        self.keyless = self.stamped = False
         self.item = _Item()
 
     @cython.cfunc
@@ -1082,6 +1083,8 @@ class MessagesUp(_Stream):
             if takes + 32 > self.room - self.written:
                 self.wanted = -(takes + 32)
                 return DONE
+            if item.attributes & TIMESTAMP_TYPE_BIT:
+                self.stamped = True
             self.put_record(item)
             self.at += takes
             self.taken += takes
@@ -1121,6 +1124,10 @@ class MessagesUp(_Stream):
         self.given += at + 1 - self.written
         self.written = at + 1
         self.seen += 1
+
+    def saw_append_time(self) -> bool:
+        """Whether a message says LogAppendTime for itself."""
+        return self.stamped
 
     def finish(self) -> tuple[int, int, int, int, int, bool, int, int]:
         """Return count, last stored offset, base, oldest and newest timestamp, whether one has no key, bytes in, out.
@@ -1179,17 +1186,28 @@ class RecordSurvey(_Stream):
             if _read_record(item, self.data, self.at, self.end) < 0:
                 return BAD_RECORD
             timestamp = self.append_time if self.marked else _sum(self.base_timestamp, item.timestamp)
-            if timestamp != NO_TIMESTAMP:
-                self.newest = max(self.newest, timestamp)
-                self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
-            if item.key_size < 0:
-                self.keyless = True
-            if item.offset != self.seen:
-                self.in_order = False
-            self.seen += 1
+            self.note(item.offset, timestamp, item.key_size < 0)
             self.at += takes
             self.taken += takes
         return DONE if self.at == self.end else BAD_COUNT
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def note(self, delta: cython.longlong, timestamp: cython.longlong, keyless: cython.bint) -> cython.void:
+        if timestamp != NO_TIMESTAMP:
+            self.newest = max(self.newest, timestamp)
+            self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
+        if keyless:
+            self.keyless = True
+        if delta != self.seen:
+            self.in_order = False
+        self.seen += 1
+
+    def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong, keyless: cython.bint) -> None:
+        """Take note of a record that the caller has read itself."""
+        self.note(delta, self.append_time if self.marked else _sum(self.base_timestamp, timestamp_delta), keyless)
 
     def finish(self) -> tuple[int, int, bool, bool, int]:
         """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ..., opened bytes.
