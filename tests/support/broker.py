@@ -142,8 +142,11 @@ class Stepdown:
 def broker_under_test(
     folder: Path, *, advertised: str | None = None, properties: Mapping[str, str] | None = None
 ) -> BrokerProcess:
-    """Return stepdown, or Kafka where `STEPDOWN_TEST_BROKER=kafka`; not started. Topics are never made by asking."""
-    settings = {"auto.create.topics.enable": "false"} | dict(properties or {})
+    """Return stepdown, or Kafka where `STEPDOWN_TEST_BROKER=kafka`; not started.
+
+    Topics are never made by asking, and records of any age are kept.
+    """
+    settings = {"auto.create.topics.enable": "false", "log.retention.ms": "-1"} | dict(properties or {})
     if under_test() == "kafka":
         return ApacheKafka(folder, advertised=advertised, properties=settings)
     return Stepdown(folder, advertised=advertised, properties=settings)

@@ -68,6 +68,7 @@ class KafkaPython:
             api_version=self.api_version,
             group_id=None,
             enable_auto_commit=False,
+            auto_offset_reset="none",
             fetch_max_wait_ms=50,
             max_partition_fetch_bytes=max_bytes,
         )
@@ -142,6 +143,7 @@ class AioKafka:
             client_id=client_id,
             group_id=None,
             enable_auto_commit=False,
+            auto_offset_reset="none",
             fetch_max_wait_ms=50,
             max_partition_fetch_bytes=max_bytes,
         )
@@ -200,6 +202,7 @@ class Confluent:
         settings = {
             "group.id": client_id,
             "enable.auto.commit": False,
+            "auto.offset.reset": "error",
             "fetch.wait.max.ms": 50,
             "fetch.message.max.bytes": max_bytes,
         }
