@@ -20,13 +20,14 @@ Entry = tuple[int, int]  # ascending in its first field; offsets relative to the
 class EntryIndex:
     """The entries of one index file; the first field of an entry is what it is sorted by."""
 
-    __slots__ = ("_count", "_file", "_last", "_tail")
+    __slots__ = ("_count", "_file", "_last", "_tail", "is_whole")
 
     layout: ClassVar[Struct]
 
     def __init__(self, file: FileHandle, size_bytes: int) -> None:
         self._file = file
-        self._count = size_bytes // self.layout.size
+        self._count, rest = divmod(size_bytes, self.layout.size)
+        self.is_whole = rest == 0
         self._last: Entry | None = None
         self._tail: bytearray | None = None
 
@@ -104,6 +105,7 @@ class EntryIndex:
         """Drop all but the first `count` entries, in memory and in the file."""
         self.write_out()
         self._count = min(count, self._count)
+        self.is_whole = True
         self._last = None
         self._file.truncate(self.size_bytes)
 

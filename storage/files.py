@@ -117,12 +117,12 @@ class Files:
 
     def truncate(self, handle: FileHandle, size: int) -> None:
         with _disk(handle.path):
-            os.ftruncate(handle.opened().fd, size)
+            os.ftruncate(handle.opened_or_created().fd, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""
         with _disk(handle.path):
-            os.posix_fallocate(handle.opened().fd, 0, size)
+            os.posix_fallocate(handle.opened_or_created().fd, 0, size)
 
     def sync(self, handle: FileHandle) -> None:
         with _disk(handle.path):

@@ -87,7 +87,7 @@ class LeaderEpochs:
     def truncate_from_start(self, offset: int) -> None:
         """Forget the epochs that end before `offset`; the one that contains it now begins there."""
         before = [entry for entry in self.entries if entry.start_offset <= offset]
-        if before and before[-1].start_offset < offset:
+        if len(before) > 1 or (before and before[0].start_offset < offset):
             self._replace([EpochEntry(before[-1].epoch, offset), *self.entries[len(before) :]])
 
     def clear(self) -> None:

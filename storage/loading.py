@@ -159,7 +159,7 @@ class _Loader:
             fault = f"{path(OFFSET_INDEX)} is missing"
         elif not segment.offset_index.looks_right(segment.size) or self._lacks_entries(segment):
             fault = f"{path(OFFSET_INDEX)} does not fit its segment"
-        elif not segment.time_index.looks_right():
+        elif not segment.time_index.looks_right() or self._lacks_timestamps(segment):
             fault = f"{path(TIME_INDEX)} does not fit its segment"
         elif segment.transaction_index is not None and not segment.transaction_index.looks_right(segment.base_offset):
             fault = f"{path(TRANSACTION_INDEX)} does not fit its segment"
@@ -181,6 +181,15 @@ class _Loader:
             return True
         return first is not None and self.config.index_interval_bytes < first.size_bytes < segment.size
 
+    def _lacks_timestamps(self, segment: Segment) -> bool:
+        """Whether there is no time entry, although the segment has timestamps and was closed."""
+        if segment.time_index.count or not segment.size:
+            return False
+        try:
+            return segment.first_timestamp() >= 0
+        except CorruptRecord:
+            return True
+
     def _recover(self, segment: Segment) -> int:
         if not segment.size and not segment.offset_index.count and not segment.time_index.count:
             self._create_missing(segment)
@@ -190,7 +199,8 @@ class _Loader:
             rebuild_producers(self.producers, self.segments, self._start(), segment.base_offset)
         cut_bytes = recover_segment(segment, self.config, self.epochs, self.producers)
         self.producers_at = segment.next_offset()
-        self.producers.take_snapshot(self.producers_at, sync=False)
+        if self.producers_at > segment.base_offset:
+            self.producers.snapshots.retake(self.producers_at, self.producers.state.producers.values(), sync=False)
         return cut_bytes
 
     def _create_missing(self, segment: Segment) -> None:

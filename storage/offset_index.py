@@ -53,4 +53,4 @@ class OffsetIndex(EntryIndex):
     def looks_right(self, segment_bytes: int) -> bool:
         """Whether the last entry can be true of a segment of that size; preallocated zeros are not."""
         last = self.last_entry()
-        return last is None or (last[0] >= 0 and 0 < last[1] < segment_bytes)
+        return self.is_whole and (last is None or (last[0] >= 0 and 0 < last[1] < segment_bytes))

@@ -17,6 +17,7 @@ Only the last batch of each producer is kept. Source: Kafka 3.9 `ProducerStateMa
 """
 
 import logging
+from bisect import insort
 from collections.abc import Collection
 from struct import Struct
 
@@ -101,10 +102,14 @@ class Snapshots:
 
     def take(self, offset: int, producers: Collection[ProducerEntry], *, sync: bool) -> None:
         """Write the state at `offset`, unless there is a snapshot of it or of a later one."""
-        if self.offsets and self.offsets[-1] >= offset:
-            return
+        if not self.offsets or self.offsets[-1] < offset:
+            self.retake(offset, producers, sync=sync)
+
+    def retake(self, offset: int, producers: Collection[ProducerEntry], *, sync: bool) -> None:
+        """Write the state at `offset` in place of what was there."""
         self._files.replace(self.path(offset), encode_snapshot(producers), sync=sync)
-        self.offsets.append(offset)
+        if offset not in self.offsets:
+            insort(self.offsets, offset)
 
     def read_latest(self, up_to: int) -> tuple[int, list[ProducerEntry]] | None:
         """The newest usable snapshot not above `up_to`; unusable ones on the way are deleted."""

@@ -49,4 +49,6 @@ class TimeIndex(EntryIndex):
     def looks_right(self) -> bool:
         """Whether the last entry can be true; preallocated zeros are not."""
         last = self.last_entry()
-        return last is None or (last[1] >= 0 and last[0] > (self.entry(0)[0] if self.count > 1 else -1))
+        if last is None:
+            return self.is_whole
+        return self.is_whole and last[1] >= 0 and last[0] > (self.entry(0)[0] if self.count > 1 else -1)

@@ -1,4 +1,4 @@
-"""A disk that misbehaves when a test says so: it fills up, fails to sync, stops halfway, forgets what was not synced."""
+"""A disk that misbehaves when told to: it fills up, fails to sync, stops halfway, forgets what was not synced."""
 
 from pathlib import Path
 from random import Random
