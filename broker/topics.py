@@ -50,13 +50,14 @@ class NewTopic:
 
 
 class Topics:
-    """Changes the topics of one broker. `on_deleted` are told which topics went, after they have."""
+    """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew."""
 
     def __init__(self, broker: "Broker", layers: Layers) -> None:
         self.store = MetadataStore.open(broker.log_dirs.files, broker.log_dirs.directories)
         self.configuration = Configuration(layers, self.store)
         self.collisions = CollisionGuard()
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = []
+        self.on_changed: list[Callable[[Topic], None]] = []
         self._broker = broker
         self._cluster = broker.cluster
         self._log_dirs = broker.log_dirs
@@ -147,6 +148,11 @@ class Topics:
             return
         self._cluster.add(topic)
         self.collisions.add(topic.name)
+        self._tell_changed(topic)
+
+    def _tell_changed(self, topic: Topic) -> None:
+        for tell in self.on_changed:
+            tell(topic)
 
     async def _make_partitions(self, topic: Topic, indexes: Iterable[int]) -> None:
         config = log_config(topic.settings)
@@ -199,6 +205,7 @@ class Topics:
             addition = replace(topic, partitions={})
             await self._make_partitions(addition, range(present, partitions))
             topic.partitions.update(addition.partitions)
+            self._tell_changed(topic)
 
     def _store_topic(
         self, name: str, *, partitions: int | None = None, configs: Mapping[str, str] | None = None

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages import consumer_group_describe
+from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ...protocol.messages.describe_groups import DescribedGroup
 from ...protocol.messages.heartbeat import HeartbeatRequest
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -18,13 +20,19 @@ from ..cluster import Topic
 from ..periodic import Periodic
 from ..topic_rules import OFFSETS_TOPIC
 from .classic_group import UNKNOWN_MEMBER, ClassicGroup
+from .classic_in_consumer import ClassicInConsumer
 from .classic_join import Joins
 from .classic_member import join_error, sync_error
 from .classic_members import Members
 from .classic_states import DELETE
 from .commits import Commits, Committer, NewOffset
-from .describing import describe_classic, unknown_classic
+from .consumer_changes import Planner
+from .consumer_group import ConsumerGroup
+from .consumer_groups import ConsumerGroups
+from .consumer_heartbeats import ConsumerHeartbeats
+from .describing import describe_classic, describe_consumer, unknown_classic
 from .loading import Loading
+from .migration import Migration
 from .offsets import CommittedOffset, Offsets, TopicPartition
 from .offsets_topic import OffsetsTopic
 from .rebalance import Rebalancer
@@ -32,6 +40,7 @@ from .registry import Group, Groups
 from .replay import Replay
 from .rules import Caller, GroupRules
 from .timers import Timers
+from .topic_lookup import TopicLookup
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -56,6 +65,20 @@ class GroupCoordinator:
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
         self._commits = Commits(self.rules, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms)
         self._replay = Replay(self.groups, self.offsets)
+        self._lookup = TopicLookup(broker.cluster)
+        migration = Migration(self.rules, self._lookup.find, self._lookup.name_of)
+        self._consumers = ConsumerGroups(
+            self.rules,
+            self.groups,
+            self._timers,
+            self._topic,
+            self._replay,
+            self._rebalancer,
+            Planner(self.rules, self._lookup.find),
+            migration,
+        )
+        self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
+        self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
         self._loading = Loading(self._topic, self.groups, self.offsets, self._replay, self._on_loaded)
         self._expiry: Periodic | None = None
         self._is_active = False
@@ -66,6 +89,7 @@ class GroupCoordinator:
         """Begins to load what is stored and to look for expired offsets; requests are answered from now on."""
         self._is_active = True
         self._broker.topics.on_deleted.append(self._on_topics_deleted)
+        self._broker.topics.on_changed.append(lambda topic: self.on_topic_changed(topic.name))
         self._loading.start()
         interval_ms = self._broker.settings.offsets_retention_check_interval_ms
         self._expiry = Periodic("offset expiry", self._broker.clock, self.expire_offsets, interval_ms)
@@ -91,7 +115,8 @@ class GroupCoordinator:
                 member.answer_sync(sync_error(ErrorCode.NOT_COORDINATOR))
 
     def _on_loaded(self, group: Group) -> None:
-        if not isinstance(group, ClassicGroup):
+        if isinstance(group, ConsumerGroup):
+            self._consumers.watch_loaded(group)
             return
         for member in group.members.values():
             self._rebalancer.keep_alive(group, member)
@@ -135,23 +160,24 @@ class GroupCoordinator:
                 f"{limits.min_session_timeout_ms} and {limits.max_session_timeout_ms}"
             )
             raise ApiError(message, ErrorCode.INVALID_SESSION_TIMEOUT)
-        return await self._joins.join(self._group_to_join(request), request, caller)
+        group = self._group_to_join(request)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_in_consumer.join(group, request, caller)
+        return await self._joins.join(group, request, caller)
 
-    def _group_to_join(self, request: JoinGroupRequest) -> ClassicGroup:
-        """Only who has no member id yet may make a group."""
+    def _group_to_join(self, request: JoinGroupRequest) -> Group:
+        """Only who has no member id yet may make a group. A consumer group without members becomes a classic one."""
         group = self.groups.find(request.group_id)
+        if isinstance(group, ConsumerGroup) and group.is_empty:
+            self._topic.append(group.group_id, group.tombstones())
+            self.groups.remove(group.group_id)
+            group = None
         if group is None:
             if request.member_id != UNKNOWN_MEMBER:
                 message = f"there is no group {request.group_id!r} with a member {request.member_id!r}"
                 raise ApiError(message, ErrorCode.UNKNOWN_MEMBER_ID)
             group = ClassicGroup(request.group_id, state_since_ms=self._timers.now_ms())
             self.groups.put(group)
-        return self._classic(group)
-
-    def _classic(self, group: Group) -> ClassicGroup:
-        if not isinstance(group, ClassicGroup):
-            message = f"group {group.group_id} is no classic group"
-            raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return group
 
     async def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncGroupResponse:
@@ -163,7 +189,11 @@ class GroupCoordinator:
                 raise ApiError(str(error), ErrorCode.REBALANCE_IN_PROGRESS) from error
             raise
         group = self.groups.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)
-        return await self._members.sync(self._classic(group), request)
+        if isinstance(group, ConsumerGroup):
+            if group.is_empty:
+                raise ApiError(f"group {group.group_id} has no members", ErrorCode.UNKNOWN_MEMBER_ID)
+            return self._classic_in_consumer.sync(group, request)
+        return await self._members.sync(group, request)
 
     async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
         """What the member is to do. While the group is loaded nothing is wrong with anybody. Raises: ApiError."""
@@ -174,7 +204,9 @@ class GroupCoordinator:
                 return ErrorCode.NONE
             raise
         group = self.groups.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)
-        return self._members.heartbeat(self._classic(group), request)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_in_consumer.heartbeat(group, request)
+        return self._members.heartbeat(group, request)
 
     async def leave(self, request: LeaveGroupRequest, leaving: Sequence[MemberIdentity]) -> LeaveGroupResponse:
         """Takes members out of a group. Raises: ApiError."""
@@ -188,7 +220,31 @@ class GroupCoordinator:
                     for m in leaving
                 )
             )
-        return LeaveGroupResponse(members=self._members.leave(self._classic(group), leaving))
+        if isinstance(group, ConsumerGroup):
+            return LeaveGroupResponse(members=self._classic_in_consumer.leave(group, leaving))
+        return LeaveGroupResponse(members=self._members.leave(group, leaving))
+
+    # Members of the consumer protocol
+
+    async def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, caller: Caller
+    ) -> ConsumerGroupHeartbeatResponse:
+        """What the member is to know. Raises: ApiError."""
+        self._check_consumer_protocol()
+        await self.check(request.group_id)
+        return self._consumer_heartbeats.heartbeat(request, caller)
+
+    async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:
+        """State and members. Raises: ApiError GROUP_ID_NOT_FOUND when it is no consumer group."""
+        self._check_consumer_protocol()
+        await self.check(group_id)
+        group = self._consumers.get(group_id)
+        return describe_consumer(group, operations, self.rules.assignors[0], self._lookup.name_of)
+
+    def _check_consumer_protocol(self) -> None:
+        if not self.rules.offers_consumer_protocol:
+            message = "group.coordinator.rebalance.protocols does not have `consumer`"
+            raise ApiError(message, ErrorCode.UNSUPPORTED_VERSION)
 
     # Groups as a whole
 
@@ -276,14 +332,23 @@ class GroupCoordinator:
                 self.on_topic_deleted(topic.name)
 
     def on_topic_deleted(self, name: str) -> None:
-        """Takes the topic's offsets from all groups."""
+        """Takes the topic's offsets from all groups; consumer groups that read it look at their topics again."""
+        self.on_topic_changed(name)
         try:
             self._commits.delete_topic(name)
         except ApiError as error:
             log.warning("offsets of the deleted topic %s stay: %s", name, error)
 
+    def on_topic_changed(self, name: str) -> None:
+        """Consumer groups that read the topic look at their topics at the next heartbeat."""
+        for group in self.groups:
+            if isinstance(group, ConsumerGroup) and group.is_subscribed_to(name):
+                group.refresh_at_ms = 0
+
     def _forget_all(self) -> None:
         log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
         for group in self.groups:
             self._release(group)
+            if isinstance(group, ConsumerGroup):
+                self._consumers.forget(group)
             self._commits.forget_group(group)

@@ -1,9 +1,13 @@
-"""Groups as DescribeGroups shows them."""
+"""Groups as DescribeGroups and ConsumerGroupDescribe show them."""
 
+from ...protocol.messages import consumer_group_describe as wire
 from ...protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from .classic_group import ClassicGroup
 from .classic_member import ClassicMember
 from .classic_states import State
+from .consumer_group import ConsumerGroup
+from .consumer_member import Assignment, ConsumerMember
+from .migration import FindName
 
 
 def describe_classic(group: ClassicGroup, operations: int) -> DescribedGroup:
@@ -34,3 +38,45 @@ def _member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember
 def unknown_classic(group_id: str, operations: int) -> DescribedGroup:
     """A group that there is not is a dead one."""
     return DescribedGroup(group_id=group_id, group_state=State.DEAD.value, authorized_operations=operations)
+
+
+def describe_consumer(
+    group: ConsumerGroup, operations: int, default_assignor: str, find_name: FindName
+) -> wire.DescribedGroup:
+    """State, epochs and members, each with what it owns and what it is to own."""
+    return wire.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor(group.members.values()) or default_assignor,
+        members=tuple(_consumer_member(group, member, find_name) for member in group.members.values()),
+        authorized_operations=operations,
+    )
+
+
+def _consumer_member(group: ConsumerGroup, member: ConsumerMember, find_name: FindName) -> wire.Member:
+    return wire.Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.topics,
+        subscribed_topic_regex=member.topic_regex,
+        assignment=_named(member.assigned, find_name),
+        target_assignment=_named(group.target_of(member), find_name),
+    )
+
+
+def _named(assignment: Assignment, find_name: FindName) -> wire.Assignment:
+    """Topics that are gone are left out."""
+    named = ((topic_id, find_name(topic_id), partitions) for topic_id, partitions in assignment.items())
+    return wire.Assignment(
+        topic_partitions=tuple(
+            wire.TopicPartitions(topic_id=topic_id, topic_name=name, partitions=tuple(sorted(partitions)))
+            for topic_id, name, partitions in named
+            if name is not None
+        )
+    )

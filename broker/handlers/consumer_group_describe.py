@@ -1,0 +1,41 @@
+"""ConsumerGroupDescribe, version 0: state and members of groups of the consumer protocol (KIP-848).
+
+Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. A group
+that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from ..acl_operations import ALL_ON_GROUP, NOT_ASKED
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: ConsumerGroupDescribeRequest, call: Call) -> ConsumerGroupDescribeResponse:
+    operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    return ConsumerGroupDescribeResponse(
+        groups=tuple([await _describe(broker, group_id, operations) for group_id in request.group_ids])
+    )
+
+
+def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(groups=tuple(_failed(group_id, error) for group_id in request.group_ids))
+
+
+async def _describe(broker: "Broker", group_id: str, operations: int) -> DescribedGroup:
+    try:
+        return await broker.groups.describe_consumer(group_id, operations)
+    except ApiError as error:
+        return _failed(group_id, error)
+
+
+def _failed(group_id: str, error: ApiError) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)

@@ -1,0 +1,24 @@
+"""ConsumerGroupHeartbeat, version 0: joins, keeps alive and leaves a group of the consumer protocol (KIP-848).
+
+Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from ..dispatch import Call
+from .join_group import caller_of
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: ConsumerGroupHeartbeatRequest, call: Call
+) -> ConsumerGroupHeartbeatResponse:
+    return await broker.groups.consumer_heartbeat(request, caller_of(call))
+
+
+def refuse(request: ConsumerGroupHeartbeatRequest, error: ApiError, call: Call) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
