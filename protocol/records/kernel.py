@@ -1083,7 +1083,7 @@ class MessagesUp(_Stream):
             if takes + 32 > self.room - self.written:
                 self.wanted = -(takes + 32)
                 return DONE
-            if item.attributes & TIMESTAMP_TYPE_BIT:
+            if item.attributes & APPEND_TIME_BIT:
                 self.stamped = True
             self.put_record(item)
             self.at += takes
