@@ -49,15 +49,14 @@ _BATCH = (
 )
 _BATCH_END = ("size_bytes", "magic", "codec", "crc", "valid")
 _OF_MANY = {
-    "batch": "batches",
-    "record": "records",
-    "index": "entries",
-    "time_index": "entries",
-    "aborted_transaction": "aborted transactions",
-    "producer": "producers",
-    "checkpoint": "partitions",
-    "leader_epoch": "epochs",
-    "problem": "problems",
+    "batch": ("batches", "batch"),
+    "record": ("records", "record"),
+    "index": ("entries", "entry"),
+    "time_index": ("entries", "entry"),
+    "aborted_transaction": ("aborted transactions", "aborted transaction"),
+    "producer": ("producers", "producer"),
+    "checkpoint": ("partitions", "partition"),
+    "leader_epoch": ("epochs", "epoch"),
 }
 
 
@@ -144,6 +143,6 @@ def _summary(row: Row) -> str:
     counted = dict(row["counts"])
     problems = counted.pop("problem", 0)
     parts = [f"{row['size_bytes']} bytes"]
-    parts += [f"{count} {_OF_MANY[kind]}" for kind, count in counted.items() if kind in _OF_MANY]
+    parts += [f"{count} {_OF_MANY[kind][count == 1]}" for kind, count in counted.items() if kind in _OF_MANY]
     parts.append(f"{problems} problem{'' if problems == 1 else 's'}" if problems else "sound")
     return ", ".join(parts)

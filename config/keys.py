@@ -1,13 +1,14 @@
 """The table of every setting: stepdown's own, those of Kafka 3.9 that it acts on, and those it only accepts.
 
-Rows live in `tables/`, a file for each noun.
+Rows live in `tables/`, a file for each noun. What is to be acted on but is not yet stands in `PENDING`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from .key import Key
+from .key import Key, Status
 from .tables import (
     broker,
     cleaner,
@@ -43,8 +44,57 @@ _BROKER_ROOMS = (
     tiers,
 )
 
-BROKER_KEYS: Mapping[str, Key] = {key.name: key for room in _BROKER_ROOMS for key in room.KEYS}
+PENDING = frozenset(
+    (
+        "inter.broker.listener.name",
+        "max.connection.creation.rate",
+        "queued.max.requests",
+        "num.io.threads",
+        "num.recovery.threads.per.data.dir",
+        # Compaction.
+        "log.cleaner.enable",
+        "log.cleaner.threads",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.delete.retention.ms",
+        "log.cleaner.min.compaction.lag.ms",
+        "log.cleaner.min.cleanable.ratio",
+        "delete.retention.ms",
+        "min.compaction.lag.ms",
+        "min.cleanable.dirty.ratio",
+        # Limits of consumer groups that are set for one group (KIP-848).
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        # More than one replica.
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+        # Transactions.
+        "transaction.max.timeout.ms",
+        "transactional.id.expiration.ms",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        "transaction.partition.verification.enable",
+        "transaction.state.log.load.buffer.size",
+    )
+)
+"""Keys whose values are checked and kept in the settings, but read by nobody so far."""
+
+
+def _keyed(rows: Iterable[Key]) -> dict[str, Key]:
+    return {key.name: _as_pending(key) if key.name in PENDING else key for key in rows}
+
+
+def _as_pending(key: Key) -> Key:
+    return replace(key, status=Status.ACCEPTED, doc=f"{key.doc} Not acted on yet.")
+
+
+BROKER_KEYS: Mapping[str, Key] = _keyed(key for room in _BROKER_ROOMS for key in room.KEYS)
 """Every broker key by its name."""
 
-TOPIC_KEYS: Mapping[str, Key] = {key.name: key for key in topics.KEYS}
+TOPIC_KEYS: Mapping[str, Key] = _keyed(topics.KEYS)
 """Every topic key by its name."""

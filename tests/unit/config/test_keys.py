@@ -2,15 +2,17 @@
 
 import re
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from stepdown.config.key import Key, Status
-from stepdown.config.keys import BROKER_KEYS, TOPIC_KEYS
+from stepdown.config.keys import BROKER_KEYS, PENDING, TOPIC_KEYS
 from stepdown.config.kinds import parse, render
 from stepdown.config.settings import BrokerSettings, TopicSettings
 
+ROOT = Path(__file__).parents[3]
 VECTORS = Path(__file__).parents[2] / "vectors" / "config" / "kafka-3.9.1-settings.tsv"
 
 NOT_KAFKA_CONFIGS = {"super.users", "allow.everyone.if.no.acl.found"}
@@ -144,3 +146,33 @@ def test_a_broker_key_acted_on_has_an_attribute_or_gives_a_default_or_is_part_of
     for key in BROKER_KEYS.values():
         if key.status is Status.ACTED_ON:
             assert key.attribute or key.name in defaults | parts
+
+
+def readers_of(attribute: str) -> list[str]:
+    """The files of the product that read a setting."""
+    reads = re.compile(rf"\.{attribute}\b")
+    return [path for path, text in product_sources().items() if reads.search(text)]
+
+
+@cache
+def product_sources() -> dict[str, str]:
+    paths = (path for room in ("broker", "storage", "cli") for path in (ROOT / room).rglob("*.py"))
+    return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
+
+
+def test_every_setting_that_is_said_to_be_acted_on_is_read_somewhere() -> None:
+    """If this fails, nobody reads a setting any more: take care of it, or put it among config/keys.py's PENDING."""
+    acted_on = [key for key in BROKER_KEYS.values() if key.status is Status.ACTED_ON and key.attribute]
+    assert [key.name for key in acted_on if not readers_of(key.attribute)] == []
+
+
+def test_every_setting_that_is_pending_is_read_nowhere() -> None:
+    """If this fails, a setting has come into use: take it out of config/keys.py's PENDING, write the docs again."""
+    pending = [BROKER_KEYS[name] for name in sorted(PENDING) if name in BROKER_KEYS and BROKER_KEYS[name].attribute]
+    assert {key.name: readers for key in pending if (readers := readers_of(key.attribute))} == {}
+
+
+def test_a_pending_setting_says_so() -> None:
+    for name in PENDING:
+        key = BROKER_KEYS.get(name) or TOPIC_KEYS[name]
+        assert (key.status, key.doc.endswith(" Not acted on yet.")) == (Status.ACCEPTED, True)
