@@ -2,10 +2,10 @@
 
 | entity | quotas |
 |---|---|
-| user, client-id, or both | producer_byte_rate, consumer_byte_rate (whole), request_percentage, controller_mutation_rate |
-| ip alone | connection_creation_rate (whole) |
+| user, client-id | producer_byte_rate, consumer_byte_rate (whole), request_percentage, controller_mutation_rate |
+| ip | connection_creation_rate (whole) |
 
-A name of null is the default of its type.
+A user and a client id may be named together, an address only alone. A name of null is the default of its type.
 """
 
 import ipaddress

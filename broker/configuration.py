@@ -14,6 +14,8 @@ from ..protocol.errors import ApiError, ErrorCode
 from ..storage.log_config import LogConfig
 from ..storage.metadata_store import MetadataStore
 
+# Dynamic by name, but not under KRaft: adding, removing and moving listeners needs a new registration of the broker.
+_LISTENER_FIELDS = ("listeners", "advertised_listeners")
 _LOG_FIELDS = tuple(field.name for field in fields(LogConfig))
 
 log = logging.getLogger(__name__)
@@ -61,11 +63,15 @@ class Configuration:
         Raises ApiError INVALID_REQUEST, which Kafka keeps for compatibility although INVALID_CONFIG would say more.
         """
         try:
-            if of_cluster:
-                return lay_over(self.layers, cluster=texts)
-            return lay_over(self.layers, broker=texts)
+            layers = lay_over(self.layers, cluster=texts) if of_cluster else lay_over(self.layers, broker=texts)
+            wanted = broker_settings(layers)
         except ConfigError as error:
             raise ApiError(str(error), ErrorCode.INVALID_REQUEST) from error
+        for name in _LISTENER_FIELDS:
+            if getattr(wanted, name) != getattr(self.settings, name):
+                key = name.replace("_", ".")
+                raise ApiError(f"{key} can only change with a restart", ErrorCode.INVALID_REQUEST)
+        return layers
 
     def alter_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
         """Replaces all dynamic values of the broker, or of the cluster. Raises ApiError INVALID_REQUEST, DiskFault."""

@@ -186,7 +186,7 @@ class Topics:
             "unclean.leader.election.enable": "false",
             "compression.type": "uncompressed",
             "cleanup.policy": "compact",
-            "min.insync.replicas": str(self._broker.settings.transaction_state_log_min_isr),
+            "min.insync.replicas": str(min(self._broker.settings.transaction_state_log_min_isr, 1)),  # one replica
             "segment.bytes": str(self._broker.settings.transaction_state_log_segment_bytes),
         }
 

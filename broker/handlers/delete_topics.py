@@ -33,20 +33,19 @@ async def handle(broker: "Broker", request: DeleteTopicsRequest, call: Call) -> 
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         raise ApiError("delete.topic.enable is false", code)
     results: list[DeletableTopicResult] = []
-    doomed: dict[str, DeleteTopicState] = {}
+    doomed: dict[str, None] = {}  # a set that keeps the order
     for asked, count in Counter(_asked(request)).items():
         try:
             name = _resolve(broker, asked, count)
             if name in doomed:
-                doomed.pop(name)  # Kafka deletes nothing that is both named and given by its id
+                del doomed[name]  # Kafka deletes nothing that is both named and given by its id
                 raise ApiError(f"topic {name} is given by name and by id", ErrorCode.INVALID_REQUEST)
-            doomed[name] = asked
+            doomed[name] = None
         except ApiError as error:
             results.append(_result(asked, error))
+    resolved = [DeleteTopicState(name=name, topic_id=broker.cluster.topics[name].topic_id) for name in doomed]
     failed = await broker.topics.delete(doomed)
-    for name, asked in doomed.items():
-        topic_id = asked.topic_id if asked.topic_id != NO_UUID else NO_UUID
-        results.append(_result(DeleteTopicState(name=name, topic_id=topic_id), failed.get(name, NONE)))
+    results += [_result(topic, failed.get(topic.name or "", NONE)) for topic in resolved]
     return DeleteTopicsResponse(responses=results)
 
 

@@ -1,7 +1,8 @@
 """DescribeQuorum, versions 0-2 (KIP-595, 836, 853): who holds the cluster's metadata.
 
 It is this broker, alone: leader and only voter of `__cluster_metadata-0`. The offsets count the writes of the
-metadata file. Version notes: v1 has fetch times, v2 error messages, directory ids and endpoints.
+metadata file. Version notes: v1 has fetch times, v2 error
+messages and endpoints, and directory ids, which kraft.version 0 does not have.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from ...protocol.messages.describe_quorum import (
     ResponseTopicData,
     TopicData,
 )
-from ...protocol.schema import NO_UUID
 from ..dispatch import Call
 from ..topic_rules import METADATA_TOPIC
 
@@ -32,12 +32,10 @@ async def handle(broker: "Broker", request: DescribeQuorumRequest, call: Call) -
     if not _is_metadata_partition(request):
         return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
     has_nodes = call.version >= FIRST_VERSION_WITH_NODES
-    directory_id = broker.log_dirs.directory_id(broker.log_dirs.directories[0])
     end_offset = broker.topics.store.state.generation
     now_ms = broker.clock.now_ms()
     voter = ReplicaState(
         replica_id=broker.cluster.node_id,
-        replica_directory_id=directory_id if directory_id is not None and has_nodes else NO_UUID,
         log_end_offset=end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,

@@ -35,7 +35,7 @@ async def handle(
     names = sorted(name for name in asked or topics if name >= first_name)
     _check(cursor, asked)
     remaining = max(1, min(broker.settings.max_request_partition_size_limit, request.response_partition_limit))
-    answers = []
+    answers: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         if remaining <= 0:
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=Cursor(topic_name=name))

@@ -35,7 +35,8 @@ async def handle(broker: "Broker", request: UpdateFeaturesRequest, call: Call) -
         code, message = ErrorCode.NONE, None
         try:
             _check(update, levels, call.version)
-            levels[update.feature] = update.max_version_level
+            if update.feature in SUPPORTED:  # one that is not may only be turned off
+                levels[update.feature] = update.max_version_level
         except ApiError as error:
             code, message = error.code, error.message
         results.append(UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=message))
@@ -66,7 +67,7 @@ def _fault(update: FeatureUpdateKey, levels: dict[str, int], version: int) -> st
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return f"upgrade type {kind} is not known"
     if supported is None:
-        return "this feature is not supported"
+        return None if wanted == 0 else "this feature is not supported"
     if not supported.first <= wanted <= supported.last:
         return f"levels {supported.first} to {supported.last} are supported"
     current = levels.get(update.feature, supported.finalized)
