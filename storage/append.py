@@ -18,7 +18,8 @@ A part of a batch at the end is cut off silently; produce v0-v2 may even hand in
 needed, so this may run on any thread; `needs_worker` tells when it should.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ..protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, UnsupportedCompression
 from ..protocol.records.batch import RecordBatch
@@ -26,6 +27,8 @@ from ..protocol.records.batches import Batch, iter_batches
 from ..protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
+    FRAME,
+    LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
@@ -35,9 +38,9 @@ from ..protocol.records.message_set import LegacyBatch
 from .append_rules import AppendRules, Path, Shape, choose
 from .heads import keep
 from .prepared import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
-from .rebuild import Rebuilt, rebuild_batch, rebuild_messages
+from .rebuild import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .refusals import ChecksumMismatch, InvalidBatch, Reason
-from .survey import check_records, open_records, survey
+from .survey import check_records, open_records, survey, survey_plain
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
@@ -69,8 +72,10 @@ def working_bytes(records: memoryview, rules: AppendRules) -> int:
 
 def check_version(records: memoryview, api_version: int) -> None:
     """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord for what this produce version may not carry."""
-    if api_version >= MAGIC_2_VERSION:
-        _check_version(list(iter_batches(records)), api_version)
+    if api_version < MAGIC_2_VERSION:
+        return
+    if not _is_one_batch(records) or (api_version < ZSTD_VERSION and _codec_bits(records) == Codec.ZSTD):
+        _check_version(list(islice(iter_batches(records), 2)), api_version)
 
 
 def prepare(
@@ -87,19 +92,26 @@ def prepare(
 
     Raises: InvalidRecord, RecordErrors, CorruptRecord, RecordTooLarge, UnsupportedCompression.
     """
-    batches = list(iter_batches(records))
-    if api_version is not None and api_version >= MAGIC_2_VERSION:
-        _check_version(batches, api_version)
-    if not batches:
+    if api_version is not None:
+        check_version(records, api_version)
+    if _is_one_batch(records):
+        only = RecordBatch(records)
+        _check(only, rules, origin)
+        return _prepare_batch(only, only.codec, rules, now_ms, origin)
+    first = next(iter_batches(records), None)
+    if first is None:
         return empty_append(origin)
-    _check_each(batches, rules, origin)
-    source = next((batch.codec for batch in reversed(batches) if batch.is_compressed), Codec.NONE)
-    first = batches[0]
-    if len(batches) > 1 and (first.magic == MAGIC_V2 or source is not Codec.NONE):
-        raise InvalidRecord(f"{len(batches)} batches where there may be one: they are compressed or of magic 2")
     if isinstance(first, RecordBatch):
+        source = _check_each(records, rules, origin)
         return _prepare_batch(first, source, rules, now_ms, origin)
-    return _prepare_messages(batches, source, rules, now_ms, origin)
+    return _prepare_messages(first, records, rules, now_ms, origin)
+
+
+def _is_one_batch(records: memoryview) -> bool:
+    """Whether this is exactly one batch of magic 2, as nearly every producer sends it."""
+    if len(records) < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
+        return False
+    return bool(FRAME.unpack_from(records)[1] == len(records) - LOG_OVERHEAD)
 
 
 def _codec_bits(records: memoryview) -> int:
@@ -119,16 +131,28 @@ def _check_version(batches: Sequence[Batch], api_version: int) -> None:
         )
 
 
-def _check_each(batches: Sequence[Batch], rules: AppendRules, origin: AppendOrigin) -> None:
-    for batch in batches:
-        if origin is AppendOrigin.CLIENT and batch.magic == MAGIC_V2 and batch.base_offset != 0:
-            raise InvalidRecord(f"the base offset of a producer's batch is 0, found {batch.base_offset}")
-        if batch.size_bytes > rules.max_message_bytes:
-            raise RecordTooLarge(f"a batch of {batch.size_bytes} bytes, max.message.bytes is {rules.max_message_bytes}")
-        try:
-            batch.ensure_valid()
-        except CorruptRecord as error:
-            raise ChecksumMismatch(str(error)) from error
+def _check_each(records: memoryview, rules: AppendRules, origin: AppendOrigin) -> Codec:
+    """The codec of the set: that of its last compressed batch."""
+    count, source, magic = 0, Codec.NONE, MAGIC_V2
+    for batch in iter_batches(records):
+        _check(batch, rules, origin)
+        source = batch.codec or source
+        magic = magic if count else batch.magic
+        count += 1
+    if count > 1 and (magic == MAGIC_V2 or source is not Codec.NONE):
+        raise InvalidRecord(f"{count} batches where there may be one: they are compressed or of magic 2")
+    return source
+
+
+def _check(batch: Batch, rules: AppendRules, origin: AppendOrigin) -> None:
+    if origin is AppendOrigin.CLIENT and batch.magic == MAGIC_V2 and batch.base_offset != 0:
+        raise InvalidRecord(f"the base offset of a producer's batch is 0, found {batch.base_offset}")
+    if batch.size_bytes > rules.max_message_bytes:
+        raise RecordTooLarge(f"a batch of {batch.size_bytes} bytes, max.message.bytes is {rules.max_message_bytes}")
+    try:
+        batch.ensure_valid()
+    except CorruptRecord as error:
+        raise ChecksumMismatch(str(error)) from error
 
 
 def _prepare_batch(
@@ -139,15 +163,14 @@ def _prepare_batch(
     if origin is AppendOrigin.CLIENT:
         _check_client_batch(batch)
     if path is not Path.REBUILD:
-        found = survey(batch, open_records(batch, rules))
+        found = survey_plain(batch) if source is Codec.NONE else survey(batch, open_records(batch, rules))
         check_records(batch, found, rules, now_ms)
         if path is Path.IN_PLACE or found.in_order:
             kept = keep(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
             opened_bytes = 0 if path is Path.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
             return _whole(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
     rebuilt = rebuild_batch(batch, target, rules, now_ms)
-    temporary_bytes = rebuilt.read_bytes + rebuilt.written_bytes
-    return _new(rebuilt, batch.size_bytes, rules, now_ms, origin, temporary_bytes)
+    return _new(rebuilt, batch.size_bytes, rules, now_ms, origin)
 
 
 def _check_client_batch(batch: RecordBatch) -> None:
@@ -166,31 +189,50 @@ def _check_client_batch(batch: RecordBatch) -> None:
 
 
 def _prepare_messages(
-    batches: Sequence[Batch], source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
+    first: LegacyBatch, records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend:
     """Magic 0 and 1 are always written anew: the log takes magic 2."""
-    messages = [batch for batch in batches if isinstance(batch, LegacyBatch) and batch.magic == batches[0].magic]
-    if len(messages) < len(batches):
-        raise InvalidBatch("a message set of more than one magic", Reason.INVALID_MAGIC)
-    target = rules.target(source)
-    rebuilt = rebuild_messages(messages, target, rules, now_ms)
-    temporary_bytes = rebuilt.written_bytes
-    if source is not Codec.NONE or target is not Codec.NONE:
-        temporary_bytes += rebuilt.read_bytes
-    received_bytes = sum(message.size_bytes for message in messages)
-    return _new(rebuilt, received_bytes, rules, now_ms, origin, temporary_bytes)
+    target = rules.target(Codec.NONE)
+    if not first.is_compressed and len(records) <= rules.max_message_bytes:
+        rebuilt = rebuild_plain_messages(records, first.magic, target, rules, now_ms)
+        if rebuilt is not None:
+            received_bytes = rebuilt.read_bytes - RECORD_BATCH_OVERHEAD * rebuilt.batch.record_count
+            return _new(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=target is Codec.NONE)
+    source = _check_each(records, rules, origin)
+    if source is Codec.NONE:
+        rebuilt = rebuild_messages(_of_one_magic(records, first.magic), target, rules, now_ms)
+    else:
+        target = rules.target(source)
+        rebuilt = rebuild_wrapper(first, target, rules, now_ms)
+    received_bytes = sum(batch.size_bytes for batch in iter_batches(records))
+    keeps_plain = source is Codec.NONE and target is Codec.NONE
+    return _new(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=keeps_plain)
+
+
+def _of_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
+    for batch in iter_batches(records):
+        if batch.magic != magic or not isinstance(batch, LegacyBatch):
+            raise InvalidBatch(f"a message set of magic {magic} and {batch.magic}", Reason.INVALID_MAGIC)
+        yield batch
 
 
 def _new(
-    rebuilt: Rebuilt, received_bytes: int, rules: AppendRules, now_ms: int, origin: AppendOrigin, temporary_bytes: int
+    rebuilt: Rebuilt,
+    received_bytes: int,
+    rules: AppendRules,
+    now_ms: int,
+    origin: AppendOrigin,
+    *,
+    keeps_plain: bool = False,
 ) -> PreparedAppend:
+    """What was rebuilt; from plain messages to a plain batch only the written bytes count as temporary."""
     return _whole(
         rebuilt.batch,
         received_bytes,
         rules,
         now_ms,
         origin,
-        temporary_bytes=temporary_bytes,
+        temporary_bytes=rebuilt.written_bytes + (0 if keeps_plain else rebuilt.read_bytes),
         conversions=rebuilt.batch.record_count,
     )
 

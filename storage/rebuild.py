@@ -7,14 +7,18 @@ max.message.bytes: a result that grows above it is dropped, and refused once all
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..protocol.errors import ErrorCode, PeerFault, RecordTooLarge
+from ..protocol.errors import CorruptRecord, ErrorCode, InvalidRecord, PeerFault, RecordTooLarge
 from ..protocol.records.batch import RecordBatch
+from ..protocol.records.batches import next_batch_size
 from ..protocol.records.compression import CHUNK_BYTES, compressor
+from ..protocol.records.convert_up import convert_up
+from ..protocol.records.kernel import MessagesUp
 from ..protocol.records.layout import MAGIC_V2, NO_TIMESTAMP, RECORD_BATCH_OVERHEAD, Codec, TimestampType
 from ..protocol.records.message_set import LegacyBatch
 from ..protocol.records.record import Buffer, Record, encode_record
+from ..protocol.records.stream import Pieces, run
 from .append_rules import AppendRules
 from .heads import Head
 from .prepared import PreparedBatch
@@ -60,34 +64,89 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
     )
 
 
+def rebuild_plain_messages(
+    records: memoryview, magic: int, target: Codec, rules: AppendRules, now_ms: int
+) -> Rebuilt | None:
+    """All uncompressed messages of a magic 0 or 1 set in one batch of codec `target`.
+
+    Checksums and records are checked on the way. None: something is not as it should be, look at each message.
+
+    Raises: RecordTooLarge when the batch grows to more than the rules allow.
+    """
+    output = _Output(target, rules)
+    up = MessagesUp(magic, True, None)
+    pieces = Pieces((records,))
+    try:
+        run(pieces, up, output.write)
+        next_batch_size(pieces.data, pieces.at)
+    except (CorruptRecord, InvalidRecord):
+        return None
+    count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
+    suspect = not count or oldest < NO_TIMESTAMP or up.saw_append_time() or (rules.compacted and keyless)
+    if suspect or not rules.accept_span(oldest, newest, now_ms):
+        return None
+    tally = _Tally(
+        count=count, base_timestamp=base_timestamp, newest=newest, written_bytes=written_bytes, read_bytes=read_bytes
+    )
+    return _seal(output, tally, count, target, rules, now_ms)
+
+
 def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
-    """All messages of a magic 0 or 1 set in one batch of codec `target`.
+    """All messages of a magic 0 or 1 set, plain or in a wrapper, in one batch of codec `target`, record by record.
 
     Raises: as `rebuild_batch`; CorruptRecord for a wrong checksum inside a wrapper.
     """
-    read_bytes = 0
+    read_bytes = heads = 0
 
     def records() -> Iterator[Record]:
-        nonlocal read_bytes
+        nonlocal read_bytes, heads
         for batch in batches:
-            read_bytes += RECORD_BATCH_OVERHEAD
+            heads += 1
             for message in legacy_records(batch, rules, now_ms):
                 read_bytes += message.size_bytes
                 yield Record(timestamp=message.timestamp, key=message.key, value=message.value)
 
     output = _Output(target, rules)
     tally = output.encode(records())
+    return _seal(output, replace(tally, read_bytes=read_bytes), heads, target, rules, now_ms)
+
+
+def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
+    """The messages inside a compressed one in one batch of codec `target`.
+
+    Raises: as `rebuild_messages`.
+    """
+    output = _Output(target, rules)
+    try:
+        up = convert_up((wrapper,), output.write, max_opened_bytes=rules.max_decompressed_bytes)
+    except (CorruptRecord, InvalidRecord):
+        return rebuild_messages((wrapper,), target, rules, now_ms)
+    suspect = up.oldest < NO_TIMESTAMP or wrapper.last_offset < 0 or (rules.compacted and up.keyless)
+    suspect = suspect or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
+    if suspect or not rules.accept_span(up.oldest, up.newest, now_ms):
+        return rebuild_messages((wrapper,), target, rules, now_ms)
+    tally = _Tally(
+        count=up.record_count,
+        base_timestamp=up.base_timestamp,
+        newest=up.newest,
+        written_bytes=up.written_bytes,
+        read_bytes=up.read_bytes,
+    )
+    return _seal(output, tally, 1, target, rules, now_ms)
+
+
+def _seal(output: "_Output", tally: "_Tally", heads: int, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
     body = output.finish()
     head = Head(
         codec=target,
         timestamp_type=rules.timestamp_type,
         record_count=tally.count,
         base_timestamp=tally.base_timestamp,
-        max_timestamp=now_ms if rules.stamps_append_time else tally.max_timestamp,
+        max_timestamp=now_ms if rules.stamps_append_time else tally.newest,
     )
     return Rebuilt(
         batch=head.seal(body),
-        read_bytes=read_bytes,
+        read_bytes=heads * RECORD_BATCH_OVERHEAD + tally.read_bytes,
         written_bytes=RECORD_BATCH_OVERHEAD + tally.written_bytes,
     )
 
@@ -96,8 +155,9 @@ def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: Appen
 class _Tally:
     count: int
     base_timestamp: int
-    max_timestamp: int
+    newest: int
     written_bytes: int
+    read_bytes: int = 0
 
 
 class _Output:
@@ -112,17 +172,16 @@ class _Output:
     def passing(self, chunks: Iterable[Buffer]) -> Iterator[Buffer]:
         """The chunks, each written before it is handed on."""
         for chunk in chunks:
-            self._write(chunk)
+            self.write(chunk)
             yield chunk
 
     def encode(self, records: Iterable[Record]) -> _Tally:
         """Writes the records with offsets 0, 1, 2 ... and timestamps relative to the first."""
         count = written_bytes = 0
-        base_timestamp = max_timestamp = NO_TIMESTAMP
+        base_timestamp = max_timestamp = oldest = NO_TIMESTAMP
         pending = bytearray()
         for record in records:
-            if record.timestamp < NO_TIMESTAMP:
-                raise _negative_timestamp(record.timestamp)
+            oldest = min(oldest, record.timestamp)
             if not count:
                 base_timestamp = record.timestamp
             max_timestamp = max(max_timestamp, record.timestamp)
@@ -131,12 +190,12 @@ class _Output:
             written_bytes += len(encoded)
             pending += encoded
             if len(pending) >= CHUNK_BYTES:
-                self._write(bytes(pending))
+                self.write(bytes(pending))
                 pending.clear()
-        self._write(bytes(pending))
-        return _Tally(
-            count=count, base_timestamp=base_timestamp, max_timestamp=max_timestamp, written_bytes=written_bytes
-        )
+        if oldest < NO_TIMESTAMP:
+            raise _negative_timestamp(oldest)
+        self.write(bytes(pending))
+        return _Tally(count=count, base_timestamp=base_timestamp, newest=max_timestamp, written_bytes=written_bytes)
 
     def finish(self) -> memoryview:
         """The body. Raises: RecordTooLarge when the whole batch would be above max.message.bytes."""
@@ -149,7 +208,7 @@ class _Output:
             )
         return memoryview(self._held)
 
-    def _write(self, chunk: Buffer) -> None:
+    def write(self, chunk: Buffer) -> None:
         if self._fits:
             self._writer.write(chunk)
             self._measure()

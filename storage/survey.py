@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from ..protocol.errors import CorruptRecord, InvalidRecord
 from ..protocol.records.batch import RecordBatch
 from ..protocol.records.compression import read_chunks
+from ..protocol.records.giant import skip_record
+from ..protocol.records.kernel import RecordSurvey
 from ..protocol.records.layout import MAGIC_V1, NO_TIMESTAMP, TimestampType
 from ..protocol.records.message_set import LegacyBatch
-from ..protocol.records.record import Buffer, decode_records
+from ..protocol.records.record import Buffer
+from ..protocol.records.stream import Pieces, run
 from .append_rules import AppendRules
 from .refusals import ChecksumMismatch, RecordErrorCollector
+
+_NO_OUTPUT = bytearray()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +42,12 @@ def open_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
 
 
 def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
-    """What the records in `chunks`, the opened body of `batch`, look like.
+    """What the records in `chunks`, the opened body of `batch`, look like; holds a chunk and a record of up to 1 MiB.
 
     Raises: InvalidRecord when their structure is broken or their number is not the batch's.
     """
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
     opened_bytes = 0
 
     def counted() -> Iterator[Buffer]:
@@ -49,32 +56,33 @@ def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
             opened_bytes += len(chunk)
             yield chunk
 
-    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    oldest = newest = NO_TIMESTAMP
-    keyless, in_order = False, True
-    records = decode_records(
-        counted(),
-        batch.record_count,
-        base_offset=0,
-        base_timestamp=batch.base_timestamp,
-        append_time=batch.max_timestamp if marked else None,
-    )
-    for expected, record in enumerate(records):
-        keyless = keyless or record.key is None
-        in_order = in_order and record.offset == expected
-        if record.timestamp != NO_TIMESTAMP:
-            newest = max(newest, record.timestamp)
-            oldest = record.timestamp if oldest == NO_TIMESTAMP else min(oldest, record.timestamp)
+    pieces = Pieces(counted())
+    run(pieces, loop, _write_nothing, out=_NO_OUTPUT, giant=lambda: loop.skip(*skip_record(pieces)))
+    oldest, newest, keyless, in_order, _ = loop.finish()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)
+
+
+def survey_plain(batch: RecordBatch) -> Survey:
+    """What the records of an uncompressed batch look like. Raises: as `survey`."""
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    body = batch.body
+    loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
+    at, _, _ = loop.feed(body, 0, _NO_OUTPUT)
+    if at != len(body):
+        return survey(batch, (body,))
+    oldest, newest, keyless, in_order, _ = loop.finish()
+    return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=at)
+
+
+def _write_nothing(piece: Buffer) -> None:
+    """A survey has no output."""
 
 
 def check_records(batch: RecordBatch, found: Survey, rules: AppendRules, now_ms: int) -> None:
     """Raises: RecordErrors when a record has a timestamp or lacks a key that the topic asks for."""
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     suspect = (rules.compacted and found.keyless) or (marked and (rules.stamps_append_time or found.newest < 0))
-    if not rules.stamps_append_time:
-        suspect = suspect or not (rules.accepts(found.oldest, now_ms) and rules.accepts(found.newest, now_ms))
-    if not suspect:
+    if not suspect and rules.accept_span(found.oldest, found.newest, now_ms):
         return
     collector = RecordErrorCollector()
     for index, record in enumerate(batch.records(rules.max_decompressed_bytes)):

@@ -114,6 +114,12 @@ def _legacy_inputs(magic: int, codec: Codec) -> dict[str, bytes]:
         "one message": message(magic),
         "two sets": record_set(magic, codec) * 2,
         "an unknown codec": message(magic, attributes=7),
+        "an unknown codec behind": message(magic) + message(magic, attributes=7),
+        "one message marked LogAppendTime": message(magic) + message(magic, attributes=8),
+        "one message marked without a time": message(magic) + message(magic, timestamp=-1, attributes=8),
+        "a negative timestamp": message(magic) + message(magic, timestamp=-5),
+        "unused attributes": message(magic, attributes=0x70),
+        "a wrong checksum behind": message(magic) + with_wrong_checksum(message(magic)),
         "two magics": message(magic) + message(1 - magic),
         "a magic 2 batch behind": message(magic) + record_set(2),
     }
@@ -121,6 +127,10 @@ def _legacy_inputs(magic: int, codec: Codec) -> dict[str, bytes]:
         return inputs
     inner = [message(magic, n) for n in range(3)]
     return inputs | {
+        "a negative wrapper offset": wrapper(magic, codec, inner, offset=-9),
+        "a wrapper marked LogAppendTime": wrapper(magic, codec, inner, offset=2, attributes=8),
+        "an inner message marked LogAppendTime": wrapper(magic, codec, [message(magic, attributes=8)]),
+        "a negative inner timestamp": wrapper(magic, codec, [message(magic, timestamp=-5)]),
         "wrapper offset 0": wrapper(magic, codec, inner, offset=0),
         "a wrapper offset too low": wrapper(magic, codec, inner, offset=1),
         "a high wrapper offset": wrapper(magic, codec, inner, offset=70),
