@@ -1,7 +1,7 @@
 """A client of a few lines that writes Kafka's wire format by hand, so that a test owes nothing to stepdown's codecs.
 
 It speaks the old, fixed layouts only (never flexible versions): ApiVersions v0, Metadata v1, CreateTopics v0, Produce
-v0-v3, Fetch v0-v4, ListOffsets v0-v1. `Raw.exchange` sends any bytes.
+v0-v3, Fetch v0-v4, ListOffsets v0-v1, IncrementalAlterConfigs v0. `Raw.exchange` sends any bytes.
 """
 
 import socket
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+API_INCREMENTAL_ALTER_CONFIGS = 44
 API_PRODUCE, API_FETCH, API_LIST_OFFSETS, API_METADATA, API_VERSIONS, API_CREATE_TOPICS = 0, 1, 2, 3, 18, 19
 POLL_S = 0.05
 
@@ -26,13 +27,18 @@ class FetchAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchAnswer:
-    """One partition of a fetch response; `records` is None where the length on the wire was -1."""
+    """One partition of a fetch response; `records` is None where the length on the wire was -1.
+
+    `last_stable_offset` and `aborted`, pairs of (producer id, first offset), are answered from v4 on.
+    """
 
     topic: str
     partition: int
     error: int
     high_watermark: int
     records: bytes | None
+    last_stable_offset: int = -1
+    aborted: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(slots=True)
@@ -139,9 +145,7 @@ def read_fetch_response(version: int, body: bytes) -> list[FetchAnswer]:
         topic = reader.string() or ""
         for _ in range(reader.take("i")):
             partition, error, high_watermark = reader.take("i"), reader.take("h"), reader.take("q")
-            if version >= 4:
-                reader.take("q")
-                reader.raw(16 * max(reader.take("i"), 0))
+            last_stable_offset, aborted = _transactions(reader) if version >= 4 else (-1, None)
             answers.append(
                 FetchAnswer(
                     topic=topic,
@@ -149,10 +153,19 @@ def read_fetch_response(version: int, body: bytes) -> list[FetchAnswer]:
                     error=error,
                     high_watermark=high_watermark,
                     records=reader.blob(),
+                    last_stable_offset=last_stable_offset,
+                    aborted=aborted,
                 )
             )
     assert reader.at == len(body), "bytes after the response"
     return answers
+
+
+def _transactions(reader: Reader) -> tuple[int, tuple[tuple[int, int], ...] | None]:
+    last_stable_offset, count = reader.take("q"), reader.take("i")
+    if count < 0:
+        return last_stable_offset, None
+    return last_stable_offset, tuple((reader.take("q"), reader.take("q")) for _ in range(count))
 
 
 class Raw:
@@ -230,6 +243,23 @@ class Raw:
     def fetch(self, version: int, asks: Sequence[FetchAsk], **options: int) -> list[FetchAnswer]:
         """Return the answer to a Fetch of v0 to v4; `options` as `fetch_request` takes them."""
         return read_fetch_response(version, self.exchange(fetch_request(version, asks, **options)))  # type: ignore[arg-type]
+
+    def set_topic_config(self, topic: str, configs: dict[str, str]) -> int:
+        """Return the error code of setting these configs of a topic (IncrementalAlterConfigs v0)."""
+        body = struct.pack(">ib", 1, 2) + string(topic) + struct.pack(">i", len(configs))
+        body += b"".join(string(key) + b"\0" + string(value) for key, value in configs.items()) + b"\0"
+        reader = Reader(self.exchange(request(API_INCREMENTAL_ALTER_CONFIGS, 0, body)))
+        reader.take("i")
+        assert reader.take("i") == 1
+        return reader.take("h")
+
+    def segment_offsets(self, topic: str, partition: int = 0, *, timestamp: int = -1, most: int = 100) -> list[int]:
+        """Return the offsets that ListOffsets v0 finds before a timestamp (-1 latest, -2 earliest), newest first."""
+        body = struct.pack(">ii", -1, 1) + string(topic) + struct.pack(">iiqi", 1, partition, timestamp, most)
+        reader = Reader(self.exchange(request(API_LIST_OFFSETS, 0, body)))
+        reader.take("i"), reader.string(), reader.take("i"), reader.take("i")
+        assert reader.take("h") == 0
+        return [reader.take("q") for _ in range(reader.take("i"))]
 
     def produce(
         self, version: int, topic: str, records: bytes, *, partition: int = 0, acks: int = -1

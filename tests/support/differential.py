@@ -1,0 +1,85 @@
+"""Comparing two brokers' answers to the same fetch."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Protocol
+
+from .clients_raw import FetchAnswer, FetchAsk, Raw, fetch_request, read_fetch_response
+from .kafka_sets import ReadBatch, read_sets
+
+# What stepdown sends to v0-v2 where no whole batch fits the limit; Kafka since 3.0 sends nothing (docs/compatibility.md).
+TOO_LARGE = bytes.fromhex("ffffffffffffffff0000003d")
+
+
+class Pair(Protocol):
+    """A connection to Kafka and one to the broker under test."""
+
+    @property
+    def kafka(self) -> Raw: ...
+    @property
+    def ours(self) -> Raw: ...
+
+
+def fetch_offsets(client: Raw, topic: str) -> list[int]:
+    """Return offsets worth fetching from: the ends, what is next to them, and some between."""
+    start, end = client.end_offset(topic, timestamp=-2), client.end_offset(topic)
+    step = max((end - start) // 8, 1)
+    wanted = {start, start + 1, start + 3, end - 2, end - 1, end, *range(start, end, step)}
+    return sorted(offset for offset in wanted if start <= offset <= end)
+
+
+def same_answers(pair: Pair, version: int, asks: Sequence[FetchAsk], *, isolation: int = 0) -> None:
+    """Ask both and hold the answers against each other, partition by partition."""
+    frame = fetch_request(version, asks, isolation=isolation)
+    kafka, ours = pair.kafka.exchange(frame), pair.ours.exchange(frame)
+    if kafka == ours:
+        return
+    pairs = zip(read_fetch_response(version, kafka), read_fetch_response(version, ours), strict=True)
+    for theirs, mine in pairs:
+        difference = differs(version, theirs, mine)
+        assert difference is None, f"Fetch v{version} of {asks}: {difference}"
+
+
+def differs(version: int, theirs: FetchAnswer, mine: FetchAnswer) -> str | None:
+    """Return in what two answers for a partition differ, or None."""
+    if _frame(theirs) != _frame(mine):
+        return f"Kafka answers {_frame(theirs)}, we {_frame(mine)}"
+    if theirs.records == mine.records or (version <= 2 and (theirs.records, mine.records) == (b"", TOO_LARGE)):
+        return None
+    their_batches, my_batches = read_sets(theirs.records or b""), read_sets(mine.records or b"")
+    if not any(batch.codec != "none" for batch in (*their_batches, *my_batches)):
+        return f"plain records differ {_first_difference(theirs.records or b'', mine.records or b'')}"
+    return _batches_differ(their_batches, my_batches)
+
+
+def _frame(answer: FetchAnswer) -> tuple[object, ...]:
+    return (
+        answer.topic,
+        answer.partition,
+        answer.error,
+        answer.high_watermark,
+        answer.last_stable_offset,
+        answer.aborted,
+        answer.records is None,
+    )
+
+
+def _batches_differ(theirs: Sequence[ReadBatch], mine: Sequence[ReadBatch]) -> str | None:
+    """Compare what both have; one may be cut earlier, as it was made by another codec library, but not empty."""
+    if bool(theirs) != bool(mine):
+        return f"Kafka's answer has {len(theirs)} whole batches, ours {len(mine)}"
+    for index, (one, other) in enumerate(zip(theirs, mine, strict=False)):
+        if one != other:
+            return f"batch {index}: Kafka's is {_short(one)}, ours {_short(other)}"
+    return None
+
+
+def _first_difference(one: bytes, other: bytes) -> str:
+    pairs = zip_longest(one, other)
+    at = next(index for index, (left, right) in enumerate(pairs) if left != right)
+    return f"at byte {at} of {len(one)} and {len(other)}: {one[at : at + 24].hex()} and {other[at : at + 24].hex()}"
+
+
+def _short(batch: ReadBatch) -> str:
+    text = repr(batch)
+    return text if len(text) < 600 else f"{text[:600]} …"
