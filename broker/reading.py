@@ -146,9 +146,14 @@ def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
 
 
 def aborted_transactions(reading: Reading, terms: Terms) -> list[tuple[int, int]] | None:
-    """(producer id, first offset) of the aborted transactions in what was read; None unless read_committed."""
+    """(producer id, first offset) of the aborted transactions in what was read; None unless read_committed.
+
+    A partition that is not here has an empty list either way, as in Kafka.
+    """
+    if reading.partition is None:
+        return []
     if terms.isolation_level != READ_COMMITTED:
         return None
-    if reading.partition is None or not reading.slice.size_bytes:
+    if not reading.slice.size_bytes:
         return []
     return reading.partition.log.aborted_transactions(reading.interest.fetch_offset, reading.slice)
