@@ -22,6 +22,7 @@ from .rules import Caller
 JOINS: Final = 0
 LEAVES: Final = -1
 NOT_GIVEN: Final = -1
+FIRST_VERSION_WITH_OWN_MEMBER_ID: Final = 1
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +36,15 @@ class ConsumerHeartbeats:
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
         """What the member is to know. Raises: ApiError."""
-        self._check(request)
+        self._check(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)
         return self._go_on(request, caller)
 
     # Requests that make no sense
 
-    def _check(self, request: ConsumerGroupHeartbeatRequest) -> None:
-        fault = _fault(request)
+    def _check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+        fault = _fault(request, version)
         if fault is not None:
             raise ApiError(fault, ErrorCode.INVALID_REQUEST)
         assignor = request.server_assignor
@@ -148,7 +149,7 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     return says_all and request.rebalance_timeout_ms != NOT_GIVEN
 
 
-def _fault(request: ConsumerGroupHeartbeatRequest) -> str | None:
+def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
     """Why the request makes no sense, if it does not."""
     epoch = request.member_epoch
     if not request.group_id:
@@ -157,12 +158,13 @@ def _fault(request: ConsumerGroupHeartbeatRequest) -> str | None:
         return "the instance id is empty"
     if request.rack_id is not None and not request.rack_id.strip():
         return "the rack id is empty"
-    if epoch == JOINS:
-        return _fault_of_join(request)
     if epoch < LEFT_FOR_NOW:
         return f"there is no member epoch {epoch}"
-    if not request.member_id.strip():
+    has_to_have_id = epoch != JOINS or version >= FIRST_VERSION_WITH_OWN_MEMBER_ID
+    if has_to_have_id and not request.member_id.strip():
         return "the member id is empty"
+    if epoch == JOINS:
+        return _fault_of_join(request)
     if epoch == LEFT_FOR_NOW and request.instance_id is None:
         return "who leaves for now needs an instance id"
     return None
@@ -173,7 +175,7 @@ def _fault_of_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
         return "who joins has to give a rebalance timeout"
     if request.topic_partitions is None or request.topic_partitions:
         return "who joins owns no partitions, and has to say so"
-    if not request.subscribed_topic_names:
+    if not request.subscribed_topic_names and not request.subscribed_topic_regex:
         return "who joins has to subscribe to something"
     return None
 

@@ -9,6 +9,9 @@ from .consumer_group import ConsumerGroup
 from .consumer_member import Assignment, ConsumerMember
 from .migration import FindName
 
+CLASSIC_MEMBER = 0
+CONSUMER_MEMBER = 1
+
 
 def describe_classic(group: ClassicGroup, operations: int) -> DescribedGroup:
     """State and members; what the members agreed on only while the group is Stable."""
@@ -67,6 +70,7 @@ def _consumer_member(group: ConsumerGroup, member: ConsumerMember, find_name: Fi
         subscribed_topic_regex=member.topic_regex,
         assignment=_named(member.assigned, find_name),
         target_assignment=_named(group.target_of(member), find_name),
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 
 

@@ -46,6 +46,6 @@ SERVED: dict[ApiKey, Served] = {
     ApiKey.DESCRIBE_PRODUCERS: Served(module="describe_producers", first=0, last=0),
     ApiKey.UNREGISTER_BROKER: Served(module="unregister_broker", first=0, last=0),
     ApiKey.LIST_CLIENT_METRICS_RESOURCES: Served(module="list_client_metrics_resources", first=0, last=0),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Served(module="consumer_group_heartbeat", first=0, last=0),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Served(module="consumer_group_describe", first=0, last=0),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Served(module="consumer_group_heartbeat", first=0, last=1),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Served(module="consumer_group_describe", first=0, last=1),
 }

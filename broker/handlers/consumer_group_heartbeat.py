@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat, version 0: joins, keeps alive and leaves a group of the consumer protocol (KIP-848).
+"""ConsumerGroupHeartbeat, versions 0-1: joins, keeps alive and leaves a group of the consumer protocol (KIP-848).
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does.
 """

@@ -1,15 +1,16 @@
-"""ConsumerGroupDescribe (key 69), version 0, flexible in all.
+"""ConsumerGroupDescribe (key 69), versions 0–1, flexible in all.
 
-Shows members and state of groups of the new protocol (KIP-848).
+Shows members and state of groups of the new protocol (KIP-848). v1 comes from Kafka 4.0: which protocol a member
+speaks.
 """
 
 from collections.abc import Sequence
 from uuid import UUID
 
-from ..schema import array, boolean, int16, int32, message, nested, string, struct, uuid
+from ..schema import array, boolean, int8, int16, int32, message, nested, string, struct, uuid
 
 
-@message(versions="0", flexible="0+")
+@message(versions="0-1", flexible="0+")
 class ConsumerGroupDescribeRequest:
     """The groups to show."""
 
@@ -41,6 +42,7 @@ class Member:
     subscribed_topic_regex: str | None = string(nullable="0+", default=None)
     assignment: Assignment = nested(Assignment)
     target_assignment: Assignment = nested(Assignment)
+    member_type: int = int8("1+", default=-1, ignorable=True)
 
 
 @struct
@@ -56,7 +58,7 @@ class DescribedGroup:
     authorized_operations: int = int32(default=-2147483648)
 
 
-@message(versions="0", flexible="0+")
+@message(versions="0-1", flexible="0+")
 class ConsumerGroupDescribeResponse:
     """One description per group."""
 

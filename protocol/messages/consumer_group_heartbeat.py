@@ -1,6 +1,7 @@
-"""ConsumerGroupHeartbeat (key 68), version 0, flexible in all.
+"""ConsumerGroupHeartbeat (key 68), versions 0–1, flexible in all.
 
-Joins, keeps alive and leaves a group of the new protocol (KIP-848).
+Joins, keeps alive and leaves a group of the new protocol (KIP-848). v1 comes from Kafka 4.0: a regular expression
+instead of topic names, and members that make their own id (KIP-1082). librdkafka speaks nothing older.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ class TopicPartitions:
     partitions: Sequence[int] = array(int32)
 
 
-@message(versions="0", flexible="0+")
+@message(versions="0-1", flexible="0+")
 class ConsumerGroupHeartbeatRequest:
     """A member and what changed for it."""
 
@@ -26,6 +27,7 @@ class ConsumerGroupHeartbeatRequest:
     rack_id: str | None = string(nullable="0+", default=None)
     rebalance_timeout_ms: int = int32(default=-1)
     subscribed_topic_names: Sequence[str] | None = array(string, nullable="0+", default=None)
+    subscribed_topic_regex: str | None = string("1+", nullable="1+", default=None)
     server_assignor: str | None = string(nullable="0+", default=None)
     topic_partitions: Sequence[TopicPartitions] | None = array(TopicPartitions, nullable="0+", default=None)
 
@@ -35,7 +37,7 @@ class Assignment:
     topic_partitions: Sequence[TopicPartitions] = array(TopicPartitions)
 
 
-@message(versions="0", flexible="0+")
+@message(versions="0-1", flexible="0+")
 class ConsumerGroupHeartbeatResponse:
     """The member's epoch and, when it changed, its assignment."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stepdown.protocol.api import API
+from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.fields import Field
 from stepdown.protocol.primitives import Kind
 from stepdown.protocol.schema import decode, encode, schema_of
@@ -16,7 +16,10 @@ from support.java_oracle import JavaError, JavaOracle
 from support.messages import message_id, messages, values
 
 pytestmark = pytest.mark.java
-EVERY_MESSAGE = [(cls, version) for _, cls, version in messages()]
+
+# Versions that came with Kafka 4.0; kio knows them.
+FIRST_UNKNOWN = {ApiKey.CONSUMER_GROUP_HEARTBEAT: 1, ApiKey.CONSUMER_GROUP_DESCRIBE: 1}
+EVERY_MESSAGE = [(cls, version) for spec, cls, version in messages() if version < FIRST_UNKNOWN.get(spec.key, 99)]
 EVERY_CLASS = [cls for spec in API.values() for cls in (spec.request, spec.response)]
 
 
@@ -48,14 +51,13 @@ def test_kafka_reads_the_same_values_and_writes_the_same_bytes(cls, version, kaf
 
 @pytest.mark.parametrize("cls", EVERY_CLASS, ids=message_id)
 def test_defaults_are_those_of_kafka(cls, kafka):
-    versions = schema_of(cls).versions
-    for version in range(versions.first, versions.last + 1):
+    for version in (version for known, version in EVERY_MESSAGE if known is cls):
         assert b"".join(encode(cls(), version)) == kafka.call("MessageEcho.untouched", named(cls, version))
 
 
 @pytest.mark.parametrize("cls", EVERY_CLASS, ids=message_id)
 def test_what_kafka_refuses_to_write_in_an_older_version_is_refused_here(cls, kafka):
-    newest = schema_of(cls).versions.last
+    newest = max(version for known, version in EVERY_MESSAGE if known is cls)
 
     @settings(max_examples=15, deadline=None, database=None)
     @given(value=values(cls, newest), older=st.integers(0, newest))
