@@ -8,28 +8,16 @@ is a function of the stored bytes, so the second making equals the first.
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, cast
 
 from ..protocol.schema import Piece
+from ..storage.slices import FileSlice
 from .budget import Claim, MemoryBudget
 from .buffers import BufferPool
 from .metrics import Metrics
 from .wire import PlainWire
 
 FILE_TURN_BYTES = 1 << 20
-
-
-@runtime_checkable
-class FilePiece(Protocol):
-    """Bytes of a file that go out as they are stored."""
-
-    @property
-    def size_bytes(self) -> int: ...
-
-    @property
-    def position(self) -> int: ...
-
-    def fileno(self) -> int: ...
 
 
 class Chunks(Protocol):
@@ -54,7 +42,6 @@ class Chunks(Protocol):
         ...
 
 
-@runtime_checkable
 class LazyPiece(Protocol):
     """A piece whose size was promised before its bytes exist."""
 
@@ -83,15 +70,16 @@ class Sender:
     async def send(self, pieces: Sequence[Piece]) -> None:
         """Sends all of `pieces`, in order. Raises OSError when the peer has gone."""
         last = len(pieces) - 1
-        for index, piece in enumerate(pieces):
-            if is_bytes(piece):
-                await self._send_bytes(piece, more=index < last)
-            elif isinstance(piece, LazyPiece):
-                await self._send_lazy(piece)
-            elif isinstance(piece, FilePiece):
-                await self._send_file(piece)
-            else:
-                raise TypeError(f"no way to send a {type(piece).__name__}")
+        try:
+            for index, piece in enumerate(pieces):
+                if isinstance(piece, bytes | bytearray | memoryview):
+                    await self._send_bytes(piece, more=index < last)
+                elif isinstance(piece, FileSlice):
+                    await self._send_file(piece)
+                else:
+                    await self._send_lazy(cast(LazyPiece, piece))
+        finally:
+            self._wire.rest()
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)
@@ -102,16 +90,20 @@ class Sender:
             await self._wire.room()
             sent += self._wire.try_send(view[sent:], more=more)
 
-    async def _send_file(self, piece: FilePiece) -> None:
+    async def _send_file(self, piece: FileSlice) -> None:
         position, end = piece.position, piece.position + piece.size_bytes
+        turn_end = position + FILE_TURN_BYTES
         file_fd = piece.fileno()
         while position < end:
             sent = self._wire.try_send_file(file_fd, position, min(end - position, FILE_TURN_BYTES))
             position += sent
             if sent == 0:
                 await self._wire.room()
-            elif position < end:
+            elif position >= turn_end:
                 await asyncio.sleep(0)
+            else:
+                continue
+            turn_end = position + FILE_TURN_BYTES
         self._metrics.sendfile_bytes.add(piece.size_bytes)
 
     async def _send_lazy(self, piece: LazyPiece) -> None:
@@ -123,7 +115,6 @@ class Sender:
                     await self._wire.room()
                 remaining -= await self._send_chunk(chunks, remaining)
                 chunks.advance()
-                await asyncio.sleep(0)
         finally:
             self._metrics.copied_bytes.add(piece.size_bytes - remaining)
             piece.done()
@@ -145,9 +136,10 @@ class Sender:
     async def _make(self, chunks: Chunks) -> "_Held":
         """The next chunk in a buffer of its own, charged to the budget."""
         while True:
-            held = _Held(await self._budget.claim(chunks.claim_bytes), self._buffers, chunks.claim_bytes)
+            held = _Held(await self._claim(chunks.claim_bytes), self._buffers, chunks.claim_bytes)
             try:
                 if chunks.needs_worker:
+                    self._wire.rest()
                     making = asyncio.get_running_loop().run_in_executor(self._workers, chunks.make, held.buffer)
                     made = await asyncio.shield(making)
                 else:
@@ -163,17 +155,28 @@ class Sender:
                 return held
             held.drop()
 
+    async def _claim(self, size_bytes: int) -> Claim:
+        claim = self._budget.try_claim(size_bytes)
+        if claim is None:
+            self._wire.rest()
+            claim = await self._budget.claim(size_bytes)
+        return claim
+
     async def _send_held(self, held: "_Held", data: memoryview, sent: int) -> int:
         """How far into the chunk the peer has got; less than all when the chunk was dropped for others."""
-        while sent < len(data):
-            taken = self._wire.try_send(data[sent:])
-            sent += taken
-            if taken == 0:
-                held.offer()
-                await self._wire.room()
-                if held.was_dropped:
-                    return sent
-                held.keep()
+        stalled = False
+        while True:
+            sent += self._wire.try_send(data[sent:])
+            if sent == len(data):
+                break
+            stalled = True
+            held.offer()
+            await self._wire.room()
+            if held.was_dropped:
+                return sent
+            held.keep()
+        if not stalled:
+            await asyncio.sleep(0)
         return sent
 
 
@@ -203,7 +206,3 @@ class _Held:
             self.buffer = bytearray()
             self._claim.release()
 
-
-def is_bytes(piece: object) -> TypeGuard[bytes | bytearray | memoryview]:
-    """Whether a piece is its own bytes."""
-    return isinstance(piece, bytes | bytearray | memoryview)

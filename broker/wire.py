@@ -25,6 +25,7 @@ class PlainWire:
         self._fd = sock.fileno()
         self._room: asyncio.Future[None] | None = None
         self._reading = False
+        self._writing = False
         self._closed = False
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLOUT)
@@ -74,20 +75,29 @@ class PlainWire:
         return bool(self._poll.poll(0))
 
     async def room(self) -> None:
-        """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile."""
+        """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.
+
+        The loop goes on watching for room afterwards, since a stalled peer's next wait is near: who stops sending, or does
+        something else in between, says so with `rest`.
+        """
         if self._closed:
             raise ConnectionResetError("closed")
-        self._room = self._loop.create_future()
-        self._loop.add_writer(self._fd, self._has_room)
-        try:
-            await self._room
-        finally:
-            self._room = None
-            if not self._closed:
-                self._loop.remove_writer(self._fd)
+        self._room = room = self._loop.create_future()
+        if not self._writing:
+            self._writing = True
+            self._loop.add_writer(self._fd, self._has_room)
+        await room
+
+    def rest(self) -> None:
+        """Stops watching for room."""
+        if self._writing and not self._closed:
+            self._loop.remove_writer(self._fd)
+        self._writing = False
 
     def _has_room(self) -> None:
-        if self._room is not None and not self._room.done():
+        if self._room is None or self._room.done():
+            self.rest()
+        else:
             self._room.set_result(None)
 
     def close(self) -> None:
@@ -95,8 +105,8 @@ class PlainWire:
         if self._closed:
             return
         self.unwatch()
+        self.rest()
         self._closed = True
-        self._loop.remove_writer(self._fd)
         if self._room is not None and not self._room.done():
             self._room.set_exception(ConnectionResetError("closed"))
         self._sock.close()

@@ -137,7 +137,8 @@ class ConvertedChunks:
         self._produced = 0
         self._made = _Made()
         self.is_padding = False
-        self._look_ahead()
+        self.needs_worker = converted.needs_worker
+        self.claim_bytes = claim_for(converted.source, 0, self.needs_worker)
 
     def make(self, out: bytearray) -> memoryview | None:
         """The next chunk in `out`, the same until `advance`.
@@ -151,22 +152,18 @@ class ConvertedChunks:
                 made.seconds = perf_counter() - began
                 self._made = made
                 return memoryview(out)[: made.size_bytes]
-            if made.end > self._at:
-                self._at = made.end
-                self.needs_worker = needs_codec(self._slice.source, self._at, self._slice.rules.target)
-            elif made.wants_bytes:
+            if made.end == self._at and made.wants_bytes:
                 self.claim_bytes = made.wants_bytes
                 return None
-            else:
+            if made.end == self._at and made.needs_worker == self.needs_worker:
                 self.is_padding = True
-            if self.needs_worker:
+            elif self._move_to(made):
                 return None
         return self._pad(out)
 
     def advance(self) -> None:
         """The chunk has been sent."""
         made, stats = self._made, self._slice.stats
-        self._at = made.end
         self._produced += made.size_bytes
         stats.records += made.records
         stats.temporary_bytes += made.temporary_bytes
@@ -176,12 +173,14 @@ class ConvertedChunks:
             stats.padding_bytes += made.size_bytes
         else:
             stats.chunks += 1
-            self._look_ahead()
+            self._move_to(made)
 
-    def _look_ahead(self) -> None:
-        source = self._slice.source
-        self.needs_worker = needs_codec(source, self._at, self._slice.rules.target)
-        self.claim_bytes = claim_for(source, self._at, self.needs_worker)
+    def _move_to(self, made: "_Made") -> bool:
+        """Goes behind what `made` covers; whether the next chunk is to be made elsewhere than the last."""
+        was_in_worker = self.needs_worker
+        self._at, self.needs_worker = made.end, made.needs_worker
+        self.claim_bytes = claim_for(self._slice.source, self._at, self.needs_worker)
+        return self.needs_worker != was_in_worker
 
     def _convert(self, out: bytearray) -> "_Made":
         """What the batches from `_at` on become, as far as chunk, buffer and good batches reach."""
@@ -192,21 +191,26 @@ class ConvertedChunks:
 
     def _convert_plain(self, out: bytearray) -> "_Made":
         rules, source = self._slice.rules, self._slice.source
-        header = batch_at(source, self._at)
-        if header is None:
-            return _Made(end=self._at)
-        window = read_window(source, self._at, max(rules.chunk_bytes, header.size_bytes))
+        window = read_window(source, self._at, rules.chunk_bytes)
         read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
             window, 0, rules.target, rules.first_offset, out
         )
-        wants_bytes = 0 if read or has_codec else plan(window, rules.target, header.size_bytes)[3]
-        return _Made(
+        made = _Made(
             end=self._at + read,
             size_bytes=written,
             records=records,
             temporary_bytes=temporary_bytes,
-            wants_bytes=wants_bytes,
+            needs_worker=has_codec,
         )
+        if not read and not has_codec:
+            self._convert_large(made, out)
+        return made
+
+    def _convert_large(self, made: "_Made", out: bytearray) -> None:
+        """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
+        header = batch_at(self._slice.source, self._at)
+        if header is not None:
+            self._convert_one(header, out, made)
 
     def _convert_with_codec(self, out: bytearray) -> "_Made":
         """As `_convert_plain`, batch by batch, those with a codec opened and closed again."""
@@ -217,6 +221,7 @@ class ConvertedChunks:
                 break
             if not self._convert_one(header, out, made):
                 break
+        made.needs_worker = needs_codec(self._slice.source, made.end, self._slice.rules.target)
         return made
 
     def _convert_one(self, header: BatchHeader, out: bytearray, made: "_Made") -> bool:
@@ -244,8 +249,8 @@ class ConvertedChunks:
         return True
 
     def _convert_good(self, out: bytearray) -> "_Made":
-        """The batches before the one that cannot be converted. Without any, `_Made` ends where it begins: padding follows."""
-        made = _Made(end=self._at)
+        """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
+        made = _Made(end=self._at, needs_worker=self.needs_worker)
         with contextlib.suppress(ApiError):
             while (header := batch_at(self._slice.source, made.end)) is not None:
                 if not self._convert_one(header, out, made):
@@ -264,7 +269,10 @@ class ConvertedChunks:
 
 @dataclass(slots=True)
 class _Made:
-    """One chunk: the source position behind it, its size, what it took. `wants_bytes`: the room it would have needed."""
+    """One chunk: the source position behind it, its size, what it took; whether a codec is needed behind it.
+
+    `wants_bytes`: the room that the first batch would have needed.
+    """
 
     end: int = 0
     size_bytes: int = 0
@@ -272,6 +280,7 @@ class _Made:
     temporary_bytes: int = 0
     seconds: float = 0.0
     wants_bytes: int = 0
+    needs_worker: bool = False
 
 
 def needs_codec(source: FileSlice, at: int, target: int) -> bool:
