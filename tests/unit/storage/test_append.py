@@ -1,5 +1,6 @@
 """What Kafka itself does with these and many more inputs: tests/differential/test_append_against_kafka.py."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -168,6 +169,19 @@ def test_a_batch_that_opens_to_more_than_the_bound_is_too_large(codec: Codec, ta
     data = record_set(2, codec, [Record(timestamp=NOW, value=bytes(3_000_000))])
     rules = AppendRules(codec=target, max_decompressed_bytes=2_000_000, max_message_bytes=4_000_000)
     assert refusal(data, rules).code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", COMPRESSED, ids=lambda codec: codec.name)
+def test_a_giant_record_is_checked_but_not_held(codec: Codec) -> None:
+    giant = Record(offset=1, timestamp=NOW, key=b"k", value=bytes(40_000_000), headers=(("h", b"v"),))
+    data = record_set(2, codec, [*records(NOW - 1), giant, *records(NOW + 1, first_offset=2)])
+    tracemalloc.start()
+    try:
+        append = prepared(data, AppendRules(max_message_bytes=10_000_000, compacted=True))
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000
+    finally:
+        tracemalloc.stop()
+    assert (append.record_count, append.max_timestamp, append.conversions) == (3, NOW + 1, 0)
 
 
 def test_a_wrapper_that_opens_to_more_than_the_bound_is_too_large() -> None:
