@@ -1,14 +1,27 @@
 """Comparing two brokers' answers to the same fetch."""
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Protocol
 
 from .clients_raw import FetchAnswer, FetchAsk, Raw, fetch_request, read_fetch_response
-from .kafka_sets import ReadBatch, read_sets
+from .kafka_sets import CODECS, ReadBatch, read_sets
 
-# What stepdown sends to v0-v2 where no whole batch fits the limit; Kafka since 3.0 sends nothing (docs/compatibility.md).
+# What stepdown sends to v0-v2 where no whole batch fits the limit; Kafka since 3.0 sends nothing.
 TOO_LARGE = bytes.fromhex("ffffffffffffffff0000003d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A v2 batch as it lies in the log, known by its header."""
+
+    base_offset: int
+    last_offset: int
+    size_bytes: int
+    codec: str
+    is_control: bool
 
 
 class Pair(Protocol):
@@ -26,6 +39,33 @@ def fetch_offsets(client: Raw, topic: str) -> list[int]:
     step = max((end - start) // 8, 1)
     wanted = {start, start + 1, start + 3, end - 2, end - 1, end, *range(start, end, step)}
     return sorted(offset for offset in wanted if start <= offset <= end)
+
+
+def stored_batches(client: Raw, topic: str) -> list[Stored]:
+    """Return the headers of all batches of partition 0, which has to be all magic 2."""
+    found: list[Stored] = []
+    offset, end = 0, client.end_offset(topic)
+    while offset < end:
+        data = client.fetch(4, [FetchAsk(topic=topic, offset=offset, max_bytes=1 << 24)])[0].records or b""
+        assert data, f"nothing at {offset} of {end}"
+        found += _headers(data)
+        offset = found[-1].last_offset + 1
+    return found
+
+
+def _headers(data: bytes) -> Iterator[Stored]:
+    at = 0
+    while at < len(data):
+        base, length, _, magic, _, attributes, last_delta = struct.unpack_from(">qiibIhi", data, at)
+        assert magic == 2
+        yield Stored(
+            base_offset=base,
+            last_offset=base + last_delta,
+            size_bytes=length + 12,
+            codec=CODECS[attributes & 7],
+            is_control=bool(attributes & 0x20),
+        )
+        at += length + 12
 
 
 def same_answers(pair: Pair, version: int, asks: Sequence[FetchAsk], *, isolation: int = 0) -> None:

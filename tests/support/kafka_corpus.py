@@ -13,6 +13,7 @@
 | empty | nothing |
 | zstd-topic | compression.type=zstd |
 | refused | message.downconversion.enable=false |
+| corrupt | three batches; a bit of the second one's value is flipped |
 | legacy-0, legacy-1 | magic 0 and magic 1 with each codec, as old brokers left them |
 | legacy-mixed | magic 0, then 1, then what a modern producer appended |
 
@@ -57,11 +58,13 @@ TOPIC_CONFIGS: dict[str, dict[str, str]] = {
     "empty": {},
     "zstd-topic": {"compression.type": "zstd"},
     "refused": {"message.downconversion.enable": "false"},
+    "corrupt": {},
     "legacy-0": {},
     "legacy-1": {},
     "legacy-mixed": {},
 }
 PARTITIONS = {"many": 12}
+CORRUPT_VALUE = b"to be flipped"
 
 
 def corpus() -> Path:
@@ -103,6 +106,7 @@ def _make(folder: Path) -> None:
         script.open("modern")
         script.batches("modern", "legacy-mixed", _batches(random.Random(77), 5))
         script.run()
+    _flip_a_bit(folder / "data" / "corrupt-0" / f"{0:020}.log")
 
 
 def _write(address: str) -> None:
@@ -124,6 +128,8 @@ def _write(address: str) -> None:
         script.batches("none", "many", _small_batches(noise, 5 + partition), partition)
     script.batches("zstd", "zstd-topic", _batches(noise, 2))
     script.batches("none", "refused", _batches(noise, 2))
+    values = (b"good", CORRUPT_VALUE, b"good again")
+    script.batches("none", "corrupt", [[Message(key=None, value=value, timestamp_ms=1)] for value in values])
     _transactions(script, noise)
     script.run()
 
@@ -143,6 +149,12 @@ def _transactions(script: "Script", noise: random.Random) -> None:
         script.batches("t2", topic, _small_batches(noise, 1))
         script.batches("none", topic, _small_batches(noise, 1))
         script.step(end_2, "t2")
+
+
+def _flip_a_bit(log: Path) -> None:
+    data = bytearray(log.read_bytes())
+    data[data.index(CORRUPT_VALUE)] ^= 1
+    log.write_bytes(data)
 
 
 class Script:
