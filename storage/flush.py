@@ -26,7 +26,9 @@ class Flush:
         self._log = log
         self.offset = offset
         end = offset + 1 if include_active else offset
-        self._segments = log.segments.reaching(log.recovery_point, end)
+        # A segment may have been flushed before it was closed, which writes its last time entry.
+        segments = [*log.take_closed(), *log.segments.reaching(log.recovery_point, end)]
+        self._segments = list({id(segment): segment for segment in segments}.values())
         for segment in self._segments:
             segment.offset_index.write_out()
             segment.time_index.write_out()

@@ -146,9 +146,12 @@ class _Loader:
             first_unflushed = max(0, self.segments.index_of(self.opening.recovery_point))
         for at in range(first_unflushed):
             if not self._looks_right(self.segments[at]):
-                self._recover(self.segments[at])
+                self._recover(at)
+        if 0 < first_unflushed < len(self.segments):
+            # It was flushed, but got its last time entry when it was closed after that.
+            self.segments[first_unflushed - 1].renew_last_time_entry()
         for at in range(first_unflushed, len(self.segments)):
-            if self._recover(self.segments[at]):
+            if self._recover(at):
                 self._drop_after(at)
                 return
 
@@ -182,22 +185,23 @@ class _Loader:
         return first is not None and self.config.index_interval_bytes < first.size_bytes < segment.size
 
     def _lacks_timestamps(self, segment: Segment) -> bool:
-        """Whether there is no time entry, although the segment has timestamps and was closed."""
-        if segment.time_index.count or not segment.size:
+        """Whether the time index is empty or ends with zeros, although the segment has later timestamps."""
+        if segment.max_timestamp > 0 or not segment.size:
             return False
         try:
-            return segment.first_timestamp() >= 0
+            return segment.first_timestamp() > segment.max_timestamp
         except CorruptRecord:
             return True
 
-    def _recover(self, segment: Segment) -> int:
+    def _recover(self, at: int) -> int:
+        segment = self.segments[at]
         if not segment.size and not segment.offset_index.count and not segment.time_index.count:
             self._create_missing(segment)
             return 0
         self.was_changed = True
         if self.producers_at != segment.base_offset:
             rebuild_producers(self.producers, self.segments, self._start(), segment.base_offset)
-        cut_bytes = recover_segment(segment, self.config, self.epochs, self.producers)
+        cut_bytes = recover_segment(segment, self.config, self.epochs, self.producers, self.segments.end_of(at))
         self.producers_at = segment.next_offset()
         if self.producers_at > segment.base_offset:
             self.producers.snapshots.retake(self.producers_at, self.producers.state.producers.values(), sync=False)
@@ -261,7 +265,7 @@ class _Loader:
             self._until_no_overflow(self._recover_active)
 
     def _recover_active(self) -> None:
-        self._recover(self.segments.active)
+        self._recover(len(self.segments) - 1)
 
     # Producers
 

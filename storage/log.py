@@ -51,6 +51,7 @@ class Log(LogReading):
     """The segments of one partition and what is derived from them."""
 
     __slots__ = (
+        "_closed",
         "_deletions",
         "_is_as_opened",
         "_latest_epoch",
@@ -110,6 +111,7 @@ class Log(LogReading):
         self.last_flush_ms = clock.now_ms()
         self._deletions = deletions
         self._rolled = rolled
+        self._closed: list[Segment] = []  # since the last flush
         self._latest_epoch: int | None = None  # not read from its file yet
         self._is_as_opened = is_clean  # nothing to flush or trim when it closes
 
@@ -269,6 +271,7 @@ class Log(LogReading):
             return previous  # empty
         self._is_as_opened = False
         previous.finish(trim=True)
+        self._closed.append(previous)
         self.producers.take_snapshot(base_offset, sync=False)
         segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
         self.segments.add(segment)
@@ -351,6 +354,11 @@ class Log(LogReading):
     def plan_flush_of_rolled(self) -> Flush:
         """A flush of the closed segments."""
         return Flush(self, self.segments.active.base_offset, include_active=False)
+
+    def take_closed(self) -> list[Segment]:
+        """The segments closed since the last call, which a flush has to sync."""
+        closed, self._closed = self._closed, []
+        return closed
 
     def flush(self) -> None:
         """Return when all that was appended is on the disk.

@@ -26,10 +26,16 @@ class SegmentOverflow(Exception):
         self.segment = segment
 
 
-def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochs, producers: ProducerTracking) -> int:
+def recover_segment(
+    segment: Segment,
+    config: LogConfig,
+    epochs: LeaderEpochs,
+    producers: ProducerTracking,
+    next_base: int | None = None,
+) -> int:
     """How many bytes were cut off the end of the segment. Its indexes are rebuilt, epochs and producers as of its end.
 
-    `producers` has to be as of the segment's base offset.
+    `producers` has to be as of the segment's base offset; `next_base` is that of the segment after this one, if any.
 
     Raises: SegmentOverflow, DiskFault.
     """
@@ -38,7 +44,7 @@ def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochs, p
     next_offset = segment.base_offset
     try:
         for header in segment.valid_batches():
-            _check_offsets(segment, header, next_offset)
+            _check_offsets(segment, header, next_offset, next_base)
             _take_in(segment, header, epochs, producers)
             if header.max_timestamp > segment.max_timestamp:
                 segment.max_timestamp = header.max_timestamp
@@ -62,13 +68,19 @@ def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochs, p
     return cut_bytes
 
 
-def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int) -> None:
+def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next_base: int | None) -> None:
     lowest = header.base_offset if header.magic >= 2 else header.last_offset
     if lowest < next_offset or header.last_offset < lowest:
         raise CorruptRecord(
             f"the batch at position {header.position} has offsets {lowest}-{header.last_offset}, {next_offset} is next"
         )
+    if next_base is not None and header.last_offset >= next_base:
+        raise CorruptRecord(
+            f"the batch at position {header.position} ends at offset {header.last_offset}, the next segment has {next_base}"
+        )
     if not segment.takes(header.last_offset):
+        if header.position == 0:
+            raise CorruptRecord(f"the first batch has offset {lowest}, far from {segment.base_offset}")
         raise SegmentOverflow(segment)
 
 

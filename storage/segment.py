@@ -273,6 +273,12 @@ class Segment:
         self._find_max_timestamp()
         return dropped
 
+    def renew_last_time_entry(self) -> None:
+        """Find the largest timestamp again without believing the last time entry, and write it."""
+        self.time_index.keep_first(max(0, self.time_index.count - 1))
+        self._find_max_timestamp()
+        self.finish(trim=True)
+
     def _find_max_timestamp(self) -> None:
         self.read_max_timestamp()
         with suppress(CorruptRecord):

@@ -5,6 +5,9 @@ interruption is either undone or completed (`transient_files.py`); then the old 
 (KAFKA-6264).
 """
 
+from contextlib import suppress
+
+from ..protocol.errors import CorruptRecord
 from .batch_headers import BatchHeader
 from .file_handle import FileHandle
 from .log_config import LogConfig
@@ -15,9 +18,9 @@ _COPY_BYTES = 1 << 20
 
 
 def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segment]:
-    """Segments with the same batches, whose indexes are still to be built.
+    """Segments with the same batches, whose indexes are still to be built. The first batch fits to the segment's base.
 
-    Raises: CorruptRecord, DiskFault.
+    Raises: DiskFault.
     """
     files, directory = segment.files, segment.directory
     runs = _runs(segment)
@@ -43,16 +46,15 @@ def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segm
 
 
 def _runs(segment: Segment) -> list[list[BatchHeader]]:
-    """The batches, cut where an offset no longer fits to the first of its run."""
-    runs: list[list[BatchHeader]] = []
+    """First and last batch of each part; a part ends where an offset no longer fits to its first."""
+    runs: list[list[BatchHeader]] = [[]]
     base = segment.base_offset
-    for header in segment.batches():
-        if not runs:
-            runs.append([])
-        elif header.last_offset - base > MAX_RELATIVE_OFFSET:
-            runs.append([])
-            base = header.base_offset
-        runs[-1] = [*runs[-1][:1], header]  # only first and last are needed
+    with suppress(CorruptRecord):  # recovery would cut what follows
+        for header in segment.batches():
+            if header.last_offset - base > MAX_RELATIVE_OFFSET:
+                runs.append([])
+                base = header.base_offset
+            runs[-1] = [*runs[-1][:1], header]
     return runs
 
 

@@ -1,0 +1,252 @@
+"""What a log is worth after the worst.
+
+Power cut, process killed at any change of the disk, segments with flipped bits.
+"""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from stepdown.protocol.errors import ApiError
+from stepdown.protocol.records.layout import Codec
+from stepdown.storage.log import Log
+from stepdown.storage.log_config import LogConfig
+from stepdown.storage.log_dirs import LogDirs
+from support.clock import ManualClock
+from support.files import Crash, FaultyFiles
+from support.logs import NOW, append, batch, make_log, read_all, values_of
+
+SETTINGS = {"segment_bytes": 1500, "index_interval_bytes": 200, "retention_ms": -1}
+
+
+def values(start: int, count: int) -> list[bytes]:
+    return [b"%d" % n for n in range(start, start + count)]
+
+
+def exercise(log: Log, random: Random, acknowledged: list[int]) -> None:
+    """Appends, rolls and flushes until the disk gives up; `acknowledged` ends with the log's end after each append."""
+    sequence = 0
+    for _ in range(200):
+        count = random.randint(1, 6)
+        start = log.log_end_offset
+        producer = {}
+        if random.random() < 0.5:
+            producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+            sequence += count
+        append(log, *values(start, count), timestamp=NOW + start, **producer)
+        acknowledged.append(log.log_end_offset)
+        if random.random() < 0.05:
+            log.flush()
+
+
+def assert_prefix(log: Log, at_least: int) -> None:
+    """The log holds 0, 1, 2, … without a gap, up to at least that offset, and takes more."""
+    found = values_of(read_all(log))
+    assert found == values(0, log.log_end_offset)
+    assert log.log_end_offset >= at_least
+    append(log, b"%d" % log.log_end_offset)
+    assert_indexes(log)
+
+
+def assert_indexes(log: Log) -> None:
+    for segment in log.segments:
+        positions = {header.position: header.last_offset for header in segment.batches()}
+        for n in range(segment.offset_index.count):
+            assert segment.offset_index.entry(n)[1] in positions
+        for n in range(segment.time_index.count):
+            assert segment.base_offset + segment.time_index.entry(n)[1] in positions.values()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_everything_acknowledged_is_there_after_the_process_dies_at_any_change_of_the_disk(
+    tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    files = FaultyFiles(seed=seed)
+    acknowledged = [0]
+    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
+    files.crash_in = random.randint(0, 300)
+    with pytest.raises(Crash):
+        exercise(log, random, acknowledged)
+        while True:
+            log.flush()
+    checkpoint = log.recovery_point
+    log.release()
+    assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint, **SETTINGS), acknowledged[-1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    files = FaultyFiles(seed=seed)
+    acknowledged = [0]
+    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
+    files.crash_in = random.randint(0, 400)
+    with pytest.raises(Crash):
+        exercise(log, random, acknowledged)
+        while True:
+            log.flush()
+    flushed = log.recovery_point
+    log.release()
+    files.lose_power()
+    assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS), flushed)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_recovery_that_is_interrupted_is_done_again(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    log = make_log(tmp_path / "orders-0", **SETTINGS)
+    acknowledged = [0]
+    exercise(log, random, acknowledged)
+    log.release()
+    files = FaultyFiles(seed=seed)
+    files.crash_in = random.randint(0, 60)
+    with pytest.raises(Crash):
+        make_log(tmp_path / "orders-0", files=files, clean=False, **SETTINGS)
+        raise Crash
+    assert_prefix(make_log(tmp_path / "orders-0", clean=False, **SETTINGS), acknowledged[-1])
+
+
+def a_segment(random: Random) -> bytes:
+    """Batches of all magics and codecs, one after the other, as a log may hold them."""
+    data = b""
+    offset = 0
+    for _ in range(random.randint(1, 12)):
+        magic = random.choice([0, 1, 2, 2, 2])
+        codec = random.choice([Codec.NONE, Codec.NONE, Codec.GZIP, Codec.LZ4])
+        count = random.randint(1, 5)
+        data += batch(*[random.randint(0, 60)] * count, first_offset=offset, magic=magic, codec=codec)
+        offset += count
+    return data
+
+
+def mutated(data: bytes, random: Random) -> bytes:
+    """The segment with a few bytes changed, cut, doubled, or replaced by extreme numbers."""
+    out = bytearray(data)
+    for _ in range(random.randint(1, 4)):
+        at = random.randrange(len(out))
+        match random.randrange(5):
+            case 0:
+                out[at] ^= 1 << random.randrange(8)
+            case 1:
+                out[at : at + 4] = random.choice([b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", bytes(4)])
+            case 2:
+                del out[at : at + random.randint(1, 80)]
+            case 3:
+                out[at:at] = out[at : at + random.randint(1, 80)]
+            case _:
+                out[at : at + random.randint(1, 80)] = random.randbytes(random.randint(0, 80))
+        out = out or bytearray(1)
+    return bytes(out)
+
+
+def open_and_use(directory: Path, *, clean: bool) -> None:
+    """Whatever is in the segment: the log opens, reads end or are refused, and it takes more."""
+    log = make_log(directory, clean=clean, **SETTINGS)
+    try:
+        for _ in range(2):
+            offset = log.log_start_offset
+            for _ in range(100):
+                found = log.read(offset, 1 << 16, below=log.log_end_offset, min_one_message=True)
+                assert found.size_bytes <= log.size_bytes
+                if offset >= log.log_end_offset:
+                    break
+                offset += 1
+        log.offset_for_timestamp(NOW)
+        log.max_timestamp_offset()
+    except ApiError:
+        assert clean  # without the mark all that is left has a good checksum
+    if log.log_end_offset < 1 << 62:
+        append(log, b"more")
+    log.close()
+
+
+def mutate_segments(tmp_path: Path, count: int, seed: int) -> None:
+    random = Random(seed)
+    directory = tmp_path / "orders-0"
+    original = a_segment(random)
+    for n in range(count):
+        if n % 20 == 0:
+            original = a_segment(random)
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        (directory / f"{0:020d}.log").write_bytes(mutated(original, random))
+        if n % 2:
+            (directory / f"{0:020d}.index").write_bytes(random.randbytes(random.choice([0, 8, 16, 21])))
+            (directory / f"{0:020d}.timeindex").write_bytes(random.randbytes(random.choice([0, 12, 24, 31])))
+            (directory / f"{0:020d}.txnindex").write_bytes(random.randbytes(random.choice([0, 34, 40])))
+            (directory / f"{random.randint(0, 50):020d}.snapshot").write_bytes(random.randbytes(30))
+            (directory / "leader-epoch-checkpoint").write_bytes(random.randbytes(20))
+        open_and_use(directory, clean=n % 3 == 0)
+
+
+def test_a_thousand_mutated_segments_are_opened_without_a_crash(tmp_path: Path) -> None:
+    mutate_segments(tmp_path, 1000, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hundred_thousand_mutated_segments_neither_crash_nor_grow(tmp_path: Path, seed: int) -> None:
+    mutate_segments(tmp_path, 200, seed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mutate_segments(tmp_path, 10_000, seed)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 << 10
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from stepdown.storage.clock import SystemClock
+from stepdown.storage.files import Files
+from stepdown.storage.log_config import LogConfig
+from stepdown.storage.log_dirs import LogDirs
+from support.logs import append
+dirs = LogDirs([sys.argv[1]], Files(), SystemClock(), LogConfig(segment_bytes=4000, index_interval_bytes=300))
+log = dirs.logs.get(("orders", 0)) or dirs.create("orders", 0, None)
+while True:
+    append(log, b"%d" % log.log_end_offset)
+    print(log.log_end_offset, flush=True)
+    if log.log_end_offset % 50 == 0:
+        log.flush()
+        dirs.checkpoint_recovery_points()
+"""
+
+
+def kill_while_it_writes(directory: Path, appends: int) -> int:
+    """Runs a process that appends, kills it after so many acknowledged appends; the last end it told."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(directory)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(appends):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        told = [line for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+    return int(told[-1]) if told else 0
+
+
+def kill_rounds(tmp_path: Path, rounds: int, seed: int) -> None:
+    random = Random(seed)
+    for _ in range(rounds):
+        told = kill_while_it_writes(tmp_path, random.randint(1, 300))
+        dirs = LogDirs([str(tmp_path)], FaultyFiles(), ManualClock(NOW), LogConfig(segment_bytes=4000))
+        log = dirs.logs["orders", 0]
+        assert log.log_end_offset >= told
+        assert values_of(read_all(log)) == values(0, log.log_end_offset)
+        dirs.shutdown()
+
+
+def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    kill_rounds(tmp_path, 3, seed=1)
+
+
+@pytest.mark.slow
+def test_two_hundred_kills_lose_nothing(tmp_path: Path) -> None:
+    kill_rounds(tmp_path, 200, seed=2)
