@@ -76,7 +76,7 @@ def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next
         )
     if next_base is not None and header.last_offset >= next_base:
         raise CorruptRecord(
-            f"the batch at position {header.position} ends at offset {header.last_offset}, the next segment has {next_base}"
+            f"the batch at position {header.position} ends at offset {header.last_offset}, beyond {next_base}"
         )
     if not segment.takes(header.last_offset):
         if header.position == 0:

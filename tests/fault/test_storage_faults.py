@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from stepdown.protocol.errors import ApiError
@@ -22,7 +23,7 @@ from support.clock import ManualClock
 from support.files import Crash, FaultyFiles
 from support.logs import NOW, append, batch, make_log, read_all, values_of
 
-SETTINGS = {"segment_bytes": 1500, "index_interval_bytes": 200, "retention_ms": -1}
+SETTINGS: dict[str, Any] = {"segment_bytes": 1500, "index_interval_bytes": 200, "retention_ms": -1}
 
 
 def values(start: int, count: int) -> list[bytes]:
@@ -35,7 +36,7 @@ def exercise(log: Log, random: Random, acknowledged: list[int]) -> None:
     for _ in range(200):
         count = random.randint(1, 6)
         start = log.log_end_offset
-        producer = {}
+        producer: dict[str, Any] = {}
         if random.random() < 0.5:
             producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
             sequence += count
