@@ -1,3 +1,6 @@
-"""stepdown: a Kafka broker that serves log directories to clients of any age, converting records down in bounded memory."""
+"""stepdown.
+
+A Kafka broker that serves log directories to clients of any age, converting records down in bounded memory.
+"""
 
 __version__ = "0.1.0"

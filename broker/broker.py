@@ -1,8 +1,8 @@
 """One broker: what it owns, how it starts, how it stops.
 
-Start: lock and load the log directories, build the metadata image, listen, begin the periodic work. Stop: take no new connections,
-finish what is in flight within `stepdown.shutdown.grace.ms`, flush, write the clean-shutdown mark. Nothing here is global: several
-brokers may live in one process.
+Start: lock and load the log directories, build the metadata image, listen, begin the periodic work. Stop: take no new
+connections, finish what is in flight within `stepdown.shutdown.grace.ms`, flush, write the clean-shutdown mark.
+Nothing here is global: several brokers may live in one process.
 """
 
 import asyncio
@@ -48,7 +48,10 @@ MOST_WORKERS = 4
 
 
 class Broker:
-    """A broker over the log directories that its settings name. `address` and `http_address` are known once it has started."""
+    """A broker over the log directories that its settings name.
+
+    `address` and `http_address` are known once it has started.
+    """
 
     def __init__(
         self, settings: BrokerSettings, layers: Layers, *, clock: Clock | None = None, files: Files | None = None

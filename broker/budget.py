@@ -1,11 +1,13 @@
 """Bytes in flight, held to a limit.
 
-Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. Who finds it empty waits
-in line (first come, first served). A claim larger than the whole budget is let through when nothing else is held: one chunk always
-moves, so work goes on, and the peak is the larger of the limit and the largest single claim.
+Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. Who finds it
+empty waits in line (first come, first served). A claim larger than the whole budget is let through when nothing else
+is held: one chunk always moves, so work goes on, and the peak is the larger of the limit and the largest single
+claim.
 
 A holder that makes no progress of its own (a chunk converted for a reader that does not read) offers it back with
-`Claim.reclaimable`: when others wait, the budget asks the holder that stalled first to drop what it can make again later.
+`Claim.reclaimable`: when others wait, the budget asks the holder that stalled first to drop what it can make again
+later.
 """
 
 import asyncio
@@ -55,7 +57,8 @@ class Claim:
 class MemoryBudget:
     """A limit in bytes shared by everybody who is handed it.
 
-    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` and `waited_ns` count those who had to queue.
+    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` and `waited_ns` count those who had
+    to queue.
     """
 
     def __init__(self, limit_bytes: int) -> None:

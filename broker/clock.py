@@ -1,6 +1,7 @@
 """Time with waiting: the only place of the broker that knows how long a second is.
 
-Tests pass a clock that they move by hand, so nothing beside this module calls `time.time()` or `asyncio.sleep()` with a delay.
+Tests pass a clock that they move by hand, so nothing beside this module calls `time.time()` or `asyncio.sleep()` with
+a delay.
 """
 
 import asyncio

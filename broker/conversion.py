@@ -6,9 +6,9 @@
 | 2, 3 | 1 |
 | 4 and later | 2 (zstd from 10 on) |
 
-A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches already at or below
-the target are copied. Promising a size takes the first batch's conversion: plain batches are measured here, on the loop, those
-with a codec in a worker.
+A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
+already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
+measured here, on the loop, those with a codec in a worker.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,10 @@ SLICES_A_TURN = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A partition's records cannot be had. `hides_reading`: the answer keeps nothing of what was read, not even its error."""
+    """A partition's records cannot be had.
+
+    `hides_reading`: the answer keeps nothing of what was read, not even its error.
+    """
 
     code: ErrorCode
     hides_reading: bool = True
@@ -110,8 +113,8 @@ async def _convert(
 ) -> ConvertedSlice | Refusal:
     """A slice with its size promised, from the first batch on that becomes something.
 
-    A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would ask for the
-    same offset for ever, and Kafka's answer (12 bytes) makes it fail.
+    A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would ask
+    for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
     """
     topic, partition = reading.topic, reading.partition
     assert topic is not None and partition is not None

@@ -1,8 +1,9 @@
 """From a frame to the pieces of its response: header, version, body, handler, encoding.
 
-The one place that turns an exception into a wire error: an `ApiError` becomes the code it carries, in the API's own form; anything
-else is logged with its trace and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection (spec:
-api-versions, section 5), except that ApiVersions answers versions it does not know in the layout of v0.
+The one place that turns an exception into a wire error: an `ApiError` becomes the code it carries, in the API's own
+form; anything else is logged with its trace and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the
+connection (spec: api-versions, section 5), except that ApiVersions answers versions it does not know in the layout of
+v0.
 """
 
 import logging

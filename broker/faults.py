@@ -1,7 +1,7 @@
 """The hook around dispatch: where faults are injected and requests are recorded.
 
-An interceptor sees each call before its handler and may answer in the handler's place, delay it, or hang up; and sees the response
-before it is encoded and may replace it. A broker without interceptors pays one truth test a request.
+An interceptor sees each call before its handler and may answer in the handler's place, delay it, or hang up; and sees
+the response before it is encoded and may replace it. A broker without interceptors pays one truth test a request.
 """
 
 from typing import TYPE_CHECKING, Any, Protocol

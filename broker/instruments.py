@@ -1,7 +1,7 @@
 """Counters, gauges and histograms cheap enough for every request, shown through prometheus-client.
 
-The client library takes a lock and walks its buckets in Python for each observation; these are plain attributes of one event loop's
-thread and a bisection, and turn into the library's metric families only when somebody scrapes.
+The client library takes a lock and walks its buckets in Python for each observation; these are plain attributes of
+one event loop's thread and a bisection, and turn into the library's metric families only when somebody scrapes.
 """
 
 from bisect import bisect_left

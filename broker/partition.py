@@ -2,8 +2,8 @@
 
     log start <= last stable offset <= high watermark <= log end
 
-The high watermark is the smallest log end of the in-sync replicas, however many there are; with one replica that is the log end
-right after each append (spec: storage, section 9).
+The high watermark is the smallest log end of the in-sync replicas, however many there are; with one replica that is
+the log end right after each append (spec: storage, section 9).
 """
 
 from ..protocol.errors import ApiError, ErrorCode

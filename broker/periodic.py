@@ -12,7 +12,10 @@ log = logging.getLogger(__name__)
 
 
 class Periodic:
-    """Runs `work` every `interval_ms`, counted from the end of the run before. A failure is logged; the next run comes all the same."""
+    """Runs `work` every `interval_ms`, counted from the end of the run before.
+
+    A failure is logged; the next run comes all the same.
+    """
 
     def __init__(
         self,

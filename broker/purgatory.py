@@ -1,7 +1,7 @@
 """Requests that wait for something to happen to a partition, or for their time to run out.
 
-A `Waiter` is told of every event on the keys it watches and looks whether it is satisfied (Kafka: DelayedOperationPurgatory). It is
-woken at most once, and leaves no trace behind.
+A `Waiter` is told of every event on the keys it watches and looks whether it is satisfied (Kafka:
+DelayedOperationPurgatory). It is woken at most once, and leaves no trace behind.
 """
 
 import asyncio
@@ -43,7 +43,10 @@ class Purgatory:
         return len(self._parked)
 
     async def wait(self, keys: Iterable[Hashable], is_satisfied: Callable[[], bool], timeout_ms: float) -> bool:
-        """True when `is_satisfied` turned true, at once or after an event on one of `keys`; False when time ran out first."""
+        """True when `is_satisfied` turned true, at once or after an event on one of `keys`.
+
+        False when time ran out first.
+        """
         if is_satisfied():
             return True
         if self._is_closed or timeout_ms <= 0:

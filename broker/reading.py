@@ -2,7 +2,8 @@
 
 Rules (spec: fetch-down-conversion, section 5):
 - Partitions are read in the order asked for; each gets min(its own limit, what the others left of the response's).
-- From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit. Before,
+- From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit.
+  Before,
   limits are hard and a batch may be cut.
 - Consumers see up to the high watermark, or the last stable offset if read_committed; followers to the log end.
 - Sizes are those of stored bytes, before any conversion.

@@ -1,8 +1,8 @@
 """The one place that sends pieces: bytes, a slice of a file, a slice that is converted chunk by chunk as it goes out.
 
-Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one converted chunk, charged to the
-conversion budget. When others wait for that budget the chunk is dropped and made again once the reader takes more: conversion
-is a function of the stored bytes, so the second making equals the first.
+Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one converted chunk,
+charged to the conversion budget. When others wait for that budget the chunk is dropped and made again once the reader
+takes more: conversion is a function of the stored bytes, so the second making equals the first.
 """
 
 import asyncio
@@ -137,23 +137,24 @@ class Sender:
         """The next chunk in a buffer of its own, charged to the budget."""
         while True:
             held = _Held(await self._claim(chunks.claim_bytes), self._buffers, chunks.claim_bytes)
-            try:
-                if chunks.needs_worker:
-                    self._wire.rest()
-                    making = asyncio.get_running_loop().run_in_executor(self._workers, chunks.make, held.buffer)
-                    made = await asyncio.shield(making)
-                else:
-                    made = chunks.make(held.buffer)
-            except asyncio.CancelledError:
-                making.add_done_callback(lambda _: held.drop())
-                raise
-            except BaseException:
-                held.drop()
-                raise
+            if chunks.needs_worker:
+                made = await self._make_in_worker(chunks, held)
+            else:
+                made = _make_here(chunks, held)
             if made is not None:
                 held.data = made
                 return held
             held.drop()
+
+    async def _make_in_worker(self, chunks: Chunks, held: "_Held") -> memoryview | None:
+        """As `Chunks.make`. The buffer is the worker's until it is done, even if nobody waits for it any more."""
+        self._wire.rest()
+        making = asyncio.get_running_loop().run_in_executor(self._workers, chunks.make, held.buffer)
+        try:
+            return await asyncio.shield(making)
+        except BaseException:
+            making.add_done_callback(lambda _: held.drop())
+            raise
 
     async def _claim(self, size_bytes: int) -> Claim:
         claim = self._budget.try_claim(size_bytes)
@@ -178,6 +179,14 @@ class Sender:
         if not stalled:
             await asyncio.sleep(0)
         return sent
+
+
+def _make_here(chunks: Chunks, held: "_Held") -> memoryview | None:
+    try:
+        return chunks.make(held.buffer)
+    except BaseException:
+        held.drop()
+        raise
 
 
 class _Held:
@@ -205,4 +214,3 @@ class _Held:
             self._buffers.give(self.buffer)
             self.buffer = bytearray()
             self._claim.release()
-

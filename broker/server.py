@@ -20,7 +20,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How many connections, and for how long without a word. `per_host` overrides `per_ip` for the addresses it names."""
+    """How many connections, and for how long without a word.
+
+    `per_host` overrides `per_ip` for the addresses it names.
+    """
 
     connections: int
     per_ip: int

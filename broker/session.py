@@ -1,4 +1,5 @@
-"""Fetch sessions (KIP-227): what a client wants is remembered, so that it only says what changes and only hears what changed.
+"""Fetch sessions (KIP-227): what a client wants is remembered, so that it only says what changes and only hears what
+changed.
 
 | request (session id, epoch) | meaning |
 |---|---|
@@ -6,7 +7,8 @@
 | (any, 0) | full fetch that asks for a session; a given one is closed |
 | (id, n > 0) | incremental: the session's partitions, less those forgotten, plus those given |
 
-Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by one with every incremental fetch, from 2^31-1 to 1.
+Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by one with every incremental fetch, from
+2^31-1 to 1.
 """
 
 import random
@@ -213,7 +215,9 @@ class FetchSessions:
                 return candidate
 
     def _evict_for(self, newcomer: FetchSession, now_ms: int) -> bool:
-        """Makes room by dropping the session idle for longest if idle for long, else a smaller and less privileged old one."""
+        """Makes room by dropping the session idle for longest if idle for long, else a smaller and less privileged
+        old one.
+        """
         if not self._sessions:
             return False
         oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)

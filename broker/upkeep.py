@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from ..protocol.errors import DiskFault
 from ..storage.flush import Flush
 from ..storage.log import Log
-
 from .periodic import Periodic
 
 if TYPE_CHECKING:

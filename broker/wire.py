@@ -1,7 +1,7 @@
 """A connection's bytes, in and out, without waiting; and waiting for room or for bytes, without bytes.
 
-`PlainWire` is a raw non-blocking socket watched by the loop. Not an asyncio transport: those copy what a slow reader has not taken,
-have no sendfile under uvloop, and may not share their socket with `add_writer`.
+`PlainWire` is a raw non-blocking socket watched by the loop. Not an asyncio transport: those copy what a slow reader
+has not taken, have no sendfile under uvloop, and may not share their socket with `add_writer`.
 """
 
 import asyncio
@@ -61,7 +61,10 @@ class PlainWire:
             return 0
 
     def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
-        """Bytes that went from file to socket inside the kernel, 0 when there is no room. Raises EOFError past the file's end."""
+        """Bytes that went from file to socket inside the kernel, 0 when there is no room.
+
+        Raises EOFError past the file's end.
+        """
         try:
             sent = os.sendfile(self._fd, file_fd, position, size_bytes)
         except (BlockingIOError, InterruptedError):
@@ -77,8 +80,8 @@ class PlainWire:
     async def room(self) -> None:
         """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.
 
-        The loop goes on watching for room afterwards, since a stalled peer's next wait is near: who stops sending, or does
-        something else in between, says so with `rest`.
+        The loop goes on watching for room afterwards, since a stalled peer's next wait is near: who stops sending, or
+        does something else in between, says so with `rest`.
         """
         if self._closed:
             raise ConnectionResetError("closed")

@@ -9,7 +9,10 @@ TIMESTAMP = structlog.processors.TimeStamper(fmt="iso", utc=True)
 
 
 def configure_logging(log_format: str, level: str = "INFO") -> None:
-    """Sends every record of the standard `logging` module to stderr, one line each: `log_format` is "console" or "json"."""
+    """Sends every record of the standard `logging` module to stderr, one line each.
+
+    `log_format` is "console" or "json".
+    """
     renderer: structlog.types.Processor
     if log_format == "json":
         renderer = structlog.processors.JSONRenderer()

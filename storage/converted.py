@@ -7,17 +7,17 @@
 | no whole batch, Fetch v0-v2 | 12: an overflow entry, so that the client sees a message larger than its limit |
 | no whole batch, Fetch v3 | 0 |
 
-Exactly that many bytes follow: converted chunks of about 128 KiB of stored bytes, cut at the promised size; or, when they end before it,
-an overflow entry that every client takes for the beginning of a message it has to fetch again:
+Exactly that many bytes follow: converted chunks of about 128 KiB of stored bytes, cut at the promised size; or, when
+they end before it, an overflow entry that every client takes for the beginning of a message it has to fetch again:
 
     offset -1 (8) | size max(remaining + 1, 61) (4) | zeros; a new one every 131072 bytes
 
-What is kept of a slice is its size and where sending has got to. The conversion of F is not kept but done again: a codec's result, or
-the cut in a chunk, depends on nothing but the stored bytes. A batch that cannot be converted, found after the promise, ends
-the chunks: the client reads what came before, asks again and gets the error.
+What is kept of a slice is its size and where sending has got to. The conversion of F is not kept but done again: a
+codec's result, or the cut in a chunk, depends on nothing but the stored bytes. A batch that cannot be converted,
+found after the promise, ends the chunks: the client reads what came before, asks again and gets the error.
 
-Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are checked, F never
-comes twice, all-vanished slices are empty, good batches before a bad one are sent.
+Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are
+checked, F never comes twice, all-vanished slices are empty, good batches before a bad one are sent.
 """
 
 import contextlib
@@ -94,8 +94,8 @@ class ConvertedSlice:
     def promise(self) -> None:
         """Sets `size_bytes`, and `next_offset` to what follows the last whole batch if all of them vanish.
 
-        In a worker if `needs_worker`: a codec is at work. Raises: UnsupportedCompression, CorruptRecord, InvalidRecord for the
-        first batch that does not vanish; DiskFault.
+        In a worker if `needs_worker`: a codec is at work. Raises: UnsupportedCompression, CorruptRecord,
+        InvalidRecord for the first batch that does not vanish; DiskFault.
         """
         at = 0
         while (header := batch_at(self.source, at)) is not None:

@@ -33,7 +33,8 @@ def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
 
 
 def batch_at(source: FileSlice, at: int) -> BatchHeader | None:
-    """The header of the batch at `at`, its position counted from the start of the slice; None when no whole one is left.
+    """The header of the batch at `at`, its position counted from the start of the slice; None when no whole one is
+    left.
 
     Raises: CorruptRecord when its frame is wrong.
     """

@@ -1,11 +1,11 @@
 """Fetch, versions 0-17 (KIP-74, 98, 110, 227, 283, 320, 392, 516, 595, 951).
 
-Reads what is asked for within its limits, waits for `min_bytes` or `max_wait_ms`, converts down for versions below 4, and answers with
-slices that are read, or converted, as they are sent.
+Reads what is asked for within its limits, waits for `min_bytes` or `max_wait_ms`, converts down for versions below 4,
+and answers with slices that are read, or converted, as they are sent.
 
-Version notes: v0 has no throttle time; v0-v2 hard limits; v3 a limit for the response and KIP-74's first batch; v4 isolation; v5 log
-start; v7 sessions; v9 leader epochs; v10 zstd; v12 divergence; v13 topic ids; v16 endpoints of a new leader.
-Not here: preferred read replicas (one replica), throttling.
+Version notes: v0 has no throttle time; v0-v2 hard limits; v3 a limit for the response and KIP-74's first batch; v4
+isolation; v5 log start; v7 sessions; v9 leader epochs; v10 zstd; v12 divergence; v13 topic ids; v16 endpoints of a
+new leader. Not here: preferred read replicas (one replica), throttling.
 """
 
 from collections.abc import Sequence
@@ -128,7 +128,10 @@ def _current_leader(reading: Reading, code: ErrorCode, version: int) -> LeaderId
 
 
 def _failed(interest: Interest, code: ErrorCode, version: int, *, records_are_null: bool = False) -> PartitionData:
-    """An answer without offsets. Clients before 0.10.2 cannot read null records, so they get an empty set (Kafka 3.x sends null)."""
+    """An answer without offsets.
+
+    Clients before 0.10.2 cannot read null records, so they get an empty set (Kafka 3.x sends null).
+    """
     is_null = records_are_null and version >= FIRST_VERSION_WITH_NULL_RECORDS
     return PartitionData(
         partition_index=interest.index,

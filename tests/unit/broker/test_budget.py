@@ -1,7 +1,6 @@
 import asyncio
 
 import pytest
-
 from stepdown.broker.budget import Claim, MemoryBudget
 from support.clock import settle
 

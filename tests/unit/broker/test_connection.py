@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from stepdown.broker.broker import Broker
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
@@ -36,7 +35,9 @@ def framed(body: bytes) -> bytes:
         pytest.param(framed(header(3, 99)), "Metadata", id="unknown-version"),
         pytest.param(framed(header(999, 0)), "999", id="unknown-api"),
         pytest.param(framed(header(4, 0)), "4", id="api-of-another-listener"),
-        pytest.param(framed(header(3, 1) + struct.pack(">i", 1 << 30)), "Metadata v1", id="array-longer-than-the-frame"),
+        pytest.param(
+            framed(header(3, 1) + struct.pack(">i", 1 << 30)), "Metadata v1", id="array-longer-than-the-frame"
+        ),
         pytest.param(framed(b"\0\1"), "header", id="no-whole-header"),
         pytest.param(framed(b""), "header", id="empty-frame"),
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", "1195725856", id="http"),

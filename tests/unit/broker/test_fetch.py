@@ -17,7 +17,7 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 from support.client import RawClient
-from support.clock import ManualClock, settle
+from support.clock import ManualClock
 from support.running import running_broker
 
 OVERFLOW = struct.pack(">qi", -1, 61)
@@ -309,12 +309,19 @@ async def test_a_batch_above_the_limit(tmp_path: Path, version: int, expected: b
             assert bytes(answer.records) == expected
 
 
+async def parked(broker: Broker) -> None:
+    """Returns when a fetch waits in the purgatory."""
+    async with asyncio.timeout(10):
+        while not len(broker.fetch_purgatory):  # noqa: ASYNC110 -- the purgatory tells nobody but its waiters
+            await asyncio.sleep(0)
+
+
 async def test_a_long_poll_ends_with_the_append(tmp_path: Path) -> None:
     async with running_broker(tmp_path, clock=ManualClock()) as broker:
         reader, writer = await connect(broker), await connect(broker)
         await create(writer, "t")
         waiting = asyncio.create_task(fetched(reader, fetch("t", max_wait_ms=500, min_bytes=1), 4))
-        await settle()
+        await parked(broker)
         assert not waiting.done()
         await produce(writer, "t", build_batch(records(2)))
         assert len(read((await waiting).records)) == 2
@@ -326,8 +333,7 @@ async def test_a_long_poll_ends_with_its_time(tmp_path: Path) -> None:
         client = await connect(broker)
         await create(client, "t")
         waiting = asyncio.create_task(fetched(client, fetch("t", max_wait_ms=500, min_bytes=1), 3))
-        while not len(broker.fetch_purgatory):
-            await asyncio.sleep(0)
+        await parked(broker)
         await clock.advance(499)
         assert not waiting.done()
         await clock.advance(1)

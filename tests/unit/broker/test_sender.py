@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-
 from stepdown.broker.budget import MemoryBudget
 from stepdown.broker.buffers import BufferPool
 from stepdown.broker.metrics import Metrics

@@ -27,9 +27,9 @@ def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.ImportFrom) and node.level:
             target = (*package[: len(package) - node.level + 1], *(node.module or "").split("."))
             yield node.lineno, target[0]
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stepdown":
-            yield node.lineno, "an absolute import"
-        elif isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "stepdown" for alias in node.names):
+        elif (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stepdown") or (
+            isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "stepdown" for alias in node.names)
+        ):
             yield node.lineno, "an absolute import"
 
 
