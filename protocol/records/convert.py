@@ -47,38 +47,8 @@ from .message_set import LegacyBatch
 from .record import Buffer
 from .stream import Pieces, run
 
-CHUNK_BYTES = 128 * 1024
 _NULL = b"\xff\xff\xff\xff"
 _NO_FIRST_OFFSET = -(1 << 63)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """The whole batches at the start of some bytes that are converted together.
-
-    `needs_codec`: converting them opens a compressed batch, which is work for a thread. `bound_bytes`: what the others
-    may become at most, so the buffer to keep for them.
-    """
-
-    size_bytes: int
-    batches: int
-    needs_codec: bool
-    bound_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstUnit:
-    """The first batch that becomes something: its converted size, 0 if there is none.
-
-    `source_bytes` and `batches` count what was passed, that batch included. `trimmed`: records before the first offset
-    were left out on the way. `needs_codec`: it ends before a compressed batch, which it was not allowed to open.
-    """
-
-    size_bytes: int
-    source_bytes: int
-    batches: int
-    trimmed: bool
-    needs_codec: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,41 +65,6 @@ class Converted:
     temporary_bytes: int
     source_bytes: int
     batches: int
-
-
-def next_chunk(source: Buffer, *, target: int, limit_bytes: int = CHUNK_BYTES) -> Chunk:
-    """Return the next chunk: whole batches of `limit_bytes` at most, but always one; of size 0 where none is whole.
-
-    Raises: CorruptRecord when the frame of the first batch is wrong; a later wrong one ends the chunk.
-    """
-    size_bytes, batches, needs_codec, bound_bytes = kernel.plan(source, target, limit_bytes)
-    return Chunk(size_bytes=size_bytes, batches=batches, needs_codec=needs_codec, bound_bytes=bound_bytes)
-
-
-def first_unit(
-    source: Buffer, *, target: int, first_offset: int, zstd_to: Codec | None = None, open_batches: bool = True
-) -> FirstUnit:
-    """Return the size of the first batch that converts to something, keeping nothing of it.
-
-    Raises: CorruptRecord, InvalidRecord, UnsupportedCompression for the first batch that cannot be converted.
-    """
-    at = batches = trimmed = size = 0
-    while True:
-        at, size, passed, _, left_out, _, codec = kernel.convert_plain(source, at, target, first_offset, None, 0, True)
-        batches += passed
-        trimmed += left_out
-        if size or not codec or not open_batches:
-            break
-        batch = _batch_at(source, at)
-        size = len(_Conversion(target, first_offset, zstd_to).convert(batch))
-        at += batch.size_bytes
-        batches += 1
-        if size:
-            codec = False
-            break
-    return FirstUnit(
-        size_bytes=size, source_bytes=at, batches=batches, trimmed=trimmed > 0, needs_codec=codec and not size
-    )
 
 
 def convert_down(
@@ -207,9 +142,7 @@ def _batch_at(source: Buffer, at: int) -> RecordBatch | LegacyBatch:
 class _Conversion:
     """Converts compressed batches and counts."""
 
-    def __init__(
-        self, target: int, first_offset: int, zstd_to: Codec | None, max_opened_bytes: int = MAX_OPENED_BYTES
-    ) -> None:
+    def __init__(self, target: int, first_offset: int, zstd_to: Codec | None, max_opened_bytes: int) -> None:
         self._target = target
         self._first_offset = first_offset
         self._zstd_to = zstd_to

@@ -529,7 +529,6 @@ class _Run:
     target: cython.int
     first_offset: cython.longlong
     measure: cython.bint
-    one: cython.bint
     records: cython.longlong
     temporary: cython.longlong
     batches: cython.longlong
@@ -680,8 +679,6 @@ def _convert_batches(run: _Run, item: _Item) -> cython.int:
             return status
         run.at = end
         run.batches += 1
-        if run.one and run.written:
-            return DONE
 
 
 def convert_plain(
@@ -691,13 +688,12 @@ def convert_plain(
     first_offset: cython.longlong,
     out: cython.uchar[::1] | None,
     out_at: cython.Py_ssize_t = 0,
-    one: cython.bint = False,
 ) -> tuple[int, int, int, int, int, int, bool]:
     """Convert whole batches from position `at` on, up to one that needs a codec or that `out` has no room for.
 
     Control batches vanish, batches of magic `target` or less are copied, and of plain newer ones the records from
     `first_offset` on are written as messages, their checksums checked first. Without `out` all is done but the
-    writing. With `one` it ends behind the first batch that becomes something.
+    writing.
 
     Returns: position reached, bytes in `out` up to, batches passed, records converted, records left out, temporary
     bytes (what Kafka counts so), whether a codec stopped it. At the end of the source, less than a whole batch is left.
@@ -717,7 +713,7 @@ def convert_plain(
         run.room = len(out)
         run.sink = _sink(out, run.room)
     run.written = out_at
-    run.target, run.first_offset, run.one = target, first_offset, one
+    run.target, run.first_offset = target, first_offset
     run.records = run.temporary = run.batches = run.trimmed = 0
     item: _Item = _Item()
     if size - at < RELEASE_BYTES:

@@ -15,7 +15,6 @@ def convert_plain(
     first_offset: int,
     out: bytearray | memoryview | None,
     out_at: int = 0,
-    one: bool = False,
 ) -> tuple[int, int, int, int, int, int, bool]: ...
 
 class RecordsDown:

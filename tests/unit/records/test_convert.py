@@ -5,7 +5,7 @@ from stepdown.protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarg
 from stepdown.protocol.records.batches import iter_batches, view
 from stepdown.protocol.records.builder import build_batch, build_control_marker, encode_message
 from stepdown.protocol.records.compression import compress
-from stepdown.protocol.records.convert import convert_down, first_unit, next_chunk
+from stepdown.protocol.records.convert import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 
@@ -231,49 +231,6 @@ def test_offsets_that_do_not_increase_are_invalid():
     wrapper = encode_message(magic=1, offset=0, timestamp=1, attributes=Codec.GZIP, key=None, value=twice)
     with pytest.raises(InvalidRecord, match="increase"):
         down(wrapper, 0)
-
-
-# the size promised in advance
-
-
-@pytest.mark.parametrize("codec", [Codec.NONE, *OLD_CODECS])
-def test_the_first_unit_has_the_size_that_converting_it_gives(codec):
-    source = marker(0) + build_batch(records(1, 2)) + build_batch(records(3, 4), codec=codec) + build_batch(records(5))
-    unit = first_unit(source, target=1, first_offset=3)
-    assert (unit.batches, unit.trimmed, unit.needs_codec) == (3, True, False)
-    assert down(source[: unit.source_bytes], first_offset=3).size_bytes == unit.size_bytes
-
-
-def test_a_first_unit_may_be_one_that_is_copied():
-    source = build_batch(records(1), magic=1)
-    assert first_unit(source, target=1, first_offset=0).size_bytes == len(source)
-
-
-def test_no_first_unit_has_size_0_and_tells_whether_records_were_trimmed():
-    gone = first_unit(marker(1) + build_batch([], base_offset=2, last_offset=3), target=1, first_offset=0)
-    assert (gone.size_bytes, gone.batches, gone.trimmed) == (0, 2, False)
-    assert first_unit(build_batch(records(1)), target=1, first_offset=2).trimmed
-    assert first_unit(b"partial", target=1, first_offset=0).source_bytes == 0
-
-
-def test_a_first_unit_that_needs_a_codec_is_left_to_a_thread_if_asked_so():
-    source = marker(0) + build_batch(records(1), codec=Codec.GZIP)
-    unit = first_unit(source, target=1, first_offset=0, open_batches=False)
-    assert (unit.size_bytes, unit.source_bytes, unit.batches, unit.needs_codec) == (0, len(marker(0)), 1, True)
-
-
-def test_a_first_unit_that_cannot_be_converted_is_refused():
-    with pytest.raises(UnsupportedCompression):
-        first_unit(marker(0) + build_batch(records(1), codec=Codec.ZSTD), target=1, first_offset=0)
-    with pytest.raises(CorruptRecord):
-        first_unit(build_batch(records(1))[:-1] + b"x", target=1, first_offset=0)
-
-
-def test_a_chunk_tells_what_its_conversion_takes():
-    source = build_batch(records(1)) * 3
-    chunk = next_chunk(source, target=1, limit_bytes=len(source) - 1)
-    assert (chunk.batches, chunk.size_bytes, chunk.needs_codec) == (2, 2 * len(source) // 3, False)
-    assert down(source[: chunk.size_bytes]).size_bytes <= chunk.bound_bytes
 
 
 def test_a_source_is_a_view_of_anything():

@@ -103,10 +103,9 @@ def test_a_run_stops_at_a_batch_that_needs_a_codec():
     assert (at, batches, records, codec) == (len(plain), 1, 3, True)
 
 
-def test_a_run_for_one_stops_behind_the_first_batch_that_becomes_something():
-    source = batch() + batch(3) + batch(6)
-    (at, written, batches, _, trimmed, *_), _ = convert(source, first_offset=4, one=True)
-    assert (at, batches, trimmed) == (2 * len(batch()), 2, 4)
+def test_records_before_the_first_offset_are_counted_and_left_out():
+    (_, written, _, records, trimmed, *_), _ = convert(batch() + batch(3), first_offset=4)
+    assert (records, trimmed) == (2, 4)
     assert written == 2 * (34 + 10)
 
 
