@@ -20,6 +20,12 @@ BELOW = {
 PRODUCT = [path for room in BELOW for path in sorted((ROOT / room).rglob("*.py"))]
 
 
+def _absolute_packages(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name.split(".")[0] for alias in node.names}
+    return {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) and not node.level else set()
+
+
 def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
     """(line, room) of everything in the package that a file imports."""
     package = path.relative_to(ROOT).parts[:-1]
@@ -27,9 +33,7 @@ def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.ImportFrom) and node.level:
             target = (*package[: len(package) - node.level + 1], *(node.module or "").split("."))
             yield node.lineno, target[0]
-        elif (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stepdown") or (
-            isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "stepdown" for alias in node.names)
-        ):
+        elif "stepdown" in _absolute_packages(node):
             yield node.lineno, "an absolute import"
 
 
