@@ -3,6 +3,7 @@
 Produce requests and the coordinators' own records come this way. What is refused is counted here, by reason and topic.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -94,8 +95,11 @@ async def append(
     *,
     origin: AppendOrigin = AppendOrigin.COORDINATOR,
     effort: Effort | None = None,
+    check: Callable[[PreparedAppend], None] | None = None,
 ) -> AppendInfo:
     """Where the records went. Waiting readers of the partition have been told.
+
+    `check` may refuse what is prepared; it is called in the same turn of the loop as the append.
 
     Raises: ApiError, of which `RecordErrors` names single records.
     """
@@ -115,6 +119,8 @@ async def append(
         _count_refusal(broker.metrics, refusal)
         raise
     _count_conversions(broker.metrics, topic, prepared, effort, perf_counter() - began)
+    if check is not None:
+        check(prepared)
     info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
     if info.last_offset >= 0 and not info.duplicate:
         broker.appended(partition)

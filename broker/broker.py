@@ -36,6 +36,7 @@ from .sender import Sender
 from .server import Limits, Server
 from .session import FetchSessions
 from .topics import Topics
+from .transactions.coordinator import TransactionCoordinator
 from .upkeep import Upkeep
 from .wire import PlainWire
 
@@ -75,6 +76,7 @@ class Broker:
         )
         self.topics = Topics(self, layers)
         self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self)
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -103,6 +105,7 @@ class Broker:
         """Returns when clients are served. Raises OSError when an address cannot be bound."""
         self.topics.load()
         self.groups.start()
+        self.transactions.start()
         for listener in self.settings.listeners:
             host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
@@ -120,6 +123,7 @@ class Broker:
         self._server.stop_accepting()
         self.fetch_purgatory.close()
         self.produce_purgatory.close()
+        await self.transactions.stop()
         await self.groups.stop()
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
         await self._upkeep.stop()

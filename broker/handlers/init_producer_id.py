@@ -1,12 +1,13 @@
-"""InitProducerId, versions 0-5 (KIP-98, 360, 588): a producer id and epoch.
+"""InitProducerId, versions 0-5 (KIP-98, 360, 588, 890): a producer id and epoch.
 
 Without a transactional id the answer is a new id with epoch 0, also when the producer names the one it had: it asks
 again because it lost track of its sequence numbers (Kafka 3.9 `TransactionCoordinator.handleInitProducerId`). Ids come
 from blocks that are noted on disk before the first of them is used, so none is handed out twice, whatever happens to
-this process. With a transactional id, the transaction coordinator decides.
+this process. With a transactional id, the transaction coordinator decides: the epoch grows, which shuts out whoever
+used the id before; an open transaction is aborted first, and the producer told to ask again.
 
 Version notes: v2 is flexible; v3 names the producer's former id and epoch; before v4 PRODUCER_FENCED is called
-INVALID_PRODUCER_EPOCH.
+INVALID_PRODUCER_EPOCH; v5 only says that the producer knows TRANSACTION_ABORTABLE.
 """
 
 from typing import TYPE_CHECKING
@@ -23,16 +24,21 @@ FIRST_VERSION_WITH_FENCED = 4
 
 
 async def handle(broker: "Broker", request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
+    former = (request.producer_id, request.producer_epoch)
     if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER):
         raise ApiError(
             f"producer id {request.producer_id} and epoch {request.producer_epoch}: both or none are given",
             ErrorCode.INVALID_REQUEST,
         )
     if request.transactional_id is None:
+        await broker.transactions.loaded()  # what it knows of was handed out too
         return InitProducerIdResponse(producer_id=broker.cluster.next_producer_id(), producer_epoch=0)
-    if not request.transactional_id:
-        raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
-    raise ApiError("this broker coordinates no transactions", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    producer_id, producer_epoch = await broker.transactions.init_producer(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        None if request.producer_id == NO_PRODUCER else former,
+    )
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch)
 
 
 def refuse(request: InitProducerIdRequest, error: ApiError, call: Call) -> InitProducerIdResponse:

@@ -5,17 +5,21 @@ in-sync replicas have what was written, with acks 1 it does not, and with acks 0
 connection, so that the client asks for metadata again.
 
 Order of checks for a partition (Kafka 3.9 `KafkaApis`, `ReplicaManager`, `Partition`): known, fit for the version, acks
-in -1 to 1, not internal, led here, enough replicas; then the records (`storage/append.py`), then the log.
+in -1 to 1, not internal, led here, enough replicas; then the records (`storage/append.py`), then, for the first of a
+transaction, whether the partition is part of it (KIP-890), then the log.
 
 Version notes: v0 answers no throttle time, v2 log append time, v5 log start, v8 record errors and messages, v10 the new
-leader. v0-v2 may carry any magic; from v3 on one batch of magic 2, from v7 on zstd.
-Other than Kafka: a message goes with every error, not only with record errors; a frame that cannot be read fails its
-partition, not all of them; and what fails unexpectedly fails its partition.
+leader, v11 TRANSACTION_ABORTABLE where it was INVALID_TXN_STATE. v0-v2 may carry any magic; from v3 on one batch of
+magic 2, from v7 on zstd.
+
+Other than Kafka: a message goes with every error, not only with record errors; a frame that
+cannot be read fails its partition, not all of them; and what fails unexpectedly fails its partition.
 """
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -40,13 +44,14 @@ from ...protocol.records.layout import (
 )
 from ...storage.append import check_version
 from ...storage.log import AppendInfo
-from ...storage.prepared import AppendOrigin
+from ...storage.prepared import AppendOrigin, PreparedAppend
 from ...storage.refusals import RecordErrors
 from ..appending import EXPECTED_FAILURES, Effort, append
 from ..cluster import Topic
 from ..connection import CloseConnection
 from ..dispatch import Call
 from ..partition import Partition
+from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -58,6 +63,7 @@ ACKS_ALL = -1
 ACKS = (ACKS_ALL, ACKS_NONE, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_LEADERS = 10
+FIRST_VERSION_WITH_ABORTABLE = 11
 PARTITIONS_A_TURN = 16
 
 
@@ -158,6 +164,7 @@ async def _produce(
             records,
             origin=AppendOrigin.CLIENT,
             effort=effort,
+            check=partial(_check_transaction, broker, partition, request.transactional_id, call.version),
         )
         _count_success(broker, name, outcome.info, len(records))
     except ApiError as error:
@@ -168,6 +175,19 @@ async def _produce(
     if counted and outcome.error is not None and outcome.error.code not in EXPECTED_FAILURES:
         broker.metrics.failed_produce_requests.of(name).add()
     return outcome
+
+
+def _check_transaction(
+    broker: "Broker", partition: Partition, transactional_id: str | None, version: int, prepared: PreparedAppend
+) -> None:
+    """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
+    if transactional_id is None or not any(batch.is_transactional for batch in prepared.batches):
+        return
+    first = prepared.batches[0]
+    verify_produce(
+        broker, partition, transactional_id, first.producer_id, first.producer_epoch,
+        knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
+    )  # fmt: skip
 
 
 def _check_writable(broker: "Broker", topic: Topic, call: Call) -> None:

@@ -1,0 +1,32 @@
+"""AddOffsetsToTxn, versions 0-4 (KIP-98): makes the offsets of a group part of a transaction.
+
+Added is the partition of `__consumer_offsets` that holds the group, which need not exist.
+
+Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; v4 only says that
+the producer knows TRANSACTION_ABORTABLE.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.coordinator.partitioning import partition_of
+from ...protocol.errors import ApiError
+from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from ..dispatch import Call
+from ..topic_rules import OFFSETS_TOPIC
+from ..transactions.errors import code_for
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: AddOffsetsToTxnRequest, call: Call) -> AddOffsetsToTxnResponse:
+    topic = await broker.topics.ensure(OFFSETS_TOPIC)
+    partition = (OFFSETS_TOPIC, partition_of(request.group_id, len(topic.partitions)))
+    await broker.transactions.add_partitions(
+        request.transactional_id, request.producer_id, request.producer_epoch, [partition]
+    )
+    return AddOffsetsToTxnResponse()
+
+
+def refuse(request: AddOffsetsToTxnRequest, error: ApiError, call: Call) -> AddOffsetsToTxnResponse:
+    return AddOffsetsToTxnResponse(error_code=code_for(error, call.version))

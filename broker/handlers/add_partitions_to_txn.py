@@ -1,0 +1,116 @@
+"""AddPartitionsToTxn, versions 0-5 (KIP-98, 890): makes partitions part of a transaction.
+
+All of a transaction's partitions are added or none: where one does not exist, the others are answered
+OPERATION_NOT_ATTEMPTED.
+
+Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; v4 and v5 are what
+brokers ask each other: several transactions, of which some are only to be verified. This broker asks itself without
+them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from ..cluster import Cluster
+from ..dispatch import Call
+from ..transactions.errors import code_for
+from ..transactions.transaction import TopicPartition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_OF_BROKERS = 4
+
+
+async def handle(broker: "Broker", request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
+    if call.version < FIRST_VERSION_OF_BROKERS:
+        asked = _of_producer(request)
+        return AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=_results(asked, await _answer(broker, asked, call.version))
+        )
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            _result(asked, await _answer(broker, asked, call.version)) for asked in request.transactions
+        ]
+    )
+
+
+def refuse(request: AddPartitionsToTxnRequest, error: ApiError, call: Call) -> AddPartitionsToTxnResponse:
+    if call.version >= FIRST_VERSION_OF_BROKERS:
+        return AddPartitionsToTxnResponse(error_code=error.code)
+    asked = _of_producer(request)
+    codes = dict.fromkeys(_partitions(asked.topics), code_for(error, call.version))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(asked, codes))
+
+
+def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+async def _answer(
+    broker: "Broker", asked: AddPartitionsToTxnTransaction, version: int
+) -> Mapping[TopicPartition, ErrorCode]:
+    partitions = _partitions(asked.topics)
+    missing = _missing(broker.cluster, partitions)
+    if missing:
+        return {
+            each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for each in partitions
+        }
+    producer = (asked.transactional_id, asked.producer_id, asked.producer_epoch)
+    try:
+        if asked.verify_only:
+            return broker.transactions.verify(*producer, partitions)
+        await broker.transactions.add_partitions(*producer, partitions)
+    except ApiError as error:
+        return dict.fromkeys(partitions, code_for(error, version))
+    return dict.fromkeys(partitions, ErrorCode.NONE)
+
+
+def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    return [(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _missing(cluster: Cluster, partitions: Sequence[TopicPartition]) -> set[TopicPartition]:
+    found = set()
+    for name, index in partitions:
+        topic = cluster.topics.get(name)
+        if topic is None or index not in topic.partitions:
+            found.add((name, index))
+    return found
+
+
+def _result(
+    asked: AddPartitionsToTxnTransaction, codes: Mapping[TopicPartition, ErrorCode]
+) -> AddPartitionsToTxnResult:
+    return AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=_results(asked, codes))
+
+
+def _results(
+    asked: AddPartitionsToTxnTransaction, codes: Mapping[TopicPartition, ErrorCode]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=codes[topic.name, index])
+                for index in topic.partitions
+            ],
+        )
+        for topic in asked.topics
+    ]

@@ -1,0 +1,48 @@
+"""DescribeTransactions, version 0 (KIP-664): state, producer and partitions of transactional ids, each by itself."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError
+from ...protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+from ..dispatch import Call
+from ..transactions.transaction import grouped
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
+    )
+
+
+def refuse(request: DescribeTransactionsRequest, error: ApiError, call: Call) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[_failed(transactional_id, error) for transactional_id in request.transactional_ids]
+    )
+
+
+def _describe(broker: "Broker", transactional_id: str) -> TransactionState:
+    try:
+        now = broker.transactions.find(transactional_id).now
+    except ApiError as error:
+        return _failed(transactional_id, error)
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=now.state.label,
+        transaction_timeout_ms=now.timeout_ms,
+        transaction_start_time_ms=now.start_ms,
+        producer_id=now.producer_id,
+        producer_epoch=now.producer_epoch,
+        topics=[TopicData(topic=each.topic, partitions=each.partition_ids) for each in grouped(now.partitions)],
+    )
+
+
+def _failed(transactional_id: str, error: ApiError) -> TransactionState:
+    return TransactionState(error_code=error.code, transactional_id=transactional_id)

@@ -1,0 +1,115 @@
+"""TxnOffsetCommit, versions 0-4 (KIP-98, 447, 890): stores what a group has consumed, as part of a transaction.
+
+The offsets wait, beside those of the group, for the transaction's marker: a commit makes them count, an abort drops
+them. The group need not exist. A partition that does not exist, or metadata that is too long, fails that partition
+alone.
+
+Version notes: before v2 COORDINATOR_LOAD_IN_PROGRESS is called COORDINATOR_NOT_AVAILABLE, as producers before 2.0 may
+crash of it; v2 gives the leader epoch, v3 the group's member and generation, which are checked when any is given; v4
+says that the producer knows TRANSACTION_ABORTABLE.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.coordinator.partitioning import partition_of
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from ..dispatch import Call
+from ..groups.commits import Committer, NewOffset
+from ..groups.offsets import TopicPartition
+from ..groups.store import Producer
+from ..topic_rules import OFFSETS_TOPIC
+from ..transactions.verification import verify
+from .offset_commit import has_partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_LOADING = 2
+FIRST_VERSION_WITH_ABORTABLE = 4
+
+
+async def handle(broker: "Broker", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
+    new = _offsets(request.topics)
+    known = [each for each in new if has_partition(broker.cluster, each.topic, each.partition)]
+    codes: Mapping[TopicPartition, ErrorCode] = {}
+    if known:
+        try:
+            codes = await _commit(broker, request, known, call.version)
+        except ApiError as error:
+            codes = {(each.topic, each.partition): error.code for each in known}
+    return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, call.version)
+
+
+def refuse(request: TxnOffsetCommitRequest, error: ApiError, call: Call) -> TxnOffsetCommitResponse:
+    return _response(request, {}, error.code, call.version)
+
+
+def _offsets(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[NewOffset]:
+    return [
+        NewOffset(
+            topic=topic.name,
+            partition=each.partition_index,
+            offset=each.committed_offset,
+            leader_epoch=each.committed_leader_epoch,
+            metadata=each.committed_metadata,
+        )
+        for topic in topics
+        for each in topic.partitions
+    ]
+
+
+async def _commit(
+    broker: "Broker", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
+) -> Mapping[TopicPartition, ErrorCode]:
+    """What became of each partition. Raises: ApiError for all of them."""
+    topic = await broker.topics.ensure(OFFSETS_TOPIC)
+    verify(
+        broker,
+        topic.partitions[partition_of(request.group_id, len(topic.partitions))],
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
+    )
+    committer = Committer(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        producer=Producer(producer_id=request.producer_id, producer_epoch=request.producer_epoch),
+    )
+    return await broker.groups.commit(committer, new)
+
+
+def _response(
+    request: TxnOffsetCommitRequest, codes: Mapping[TopicPartition, ErrorCode], otherwise: ErrorCode, version: int
+) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=_for(codes.get((topic.name, each.partition_index), otherwise), version),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _for(code: ErrorCode, version: int) -> ErrorCode:
+    if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < FIRST_VERSION_WITH_LOADING:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return code

@@ -1,0 +1,285 @@
+"""The transaction coordinator: one door for all that clients ask about transactional ids (KIP-98, 360, 588, 664, 890).
+
+Every change goes to `__transaction_state` first. EndTxn is answered once its decision is written; the markers follow,
+for a few partitions in the same turn of the loop. After a restart decided transactions get the rest of their markers,
+and open ones are left to their producers or to their timeouts.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...protocol.coordinator.transaction_log import TransactionRecord
+from ...protocol.errors import ApiError, ErrorCode
+from ..cluster import Topic
+from ..periodic import Periodic
+from ..topic_rules import TRANSACTION_TOPIC
+from .ending import Ending
+from .loading import Loading
+from .markers import Markers
+from .registry import Transactions
+from .state_topic import StateTopic
+from .states import PREPARED, State, end_answer
+from .transaction import Standing, TopicPartition, Transaction, is_exhausted
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+TOMBSTONES_A_BATCH = 100
+EXPIRY_WRITE_TIMEOUT_MS = 30_000
+
+log = logging.getLogger(__name__)
+
+
+class TransactionCoordinator:
+    """The transactional ids of one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self.transactions = Transactions()
+        self.markers = Markers(broker)
+        self._broker = broker
+        self._topic = StateTopic(broker)
+        self._ending = Ending(broker.clock, self._topic, self.markers, self.write)
+        self._loading = Loading(self._topic, self.transactions, self._raise_producer_ids, self._resume)
+        self._periodic: list[Periodic] = []
+        self._is_active = False
+
+    # Life
+
+    def start(self) -> None:
+        """Begins to load what is stored; requests are answered from now on."""
+        settings, clock = self._broker.settings, self._broker.clock
+        self._is_active = True
+        self._broker.topics.on_deleted.append(self._on_topics_deleted)
+        self._loading.start()
+        abort_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        expire_ms = settings.transaction_remove_expired_transaction_cleanup_interval_ms
+        self._periodic = [
+            Periodic("transaction timeouts", clock, self.abort_timed_out, abort_ms),
+            Periodic("transactional id expiry", clock, self.remove_expired, expire_ms),
+        ]
+
+    async def loaded(self) -> None:
+        """Returns when all that was stored at the start is there."""
+        await self._loading.finished()
+
+    async def settled(self) -> None:
+        """Returns when every decided transaction has its markers."""
+        await self._ending.finished()
+
+    async def stop(self) -> None:
+        """No marker is written any more; what is left of them is written after the next start."""
+        self._is_active = False
+        for task in self._periodic:
+            await task.stop()
+        await self._loading.stop()
+        await self._ending.stop()
+
+    async def _resume(self) -> None:
+        """The groups come first: their offsets have to be there when markers decide about them."""
+        await self._broker.groups.loaded()
+        for transaction in self.transactions:
+            if transaction.now.state.is_prepared:
+                self._ending.begin(transaction)
+
+    def _raise_producer_ids(self) -> None:
+        """No producer id of the log is handed out again, whoever wrote it."""
+        highest = max((transaction.now.producer_id for transaction in self.transactions), default=-1)
+        store = self._broker.topics.store
+        if highest >= store.state.next_producer_id:
+            store.raise_producer_ids(highest + 1)
+            store.save()
+
+    def _on_topics_deleted(self, topics: Sequence[Topic]) -> None:
+        if any(topic.name == TRANSACTION_TOPIC for topic in topics):
+            log.warning("%s was deleted: all transactional ids are gone", TRANSACTION_TOPIC)
+            self.transactions.clear()
+
+    # What may be asked
+
+    def check(self, transactional_id: str) -> None:
+        """Raises: ApiError 42, 15, 16 or 14 when requests for the id cannot be answered here and now."""
+        if not transactional_id:
+            raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
+        if not self._is_active:
+            raise ApiError("the transaction coordinator does not run", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        index = self._topic.partition_of(transactional_id)
+        if self._loading.is_loading(index):
+            raise ApiError(f"{TRANSACTION_TOPIC}-{index} is being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        self._topic.led(index)
+
+    def is_loading(self) -> bool:
+        return self._loading.is_on
+
+    async def _known(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Transaction:
+        if not self._topic.exists:
+            await self._topic.ensure()
+        self.check(transactional_id)
+        found = self.transactions.find(transactional_id)
+        if found is None:
+            message = f"there is no transactional id {transactional_id!r}"
+            raise ApiError(message, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        found.check_producer(producer_id, producer_epoch)
+        return found
+
+    def find(self, transactional_id: str) -> Transaction:
+        """The standing of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `check`."""
+        self.check(transactional_id)
+        found = self.transactions.find(transactional_id)
+        if found is None or (found.pending is not None and found.pending.state is State.DEAD):
+            message = f"there is no transactional id {transactional_id!r}"
+            raise ApiError(message, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return found
+
+    # Writing
+
+    async def write(self, transaction: Transaction, following: Standing) -> None:
+        """Brings a transaction to its next standing: in the log first, then here. Raises: ApiError; nothing changed."""
+        transaction.begin(following)
+        transactional_id = transaction.transactional_id
+        record = TransactionRecord(transactional_id=transactional_id, value=following.as_value())
+        try:
+            await self._topic.write(self._topic.partition_of(transactional_id), [record], following.timeout_ms)
+        except BaseException:
+            transaction.cancel()
+            raise
+        transaction.settle()
+
+    # Producers
+
+    async def init_producer(
+        self, transactional_id: str, timeout_ms: int, former: tuple[int, int] | None
+    ) -> tuple[int, int]:
+        """Producer id and epoch; an open transaction of the id's former producer is aborted first.
+
+        `former` is the id and epoch that the producer says it had.
+
+        Raises: ApiError CONCURRENT_TRANSACTIONS while the former transaction ends, PRODUCER_FENCED, 50, 42, 14, 15, 16.
+        """
+        if not transactional_id:
+            raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
+        longest_ms = self._broker.settings.transaction_max_timeout_ms
+        if not 0 < timeout_ms <= longest_ms:
+            message = f"a transaction timeout of {timeout_ms} ms, which has to lie between 1 and {longest_ms}"
+            raise ApiError(message, ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        await self._topic.ensure()
+        self.check(transactional_id)
+        transaction = self.transactions.find(transactional_id)
+        if transaction is None:
+            producer_id = self._broker.cluster.next_producer_id()
+            now_ms = self._broker.clock.now_ms()
+            transaction = self.transactions.add(transactional_id, producer_id, timeout_ms, now_ms)
+        transaction.check_not_pending()
+        if former is not None:
+            transaction.check_former(*former)
+        transaction.check_not_prepared()
+        if transaction.now.state is State.ONGOING:
+            await self._fence(transaction)
+            message = f"the open transaction of {transactional_id} is being aborted"
+            raise ApiError(message, ErrorCode.CONCURRENT_TRANSACTIONS)
+        expected_epoch = None if former is None else former[1]
+        await self.write(transaction, self._next_producer(transaction, expected_epoch, timeout_ms))
+        return transaction.now.producer_id, transaction.now.producer_epoch
+
+    def _next_producer(self, transaction: Transaction, expected_epoch: int | None, timeout_ms: int) -> Standing:
+        now_ms, epoch = self._broker.clock.now_ms(), transaction.now.producer_epoch
+        if is_exhausted(epoch) and expected_epoch in (None, epoch):
+            producer_id = self._broker.cluster.next_producer_id()
+            is_named = expected_epoch is not None
+            return transaction.next_producer(producer_id, timeout_ms, now_ms, keep_last_epoch=is_named)
+        return transaction.next_epoch(expected_epoch, timeout_ms, now_ms)
+
+    async def _fence(self, transaction: Transaction) -> None:
+        await self.write(transaction, transaction.fenced(self._broker.clock.now_ms()))
+        self._ending.begin(transaction)
+
+    # Transactions
+
+    async def add_partitions(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Returns when the partitions are part of the transaction. Raises: ApiError 49, 90, 51, 42, 14, 15, 16."""
+        transaction = await self._known(transactional_id, producer_id, producer_epoch)
+        transaction.check_not_pending()
+        transaction.check_not_prepared()
+        added = frozenset(partitions)
+        if transaction.now.state is State.ONGOING and added <= transaction.now.partitions:
+            return
+        await self.write(transaction, transaction.with_partitions(added, self._broker.clock.now_ms()))
+
+    def verify(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Whether each partition is part of the open transaction: NONE or TRANSACTION_ABORTABLE.
+
+        Raises: ApiError 49, 90, 51, 42, 14, 15, 16.
+        """
+        self.check(transactional_id)
+        transaction = self.transactions.find(transactional_id)
+        if transaction is None:
+            message = f"there is no transactional id {transactional_id!r}"
+            raise ApiError(message, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        transaction.check_producer(producer_id, producer_epoch)
+        transaction.check_not_prepared()
+        present = transaction.now.partitions
+        return {each: ErrorCode.NONE if each in present else ErrorCode.TRANSACTION_ABORTABLE for each in partitions}
+
+    async def end(self, transactional_id: str, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
+        """Returns when the decision is written, or was before. Raises: ApiError 48, 49, 90, 51, 42, 14, 15, 16."""
+        transaction = await self._known(transactional_id, producer_id, producer_epoch)
+        transaction.check_not_pending()
+        state = transaction.now.state
+        if state is not State.ONGOING:
+            answer = end_answer(state, committed=committed)
+            if answer:
+                wanted = "commit" if committed else "abort"
+                raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
+            return
+        await self.write(transaction, transaction.prepared(PREPARED[committed], self._broker.clock.now_ms()))
+        self._ending.begin(transaction)
+        await self._broker.breathe()
+
+    # Periodic
+
+    async def abort_timed_out(self) -> None:
+        """Aborts transactions that are open for longer than their producers asked for, and fences the producers."""
+        for transaction in self.transactions:
+            if not transaction.has_timed_out(self._broker.clock.now_ms()):
+                continue
+            name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
+            log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
+            await self._try(f"the transaction of {name} cannot be aborted", partial(self._fence, transaction))
+            await self._broker.breathe()
+
+    async def remove_expired(self) -> None:
+        """Forgets ids that were not used for `transactional.id.expiration.ms`."""
+        now_ms, expiration_ms = self._broker.clock.now_ms(), self._broker.settings.transactional_id_expiration_ms
+        expired: dict[int, list[Transaction]] = {}
+        for transaction in self.transactions:
+            if transaction.has_expired(now_ms, expiration_ms):
+                index = self._topic.partition_of(transaction.transactional_id)
+                expired.setdefault(index, []).append(transaction)
+        for index, gone in expired.items():
+            for at in range(0, len(gone), TOMBSTONES_A_BATCH):
+                batch = gone[at : at + TOMBSTONES_A_BATCH]
+                await self._try("transactional ids cannot be expired", partial(self._remove, index, batch))
+
+    async def _remove(self, index: int, expired: Sequence[Transaction]) -> None:
+        gone = [each for each in expired if each.pending is None and each.now.state.is_idle]
+        for transaction in gone:
+            transaction.begin(transaction.dead())
+        records = [TransactionRecord(transactional_id=each.transactional_id, value=None) for each in gone]
+        try:
+            await self._topic.write(index, records, EXPIRY_WRITE_TIMEOUT_MS)
+        finally:
+            for transaction in gone:
+                transaction.cancel()
+        for transaction in gone:
+            self.transactions.remove(transaction.transactional_id)
+
+    async def _try(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except ApiError as error:
+            log.warning("%s: %s", what, error)

@@ -1,0 +1,82 @@
+"""From decided to complete: markers into every partition, then the record that says so; tried until it is done."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from ...protocol.errors import ApiError
+from ..clock import Clock
+from .markers import MarkerOf, Markers
+from .state_topic import StateTopic
+from .states import State
+from .transaction import Standing, Transaction
+
+RETRY_MS = 100
+
+log = logging.getLogger(__name__)
+
+
+class Ending:
+    """One task for each transaction that is decided and not complete."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        topic: StateTopic,
+        markers: Markers,
+        write: Callable[[Transaction, Standing], Awaitable[None]],
+    ) -> None:
+        """`write` brings a transaction to its next standing."""
+        self._clock = clock
+        self._topic = topic
+        self._markers = markers
+        self._write = write
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Tests hold it to look at what lies between a decision and its markers.
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def begin(self, transaction: Transaction) -> None:
+        """Completes the transaction, in the loop's next turn at the earliest."""
+        task = asyncio.get_running_loop().create_task(self._complete(transaction))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finished(self) -> None:
+        """Returns when all that was begun is complete."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+
+    async def stop(self) -> None:
+        """Leaves off where it is."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _complete(self, transaction: Transaction) -> None:
+        await self.gate.wait()
+        left = set(transaction.now.partitions)
+        while left:
+            left = await self._markers.write_all(self._marker(transaction), left)
+            if left:
+                await self._clock.sleep(RETRY_MS)
+        while not await self._is_written(transaction):
+            await self._clock.sleep(RETRY_MS)
+
+    def _marker(self, transaction: Transaction) -> MarkerOf:
+        now = transaction.now
+        index = self._topic.partition_of(transaction.transactional_id)
+        return MarkerOf(
+            producer_id=now.producer_id,
+            producer_epoch=now.producer_epoch,
+            coordinator_epoch=self._topic.led(index).leader_epoch,
+            committed=now.state is State.PREPARE_COMMIT,
+        )
+
+    async def _is_written(self, transaction: Transaction) -> bool:
+        try:
+            await self._write(transaction, transaction.complete(self._clock.now_ms()))
+        except ApiError as error:
+            log.warning("%s cannot be completed yet: %s", transaction.transactional_id, error)
+            return False
+        return True

@@ -1,0 +1,100 @@
+"""Markers: the control batches that end a transaction in each of its partitions.
+
+All partitions are led by this broker, so a marker is appended where Kafka sends WriteTxnMarkers. A partition whose
+topic is gone needs none. What else keeps a marker out (Kafka 3.9, TransactionMarkerRequestCompletionHandler):
+
+    retriable, or the disk                     tried again
+    INVALID_PRODUCER_EPOCH 47, 52              the partition knows a later producer or coordinator: counts as done,
+    where
+                                               Kafka gives up and leaves the id unusable until a restart.
+    UNSUPPORTED_FOR_MESSAGE_FORMAT 43, 35      cannot happen: all is written in magic 2
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.records.builder import build_control_marker
+from ...protocol.records.layout import ControlType
+from ...storage.append import prepare
+from ...storage.prepared import AppendOrigin
+from ..partition import Partition
+from ..topic_rules import OFFSETS_TOPIC
+from .transaction import TopicPartition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+PARTITIONS_A_TURN: Final = 32
+OUTDATED: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkerOf:
+    """How a producer's transaction ends, and which coordinator says so."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    committed: bool
+
+
+class Markers:
+    """Writes markers into the partitions of one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    async def write_all(self, marker: MarkerOf, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Those of `partitions` that have to be tried again; the loop is left to others in between."""
+        left = set()
+        for at, (topic, index) in enumerate(sorted(partitions), 1):
+            try:
+                self.write(marker, topic, index)
+            except ApiError as error:
+                if not self._is_settled(error, marker, topic, index):
+                    left.add((topic, index))
+            if at % PARTITIONS_A_TURN == 0:
+                await self._broker.breathe()
+        return left
+
+    def _is_settled(self, error: ApiError, marker: MarkerOf, topic: str, index: int) -> bool:
+        if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return True
+        place = f"the marker of producer {marker.producer_id}, epoch {marker.producer_epoch}, in {topic}-{index}"
+        if error.code in OUTDATED:
+            log.warning("%s is not wanted any more: %s", place, error)
+            return True
+        log.warning("%s could not be written and is tried again: %s", place, error)
+        return False
+
+    def write(self, marker: MarkerOf, topic_name: str, index: int) -> None:
+        """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
+        cluster = self._broker.cluster
+        partition = cluster.partition(topic_name, index)
+        if partition.leader_id != cluster.node_id:
+            raise ApiError(f"{topic_name}-{index} is not led here", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._append(marker, partition)
+        if topic_name == OFFSETS_TOPIC:
+            self._broker.groups.complete_transaction(
+                marker.producer_id, marker.producer_epoch, committed=marker.committed, partitions=(index,)
+            )
+
+    def _append(self, marker: MarkerOf, partition: Partition) -> None:
+        now_ms = self._broker.clock.now_ms()
+        data = build_control_marker(
+            ControlType.COMMIT if marker.committed else ControlType.ABORT,
+            offset=0,
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            coordinator_epoch=marker.coordinator_epoch,
+            timestamp=now_ms,
+        )
+        rules = self._broker.append_rules.of(self._broker.cluster.topics[partition.topic_name])
+        prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        partition.log.append(prepared, leader_epoch=partition.leader_epoch)
+        self._broker.appended(partition)

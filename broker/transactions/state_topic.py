@@ -1,0 +1,166 @@
+"""`__transaction_state` as the coordinator's store: which partition a transactional id is in, records written and read.
+
+One record a batch, uncompressed; the topic is made when it is first needed. What clients are told when a record could
+not be written (Kafka 3.9, TransactionStateManager.appendTransactionToLog):
+
+    3, 19, 20, 7      COORDINATOR_NOT_AVAILABLE
+    6, 56             NOT_COORDINATOR
+    10, 18            UNKNOWN_SERVER_ERROR
+"""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ...protocol.coordinator.partitioning import partition_of
+from ...protocol.coordinator.transaction_log import (
+    TransactionRecord,
+    decode_transaction_record,
+    encode_transaction_record,
+)
+from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
+from ...protocol.records.batches import Batch, iter_batches
+from ...protocol.records.builder import build_batch
+from ...protocol.records.record import Record
+from ...storage.append import prepare
+from ...storage.log import Log
+from ...storage.prepared import AppendOrigin
+from ..partition import Partition
+from ..topic_rules import TRANSACTION_TOPIC
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+RECORDS_A_TURN: Final = 200
+
+_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+log = logging.getLogger(__name__)
+
+
+class StateTopic:
+    """The partitions of `__transaction_state` that this broker leads."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    @property
+    def exists(self) -> bool:
+        return TRANSACTION_TOPIC in self._broker.cluster.topics
+
+    async def ensure(self) -> None:
+        """Makes the topic if there is none. Raises: ApiError COORDINATOR_NOT_AVAILABLE."""
+        if self.exists:
+            return
+        try:
+            await self._broker.topics.ensure(TRANSACTION_TOPIC)
+        except ApiError as error:
+            message = f"{TRANSACTION_TOPIC} could not be created: {error}"
+            raise ApiError(message, ErrorCode.COORDINATOR_NOT_AVAILABLE) from error
+
+    def partition_of(self, transactional_id: str) -> int:
+        topic = self._broker.cluster.topics.get(TRANSACTION_TOPIC)
+        settings = self._broker.settings
+        count = settings.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
+        return partition_of(transactional_id, count)
+
+    def led(self, index: int) -> Partition:
+        """The partition. Raises: ApiError NOT_COORDINATOR when another broker leads it, or none."""
+        topic = self._broker.cluster.topics.get(TRANSACTION_TOPIC)
+        partition = None if topic is None else topic.partitions.get(index)
+        if partition is None or partition.leader_id != self._broker.cluster.node_id:
+            raise ApiError(f"{TRANSACTION_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
+        return partition
+
+    def with_records(self) -> list[int]:
+        """Partitions that have something to load."""
+        topic = self._broker.cluster.topics.get(TRANSACTION_TOPIC)
+        if topic is None:
+            return []
+        return [
+            index for index, each in topic.partitions.items() if each.log.log_end_offset > each.log.log_start_offset
+        ]
+
+    # Writing
+
+    async def write(self, index: int, records: Sequence[TransactionRecord], timeout_ms: int) -> None:
+        """Returns when the records are in one batch of the partition, and replicated. Raises: ApiError."""
+        try:
+            partition, end_offset = self._append(index, records)
+            await self._replicated(partition, end_offset, timeout_ms)
+        except ApiError as error:
+            code = _ERRORS.get(error.code, error.code)
+            raise ApiError(f"{TRANSACTION_TOPIC}-{index} could not be written: {error}", code) from error
+
+    def _append(self, index: int, records: Sequence[TransactionRecord]) -> tuple[Partition, int]:
+        partition = self.led(index)
+        topic = self._broker.cluster.topics[TRANSACTION_TOPIC]
+        now_ms = self._broker.clock.now_ms()
+        encoded = []
+        for offset, record in enumerate(records):
+            key, value = encode_transaction_record(record)
+            encoded.append(Record(offset=offset, timestamp=now_ms, key=key, value=value))
+        rules = self._broker.append_rules.of(topic)
+        data = memoryview(build_batch(encoded))
+        prepared = prepare(data, rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
+        self._broker.appended(partition)
+        return partition, info.last_offset + 1
+
+    async def _replicated(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
+        if partition.high_watermark >= end_offset:
+            return
+        is_there = await self._broker.produce_purgatory.wait(
+            [partition.key], lambda: partition.high_watermark >= end_offset, timeout_ms
+        )
+        if not is_there:
+            message = f"offset {end_offset} was not replicated within {timeout_ms} ms"
+            raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
+
+    # Reading back
+
+    async def read(self, index: int) -> AsyncIterator[TransactionRecord]:
+        """All records of a partition in their order; others have the loop in between. Raises: ApiError."""
+        source = self.led(index).log
+        offset, end = source.log_start_offset, source.log_end_offset
+        turn = 0
+        while offset < end:
+            chunk = self._chunk(source, offset, end)
+            if not chunk:
+                return
+            for batch in iter_batches(chunk):
+                offset = batch.last_offset + 1
+                for record in _records(batch, f"{TRANSACTION_TOPIC}-{index}"):
+                    yield record
+                    turn += 1
+                    if turn % RECORDS_A_TURN == 0:
+                        await self._broker.breathe()
+
+    def _chunk(self, source: Log, offset: int, end: int) -> bytes:
+        size = self._broker.settings.transaction_state_log_load_buffer_bytes
+        found = source.read(offset, size, below=end, min_one_message=True)
+        return found.read(0, found.size_bytes)
+
+
+def _records(batch: Batch, place: str) -> list[TransactionRecord]:
+    """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
+    if batch.is_control:
+        return []
+    found = []
+    try:
+        for record in batch.records():
+            decoded = None if record.key is None else decode_transaction_record(record.key, record.value)
+            if decoded is not None:
+                found.append(decoded)
+    except (PeerFault, MalformedFrame) as fault:
+        log.warning("%s: the batch at offset %d cannot be read to its end: %s", place, batch.base_offset, fault)
+    return found

@@ -1,0 +1,99 @@
+"""The states of a transaction as tables: what may follow what, and what the end of a transaction is answered.
+
+    state              may follow
+    Empty              Empty, CompleteCommit, CompleteAbort      InitProducerId
+    Ongoing            Ongoing, Empty, CompleteCommit, -Abort    AddPartitionsToTxn, AddOffsetsToTxn
+    PrepareCommit      Ongoing                                   EndTxn
+    PrepareAbort       Ongoing, PrepareEpochFence                EndTxn, timeout, InitProducerId
+    CompleteCommit     PrepareCommit                             all markers are written
+    CompleteAbort      PrepareAbort                              all markers are written
+    Dead               Empty, CompleteCommit, CompleteAbort      the transactional id has expired
+    PrepareEpochFence  Ongoing                                   not entered: here fence and PrepareAbort are one step
+
+    asked to           commit                    abort
+    Ongoing            PrepareCommit, then 0     PrepareAbort, then 0
+    PrepareCommit      CONCURRENT_TRANSACTIONS   INVALID_TXN_STATE
+    PrepareAbort       INVALID_TXN_STATE         CONCURRENT_TRANSACTIONS
+    CompleteCommit     0, it is so already       INVALID_TXN_STATE
+    CompleteAbort      INVALID_TXN_STATE         0, it is so already
+    Empty              INVALID_TXN_STATE         INVALID_TXN_STATE
+
+Source: Kafka 3.9, TransactionState and TransactionCoordinator.endTransaction. Their numbers stand in
+`__transaction_state`.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from ...protocol.errors import ErrorCode
+
+
+class State(IntEnum):
+    """Of one transactional id."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """As clients are told it: `PrepareCommit`."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def is_prepared(self) -> bool:
+        """Decided, with markers still to be written."""
+        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+
+    @property
+    def is_idle(self) -> bool:
+        """No transaction is on; only so may a transactional id expire."""
+        return self in _IDLE
+
+
+_IDLE: Final = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+
+MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
+    State.EMPTY: _IDLE,
+    State.ONGOING: _IDLE | {State.ONGOING},
+    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
+    State.PREPARE_ABORT: frozenset({State.ONGOING, State.PREPARE_EPOCH_FENCE}),
+    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
+    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
+    State.DEAD: _IDLE,
+    State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
+}
+
+# What follows a decision, and the codes that answer it in states other than Ongoing.
+PREPARED: Final[Mapping[bool, State]] = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
+COMPLETE: Final[Mapping[State, State]] = {
+    State.PREPARE_COMMIT: State.COMPLETE_COMMIT,
+    State.PREPARE_ABORT: State.COMPLETE_ABORT,
+}
+END_COMMIT: Final[Mapping[State, ErrorCode]] = {
+    State.PREPARE_COMMIT: ErrorCode.CONCURRENT_TRANSACTIONS,
+    State.COMPLETE_COMMIT: ErrorCode.NONE,
+}
+END_ABORT: Final[Mapping[State, ErrorCode]] = {
+    State.PREPARE_ABORT: ErrorCode.CONCURRENT_TRANSACTIONS,
+    State.COMPLETE_ABORT: ErrorCode.NONE,
+}
+
+
+def end_answer(state: State, *, committed: bool) -> ErrorCode:
+    """What EndTxn is answered in a state other than Ongoing; NONE when the transaction has ended so already."""
+    return (END_COMMIT if committed else END_ABORT).get(state, ErrorCode.INVALID_TXN_STATE)
+
+
+def state_named(label: str) -> State | None:
+    """The state that clients call so."""
+    return _BY_LABEL.get(label)
+
+
+_BY_LABEL: Final = {state.label: state for state in State}
