@@ -97,6 +97,9 @@ class Connection:
             return "fault"
         except OSError:
             return "lost"
+        except Exception:  # the boundary of a connection: a fault of ours ends it, and no other
+            log.exception("closing %s (client %r): unexpected failure", self.peer, self.peer.client_id)
+            return "failure"
         finally:
             self.close()
 

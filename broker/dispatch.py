@@ -88,9 +88,7 @@ class Dispatcher:
         module = self._module(served.module)
         response = await self._respond(module, call)
         self._count(spec, call, perf_counter() - began)
-        if response is None:
-            return None
-        return encode_response(spec, header.api_version, header.correlation_id, response)
+        return None if response is None else _encoded(spec, call, response)
 
     def answered(self) -> None:
         """The response to the last request has been sent."""
@@ -146,3 +144,12 @@ class Dispatcher:
         if spec.is_deprecated(call.version):
             peer = call.peer
             metrics.deprecated_requests.of(spec.name, version, peer.software_name, peer.software_version).add()
+
+
+def _encoded(spec: ApiSpec, call: Call, response: Any) -> list[Piece]:
+    """Raises CloseConnection when our own response does not fit its layout: the client must not wait for it."""
+    try:
+        return encode_response(spec, call.version, call.header.correlation_id, response)
+    except ValueError as fault:
+        log.exception("the response to %s v%d cannot be written", spec.name, call.version)
+        raise CloseConnection(f"the response to {spec.name} v{call.version} cannot be written: {fault}") from fault
