@@ -49,7 +49,8 @@ class Acknowledged:
         topic = TopicProduceData(name=self.topic, partition_data=(data,))
         request = ProduceRequest(acks=self._random.choice((1, -1)), timeout_ms=5000, topic_data=(topic,))
         answer = (await client.send(request, PRODUCE_VERSION)).responses[0].partition_responses[0]
-        assert answer.error_code == 0, answer
+        if answer.error_code:
+            raise ConnectionAbortedError(f"refused with {answer.error_code}")  # the broker's log says why
         for at, value in enumerate(values):
             self.promised[index, answer.base_offset + at] = value
 
