@@ -14,8 +14,8 @@ Down, batch by batch (Kafka 3.9, RecordsUtil.downConvert):
 Unlike Kafka, the source's checksum is verified, so that damage is not given a fresh one.
 
 Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
-decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB whatever it opens to, but for
-snappy data in one raw block and inner messages of magic 1, which are held one at a time.
+decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB, or a record of up to 1 MiB,
+whatever it opens to, but for snappy data in one raw block.
 """
 
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ from .batch import RecordBatch
 from .batches import next_batch_size, view
 from .compression import compressor, read_chunks
 from .giant import GiantRecords
+from .giant_message import GiantMessages
 from .layout import (
     LEGACY_CRC_OFFSET,
     LOG_OVERHEAD,
@@ -205,10 +206,12 @@ class _Conversion:
             raise InvalidRecord(f"the wrapper at offset {batch.last_offset} has no value")
         base = 0
         result = _Result(self._target, codec)
+        giants = GiantMessages()
         for write in False, True:
             down = kernel.MessagesDown(base, write)
-            chunks = read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes)
-            run(Pieces(chunks), down, result.write)
+            pieces = Pieces(read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes))
+            giant = partial(giants.take, pieces, down, result.write if write else None)
+            run(pieces, down, result.write, giant=giant)
             count, last = down.finish()
             if not count:
                 raise InvalidRecord(f"the wrapper at offset {batch.last_offset} holds no message")

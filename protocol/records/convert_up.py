@@ -1,15 +1,17 @@
 """Messages of magic 0 and 1, plain or in a wrapper, as the records of one v2 batch (Kafka 3.9, LogValidator).
 
 Records are numbered 0, 1, 2 ...; their timestamps count from the first one's, which is -1 for magic 0. A wrapper of
-LogAppendTime lends its timestamp to all inside it.
+LogAppendTime lends its timestamp to all inside it. What is held is a piece of the stream and a message of up to 1 MiB.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..errors import InvalidRecord
 from . import kernel
 from .compression import read_chunks
+from .giant_message import take_up
 from .layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
 from .message_set import LegacyBatch
 from .stream import Pieces, Write, run
@@ -55,7 +57,8 @@ def convert_up(
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
     marked = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
     up = kernel.MessagesUp(wrapper.magic, True, wrapper.max_timestamp if marked else None)
-    run(Pieces(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes)), up, write)
+    pieces = Pieces(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
+    run(pieces, up, write, giant=partial(take_up, pieces, up, write, wrapper.magic))
     count, last_offset, *_ = up.finish()
     if not count:
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")

@@ -990,6 +990,7 @@ class MessagesDown(_Stream):
     def step(self, item: _Item) -> cython.int:
         takes: cython.longlong
         size: cython.Py_ssize_t
+        status: cython.int
         offset: cython.longlong
         while True:
             takes = _entry_bytes(self.data, self.at, self.end)
@@ -1006,19 +1007,41 @@ class MessagesDown(_Stream):
                 if size > self.room - self.written:
                     self.wanted = -size
                     return DONE
-                if item.attributes & CODEC_MASK:
-                    return BAD_MAGIC
-                if item.timestamp < NO_TIMESTAMP:
-                    return BAD_TIMESTAMP
-                if self.seen == 0:
-                    self.first = offset
-                elif offset <= self.last or _sum(offset, -self.first) > MAX_INT32:
-                    return BAD_ORDER
+                status = self.admit(offset, item.timestamp, item.attributes)
+                if status != DONE:
+                    return status
                 _write_message(item, self.data, self.sink, self.written, size, 0, 0, offset, NO_TIMESTAMP)
                 self.written += size
             self.last = offset
             self.seen += 1
             self.at += takes
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def admit(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> cython.int:
+        """Check the order, time and codec of the next message."""
+        if attributes & CODEC_MASK:
+            return BAD_MAGIC
+        if timestamp < NO_TIMESTAMP:
+            return BAD_TIMESTAMP
+        if self.seen == 0:
+            self.first = offset
+        elif offset <= self.last or _sum(offset, -self.first) > MAX_INT32:
+            return BAD_ORDER
+        return DONE
+
+    def skip(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> int:
+        """Take note of a message that the caller writes itself; return the offset to write. Raises: InvalidRecord."""
+        status: cython.int = DONE
+        offset = _sum(self.base, offset)
+        if self.write:
+            status = self.admit(offset, timestamp, attributes)
+        if status != DONE:
+            raise _fault(status, self.last)
+        self.last = offset
+        self.seen += 1
+        return offset
 
     def finish(self) -> tuple[int, int]:
         """Return how many messages there were and the last one's offset."""
@@ -1035,7 +1058,6 @@ class MessagesUp(_Stream):
     """
 
     magic: cython.int
-    stamped: cython.bint
     checked: cython.bint
     marked: cython.bint
     append_time: cython.longlong
@@ -1051,7 +1073,7 @@ class MessagesUp(_Stream):
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
         self.seen = self.taken = self.given = self.last = 0
         self.oldest = self.newest = self.base_timestamp = NO_TIMESTAMP
-        self.keyless = self.stamped = False
+        self.keyless = False
         self.item = _Item()
 
     @cython.cfunc
@@ -1079,8 +1101,6 @@ class MessagesUp(_Stream):
             if takes + 32 > self.room - self.written:
                 self.wanted = -(takes + 32)
                 return DONE
-            if item.attributes & APPEND_TIME_BIT:
-                self.stamped = True
             self.put_record(item)
             self.at += takes
             self.taken += takes
@@ -1092,15 +1112,7 @@ class MessagesUp(_Stream):
     def put_record(self, item: _Item) -> cython.void:
         """Write the record of the item. It takes at most what its message took and 32 bytes."""
         sink: Sink = self.sink
-        timestamp: cython.longlong = self.append_time if self.marked else item.timestamp
-        if self.seen == 0:
-            self.base_timestamp = timestamp
-        if timestamp != NO_TIMESTAMP:
-            self.newest = max(self.newest, timestamp)
-            self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
-        if item.key_size < 0:
-            self.keyless = True
-        delta: cython.longlong = _sum(timestamp, -self.base_timestamp)
+        delta: cython.longlong = self.note(item.timestamp, item.key_size < 0)
         size: cython.Py_ssize_t = 2 + _varint_bytes(delta) + _varint_bytes(self.seen)
         size += _varint_bytes(item.key_size) + max(0, item.key_size)
         size += _varint_bytes(item.value_size) + max(0, item.value_size)
@@ -1121,9 +1133,36 @@ class MessagesUp(_Stream):
         self.written = at + 1
         self.seen += 1
 
-    def saw_append_time(self) -> bool:
-        """Whether a message says LogAppendTime for itself."""
-        return self.stamped
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def note(self, timestamp: cython.longlong, keyless: cython.bint) -> cython.longlong:
+        """Take note of a message; its timestamp delta."""
+        if self.marked:
+            timestamp = self.append_time
+        if self.seen == 0:
+            self.base_timestamp = timestamp
+        if timestamp != NO_TIMESTAMP:
+            self.newest = max(self.newest, timestamp)
+            self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
+        if keyless:
+            self.keyless = True
+        return _sum(timestamp, -self.base_timestamp)
+
+    def skip(
+        self, offset: cython.longlong, timestamp: cython.longlong, keyless: cython.bint, taken: cython.longlong
+    ) -> tuple[int, int]:
+        """Take note of a message of `taken` bytes whose record the caller writes; return its number and time delta."""
+        delta: cython.longlong = self.note(timestamp, keyless)
+        self.last = offset
+        self.taken += taken
+        self.seen += 1
+        return self.seen - 1, delta
+
+    def wrote(self, given: cython.longlong) -> None:
+        """Take note of the bytes that the caller wrote for a message it took."""
+        self.given += given
 
     def finish(self) -> tuple[int, int, int, int, int, bool, int, int]:
         """Return count, last stored offset, base, oldest and newest timestamp, whether one has no key, bytes in, out.

@@ -1,16 +1,17 @@
-"""Records above 1 MiB in compressed batches: written piece by piece."""
+"""Records and messages above 1 MiB in compressed batches: written piece by piece."""
 
 import tracemalloc
 
 import pytest
-from stepdown.protocol.errors import InvalidRecord
+from stepdown.protocol.errors import CorruptRecord, InvalidRecord
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.batches import view
-from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.builder import build_batch, encode_message
 from stepdown.protocol.records.compression import compress
 from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.convert_up import convert_up
 from stepdown.protocol.records.layout import BATCH_HEADER, Codec, TimestampType
-from stepdown.protocol.records.record import Record, encode_varint
+from stepdown.protocol.records.record import Record, encode_record, encode_varint
 from support import reference_conversion
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
@@ -112,3 +113,100 @@ def test_a_broken_giant_is_invalid(tail, size):
 
 def test_a_giant_at_the_end_of_the_stream_is_whole():
     assert down(broken(NULL_KEY + VALUE + b"\x00")).records == 1
+
+
+# messages of magic 0 and 1
+
+MESSAGES = [
+    Record(offset=3, timestamp=10, value=b"small"),
+    Record(offset=4, timestamp=30, key=GIANT, value=None),
+    Record(offset=6, timestamp=20, key=None, value=GIANT),
+    Record(offset=7, timestamp=25, key=GIANT, value=b""),
+    Record(offset=9, timestamp=15, key=b"k" * 100, value=GIANT),
+]
+
+
+def up(data):
+    body = bytearray()
+    return convert_up([view(data)], body.extend), bytes(body)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_giant_messages_go_from_magic_1_to_0_as_all_do(codec):
+    source = build_batch(MESSAGES, magic=1, codec=codec)
+    batch = view(down(source, 0).data)
+    batch.ensure_valid()
+    for message in batch.inner_messages():
+        message.ensure_valid()
+    expected, _ = reference_conversion.convert_down(source, target=0, first_offset=0)
+    assert list(batch.records()) == list(view(expected).records())
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("magic", [0, 1])
+def test_giant_messages_go_up_as_all_do(codec, magic):
+    told, body = up(build_batch(MESSAGES, magic=magic, codec=codec))
+    base = 10 if magic else -1
+    assert body == b"".join(
+        encode_record(
+            Record(offset=n, timestamp=r.timestamp if magic else -1, key=r.key, value=r.value),
+            base_offset=0,
+            base_timestamp=base,
+        )
+        for n, r in enumerate(MESSAGES)
+    )
+    assert (told.record_count, told.base_timestamp, told.keyless) == (5, base, True)
+    assert (told.oldest, told.newest) == ((10, 30) if magic else (-1, -1))
+    assert (told.read_bytes, told.written_bytes) == (len(build_batch(MESSAGES, magic=magic)), len(body))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_memory_does_not_depend_on_what_a_wrapper_opens_to(codec):
+    messages = [Record(offset=n, timestamp=1, value=bytes(16 * MiB)) for n in range(2)]
+    source = build_batch(messages, magic=1, codec=codec)
+    tracemalloc.start()
+    down(source, 0)
+    convert_up([view(source)], len)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * len(source) + MiB
+
+
+def giant_wrapper(*, magic=1, damage=None, cut=None, attributes=0):
+    inner = bytearray(encode_message(magic=magic, offset=0, timestamp=5, attributes=attributes, key=None, value=GIANT))
+    if damage is not None:
+        at, value = damage
+        inner[at : at + len(value)] = value
+    packed = compress(Codec.GZIP, inner[:cut], magic=1)
+    return encode_message(magic=1, offset=0, timestamp=5, attributes=Codec.GZIP, key=None, value=packed)
+
+
+def test_the_checksum_of_a_giant_message_is_verified_on_the_way_up():
+    assert up(giant_wrapper())[0].record_count == 1
+    with pytest.raises(CorruptRecord, match="checksum"):
+        up(giant_wrapper(damage=(-1, b"x")))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attributes": Codec.LZ4},
+        {"damage": (16, b"\x02")},
+        {"damage": (26, b"\x7f\xff\xff\xff")},
+        {"damage": (30, b"\x00\x00\x00\x07")},
+        {"cut": 2 * MiB},
+        {"cut": 20},
+    ],
+    ids=["codec", "magic", "key size", "value size", "stream ends", "head ends"],
+)
+def test_a_broken_giant_message_is_invalid(options):
+    wrapper = giant_wrapper(**options)
+    with pytest.raises(InvalidRecord):
+        up(wrapper)
+    with pytest.raises(InvalidRecord):
+        down(wrapper, 0)
+
+
+def test_a_giant_message_of_another_magic_is_invalid_on_the_way_up():
+    with pytest.raises(InvalidRecord, match="magic 0"):
+        up(giant_wrapper(magic=0))
