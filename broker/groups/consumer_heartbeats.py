@@ -65,7 +65,8 @@ class ConsumerHeartbeats:
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
         consumers.store(change)
         consumers.watch_session(change.group, member)
-        consumers.watch_revocation(change.group, member)
+        if member.progress != before.progress:
+            consumers.watch_revocation(change.group, member)
         wants_assignment = joins or _is_full(request) or member.assigned != before.assigned
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,

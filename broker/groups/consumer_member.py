@@ -51,6 +51,11 @@ class ConsumerMember:
     assigned: Assignment = field(default_factory=dict)
     revoking: Assignment = field(default_factory=dict)
 
+    @property
+    def progress(self) -> tuple[int, MemberState, Assignment, Assignment]:
+        """How far it has come."""
+        return self.epoch, self.state, self.assigned, self.revoking
+
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
