@@ -1059,6 +1059,7 @@ class MessagesUp(_Stream):
 
     magic: cython.int
     checked: cython.bint
+    stamped: cython.bint
     marked: cython.bint
     append_time: cython.longlong
     oldest: cython.longlong
@@ -1073,7 +1074,7 @@ class MessagesUp(_Stream):
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
         self.seen = self.taken = self.given = self.last = 0
         self.oldest = self.newest = self.base_timestamp = NO_TIMESTAMP
-        self.keyless = False
+        self.keyless = self.stamped = False
         self.item = _Item()
 
     @cython.cfunc
@@ -1101,6 +1102,8 @@ class MessagesUp(_Stream):
             if takes + 32 > self.room - self.written:
                 self.wanted = -(takes + 32)
                 return DONE
+            if item.attributes & APPEND_TIME_BIT:
+                self.stamped = True
             self.put_record(item)
             self.at += takes
             self.taken += takes
@@ -1163,6 +1166,10 @@ class MessagesUp(_Stream):
     def wrote(self, given: cython.longlong) -> None:
         """Take note of the bytes that the caller wrote for a message it took."""
         self.given += given
+
+    def saw_append_time(self) -> bool:
+        """Whether a message says LogAppendTime for itself."""
+        return self.stamped
 
     def finish(self) -> tuple[int, int, int, int, int, bool, int, int]:
         """Return count, last stored offset, base, oldest and newest timestamp, whether one has no key, bytes in, out.
