@@ -19,6 +19,7 @@ from ..protocol.errors import ApiError, ErrorCode, MalformedFrame
 from ..protocol.frame import RequestHeader, decode_request_header, encode_response
 from ..protocol.schema import Piece, decode
 from .connection import CloseConnection, Peer
+from .error_tally import ErrorTally
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -59,7 +60,7 @@ class Dispatcher:
         self._broker = broker
         self._served = served
         self._modules: dict[str, ModuleType] = {}
-        self._answer_began = 0.0
+        self._errors = ErrorTally(broker.metrics.request_errors)
 
     async def answer(self, frame: memoryview, peer: Peer) -> list[Piece] | None:
         """The response's pieces; None when the request wants none. Raises MalformedFrame or CloseConnection."""
@@ -87,7 +88,7 @@ class Dispatcher:
         )
         module = self._module(served.module)
         response = await self._respond(module, call)
-        self._count(spec, call, perf_counter() - began)
+        self._count(spec, call, response, perf_counter() - began)
         return None if response is None else _encoded(spec, call, response)
 
     def answered(self) -> None:
@@ -134,13 +135,15 @@ class Dispatcher:
             response = await interceptor.after(call, response)
         return response
 
-    def _count(self, spec: ApiSpec, call: Call, seconds: float) -> None:
+    def _count(self, spec: ApiSpec, call: Call, response: Any | None, seconds: float) -> None:
         metrics = self._broker.metrics
         version = str(call.version)
         metrics.requests.of(spec.name, version).add()
         metrics.request_size.of(spec.name).observe(call.request_bytes)
         metrics.request_duration.of(spec.name, "local").observe(seconds - call.waited_s)
         metrics.request_duration.of(spec.name, "remote").observe(call.waited_s)
+        if response is not None:
+            self._errors.add(spec.name, response)
         if spec.is_deprecated(call.version):
             peer = call.peer
             metrics.deprecated_requests.of(spec.name, version, peer.software_name, peer.software_version).add()

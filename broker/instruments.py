@@ -137,8 +137,9 @@ class Instruments(Collector):
     def __init__(self) -> None:
         self._families: list[CounterFamily | HistogramFamily | GaugeFamily] = []
 
-    def counter(self, name: str, help: str, *labels: str) -> CounterFamily:
-        return self._kept(CounterFamily(name, help, labels))
+    def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
+        """A family of counters; `limit` bounds those whose label values come from outside."""
+        return self._kept(CounterFamily(name, help, labels, limit))
 
     def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
         return self._kept(HistogramFamily(name, help, bounds, labels))

@@ -4,6 +4,8 @@ from prometheus_client import CollectorRegistry
 
 from .instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 
+MOST_CLIENT_SOFTWARE = 500
+
 
 class Metrics:
     """One broker's instruments and the registry that shows them."""
@@ -19,6 +21,7 @@ class Metrics:
             "stepdown_deprecated_requests",
             "Requests in a version that Kafka 3.9 marks deprecated",
             *("request", "version", "client_software_name", "client_software_version"),
+            limit=MOST_CLIENT_SOFTWARE,
         )
         self.request_errors = kept.counter(
             "stepdown_request_errors", "Error codes in responses, NONE included", "request", "error"
