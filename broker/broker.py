@@ -126,6 +126,7 @@ class Broker:
         await self.transactions.stop()
         await self.groups.stop()
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
+        await self.topics.stop()
         await self._upkeep.stop()
         if self._http is not None:
             await self._http.stop()

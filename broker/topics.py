@@ -25,6 +25,7 @@ from ..storage.log import Log
 from ..storage.metadata_store import MetadataStore
 from .cluster import Topic
 from .configuration import Configuration, log_config
+from .log_moves import LogMoves
 from .partition import Partition
 from .topic_image import load_image
 from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, CollisionGuard, check_name
@@ -56,7 +57,8 @@ class Topics:
         self.store = MetadataStore.open(broker.log_dirs.files, broker.log_dirs.directories)
         self.configuration = Configuration(layers, self.store)
         self.collisions = CollisionGuard()
-        self.on_deleted: list[Callable[[Sequence[Topic]], None]] = []
+        self.moves = LogMoves(broker)
+        self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self._broker = broker
         self._cluster = broker.cluster
@@ -67,9 +69,14 @@ class Topics:
 
     def load(self) -> None:
         """Builds the image of what is on the disk. Raises DiskFault."""
+        self.moves.clean_up()
         for topic in load_image(self.store, self._log_dirs, self.configuration, self._cluster.node_id):
             self._cluster.add(topic)
             self.collisions.add(topic.name)
+
+    async def stop(self) -> None:
+        """Gives up what is still being done."""
+        await self.moves.stop()
 
     # Creation
 

@@ -23,6 +23,7 @@ from .loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
 from .log import Log
 from .log_config import LogConfig
 from .log_directory import LogDirectory
+from .log_move import LogMove, is_moved
 from .names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory
 from .partition_metadata import write_topic_id
 
@@ -120,13 +121,32 @@ class LogDirs:
             if name.suffix:
                 self._leave_aside(path, name)
                 continue
-            if key in self.logs:
-                raise DiskFault(
-                    f"{name.topic}-{name.partition} is in two places: {self.logs[key].directory} and {path}"
-                )
+            if key in self.logs and not self._settle_move(self.logs[key], path):
+                continue
             opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
             self.logs[key] = open_log(path, *key, self.default_config, opening)
         self._has_stale_checkpoints |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
+
+    def _settle_move(self, opened: Log, path: str) -> bool:
+        """Whether to open the log in `path` too, of two in different directories: a crash came at the end of a move.
+
+        Raises: DiskFault when neither was moved to the other.
+        """
+        if is_moved(self.files, path):
+            self._set_aside(path, opened.topic, opened.partition)
+            return False
+        if not is_moved(self.files, opened.directory):
+            raise DiskFault(f"{opened.name} is in two places: {opened.directory} and {path}")
+        opened.release()
+        del self.logs[opened.topic, opened.partition]
+        self._set_aside(opened.directory, opened.topic, opened.partition)
+        return True
+
+    def _set_aside(self, path: str, topic: str, partition: int) -> None:
+        """Rename a log's folder so that it is removed when `delete_due` finds that its time has come."""
+        target = f"{self._directory_of(path).path}/{deletion_directory(topic, partition, uuid4().hex)}"
+        self.files.rename(path, target)
+        self.deletions.add_directory(target, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
 
     def _leave_aside(self, path: str, name: LogDirectoryName) -> None:
         if name.suffix == DELETE_DIRECTORY:
@@ -189,12 +209,35 @@ class LogDirs:
             raise ApiError(f"no log {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         parent = self._directory_of(log.directory).path
         target = f"{parent}/{deletion_directory(topic, partition, uuid4().hex)}"
-        log.release()
         self.files.rename(log.directory, target)
+        log.retire()
         del self.logs[topic, partition]
         self._rolled.pop(log, None)
         self._has_stale_checkpoints = True
         self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
+
+    def adopt(self, move: LogMove) -> Log:
+        """The log in its new directory, in place of the one it was copied from, whose folder will be removed.
+
+        Nothing may be appended to the old log while this runs, nor afterwards.
+
+        Raises: DiskFault, after which the old log is served on.
+        """
+        old = move.log
+        path = move.finish()
+        opening = self._opening(clean=True, log_start_offset=old.log_start_offset, recovery_point=old.log_end_offset)
+        log = open_log(path, old.topic, old.partition, old.config, opening)
+        log.producers.state = old.producers.state  # knows more batches of each producer than the snapshot
+        self.logs[old.topic, old.partition] = log
+        self._rolled.pop(old, None)
+        old.release()
+        try:
+            self._set_aside(old.directory, old.topic, old.partition)
+        except DiskFault as fault:
+            _logger.warning("a log was moved, its old folder stays until the next start: %s", fault)
+        self.checkpoint_log_starts()
+        self.checkpoint_recovery_points()
+        return log
 
     def _directory_of(self, path: str) -> LogDirectory:
         return next(
@@ -212,7 +255,8 @@ class LogDirs:
     def due_for_flush(self, now_ms: int) -> Iterator[Log]:
         """The logs with unflushed data whose last flush is `flush.ms` ago."""
         for log in list(self.logs.values()):
-            if log.recovery_point < log.log_end_offset and now_ms - log.last_flush_ms >= log.config.flush_ms:
+            is_unflushed = log.recovery_point < log.log_end_offset and log.fault is None
+            if is_unflushed and now_ms - log.last_flush_ms >= log.config.flush_ms:
                 yield log
 
     def take_rolled(self) -> list[Log]:

@@ -63,6 +63,19 @@ def deletion_directory(topic: str, partition: int, unique: str) -> str:
     return topic[: _MAX_NAME - len(ending)] + ending
 
 
+def future_directory(topic: str, partition: int, unique: str) -> str:
+    """The name of a log's copy while it is moved to another disk; `unique` is 32 hexadecimal digits.
+
+    It is never cut, so the name of a topic may be too long for it: `fits_future_directory`.
+    """
+    return f"{topic}-{partition}.{unique}{FUTURE_DIRECTORY}"
+
+
+def fits_future_directory(topic: str, partition: int) -> bool:
+    """Whether a log of this name can be moved."""
+    return len(future_directory(topic, partition, "0" * 32)) <= _MAX_NAME
+
+
 def parse_log_directory(name: str) -> LogDirectoryName | None:
     """What the folder `name` holds, or None when it is not the name of a log's folder."""
     suffix = next((end for end in (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY) if name.endswith(end)), "")

@@ -42,6 +42,7 @@ SERVED: dict[ApiKey, Served] = {
     ApiKey.LIST_GROUPS: Served(module="list_groups", first=0, last=5),
     ApiKey.DELETE_GROUPS: Served(module="delete_groups", first=0, last=2),
     ApiKey.OFFSET_DELETE: Served(module="offset_delete", first=0, last=0),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Served(module="alter_replica_log_dirs", first=0, last=2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(module="describe_topic_partitions", first=0, last=0),
     ApiKey.ELECT_LEADERS: Served(module="elect_leaders", first=0, last=2),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Served(module="alter_partition_reassignments", first=0, last=0),

@@ -4,7 +4,7 @@ Version notes: v3 has an error of its own; v4 tells the size of the file system 
 the segment files, without indexes. Partitions that are not here are left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, DiskFault
@@ -16,6 +16,7 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from ...storage.log import Log
+from ...storage.log_move import LogMove
 from ..dispatch import Call
 
 if TYPE_CHECKING:
@@ -24,21 +25,27 @@ if TYPE_CHECKING:
 
 async def handle(broker: "Broker", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
     logs = broker.log_dirs.logs
-    asked: Iterable[tuple[str, int]] = logs
+    asked: Collection[tuple[str, int]] = logs
     if request.topics is not None:
         asked = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
     by_directory: dict[str, list[Log]] = {path: [] for path in broker.log_dirs.directories}
     for key in asked:
         if key in logs:
             by_directory[logs[key].directory.rpartition("/")[0]].append(logs[key])
-    return DescribeLogDirsResponse(results=[_result(broker, path, found) for path, found in by_directory.items()])
+    moves = [move for move in broker.topics.moves.under_way() if (move.log.topic, move.log.partition) in asked]
+    return DescribeLogDirsResponse(
+        results=[
+            _result(broker, path, found, [move for move in moves if move.destination == path])
+            for path, found in by_directory.items()
+        ]
+    )
 
 
 def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> DescribeLogDirsResponse:
     return DescribeLogDirsResponse(error_code=error.code)
 
 
-def _result(broker: "Broker", path: str, logs: Iterable[Log]) -> DescribeLogDirsResult:
+def _result(broker: "Broker", path: str, logs: Iterable[Log], moves: Iterable[LogMove]) -> DescribeLogDirsResult:
     try:
         total_bytes, usable_bytes = broker.log_dirs.files.space(path)
     except DiskFault as fault:
@@ -52,11 +59,23 @@ def _result(broker: "Broker", path: str, logs: Iterable[Log]) -> DescribeLogDirs
                 offset_lag=_lag(broker, found),
             )
         )
+    for move in moves:
+        topics.setdefault(move.log.topic, []).append(_copy(move))
     return DescribeLogDirsResult(
         log_dir=path,
         topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
+    )
+
+
+def _copy(move: LogMove) -> DescribeLogDirsPartition:
+    """A partition that is being moved here."""
+    return DescribeLogDirsPartition(
+        partition_index=move.log.partition,
+        partition_size=move.copied_bytes,
+        offset_lag=move.log.log_end_offset - move.copied_end,
+        is_future_key=True,
     )
 
 

@@ -1,0 +1,59 @@
+"""AlterReplicaLogDirs, versions 0-2 (KIP-113): moves partitions between the log directories of this broker.
+
+The answer says whether the move has begun; DescribeLogDirs shows how far it is. Asking again for the same directory
+changes nothing, for another one begins anew, for the present one gives up. v0-v2 are alike but for flexible fields.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from ..dispatch import Call
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+async def handle(broker: "Broker", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
+    codes: dict[str, dict[int, ErrorCode]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            for index in topic.partitions:
+                codes.setdefault(topic.name, {})[index] = _move(broker, topic.name, index, directory.path)
+    return _response(codes)
+
+
+def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> AlterReplicaLogDirsResponse:
+    codes: dict[str, dict[int, ErrorCode]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            codes.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, error.code))
+    return _response(codes)
+
+
+def _move(broker: "Broker", name: str, index: int, path: str) -> ErrorCode:
+    try:
+        broker.topics.moves.request(name, index, path)
+    except ApiError as error:
+        return error.code
+    return ErrorCode.NONE
+
+
+def _response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResponse:
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+                    for index, code in partitions.items()
+                ],
+            )
+            for name, partitions in codes.items()
+        ]
+    )
