@@ -108,7 +108,7 @@ def _legacy_header(data: Buffer, at: int, position: int) -> BatchHeader:
     )
 
 
-def batch_headers(file: FileHandle, start: int, end: int, *, window: int = WINDOW_BYTES) -> Iterator[BatchHeader]:
+def batch_headers(file: FileHandle, start: int, end: int) -> Iterator[BatchHeader]:
     """The headers of the whole batches between the positions `start` and `end` (open), one after the other.
 
     Raises: CorruptRecord at a batch that is smaller than any can be; DiskFault.
@@ -118,7 +118,7 @@ def batch_headers(file: FileHandle, start: int, end: int, *, window: int = WINDO
     at = 0  # of `position` in `data`
     while position < end - HEADER_BYTES_TO_MAGIC:
         if at + V2_HEADER_BYTES > len(data):
-            data = _read(file, min(window, end - position), position)
+            data = _read(file, min(WINDOW_BYTES, end - position), position)
             at = 0
         size = FRAME.unpack_from(data, at)[1]
         if size < MIN_BATCH_BYTES:
@@ -182,27 +182,33 @@ def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
 
     Raises: CorruptRecord at the first that is not; DiskFault.
     """
-    window = b""
-    window_start = start
-    for header in batch_headers(file, start, end, window=WINDOW_BYTES):
-        if header.end > window_start + len(window):
-            window_start = header.position
-            window = _read(file, min(SCAN_WINDOW_BYTES, end - window_start), window_start)
-        at = header.position - window_start
-        if header.end <= window_start + len(window):
-            checksum = _checksum(
-                header.magic, memoryview(window)[at + _crc_from(header.magic) : at + header.size_bytes]
-            )
+    position = start
+    data = memoryview(b"")
+    at = 0  # of `position` in `data`
+    while position < end - HEADER_BYTES_TO_MAGIC:
+        left = len(data) - at
+        if left < V2_HEADER_BYTES or left < FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD:
+            data = memoryview(_read(file, min(SCAN_WINDOW_BYTES, end - position), position))
+            at = 0
+        size = FRAME.unpack_from(data, at)[1]
+        if size < MIN_BATCH_BYTES:
+            raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        size += LOG_OVERHEAD
+        if position + size > end:
+            return
+        header = parse_header(data, at, position)
+        if at + size <= len(data):
+            checksum = _checksum(header.magic, data[at + _crc_from(header.magic) : at + size])
         else:
             checksum = _checksum_in_parts(file, header)
-        if header.magic > 2:
-            raise CorruptRecord(f"{file.path}: a batch at position {header.position} has the magic {header.magic}")
-        if checksum != header.crc:
+        if checksum != header.crc or header.magic > 2:
             raise CorruptRecord(
-                f"{file.path}: the batch at position {header.position} (offset {header.base_offset}) has the checksum "
-                f"{checksum:08x}, its header says {header.crc:08x}"
+                f"{file.path}: the batch at position {position} (magic {header.magic}, offset {header.base_offset}) has "
+                f"the checksum {checksum:08x}, its header says {header.crc:08x}"
             )
         yield header
+        at += size
+        position += size
 
 
 def _read(file: FileHandle, size: int, position: int) -> bytes:

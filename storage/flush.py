@@ -39,12 +39,15 @@ class Flush:
         Raises: DiskFault.
         """
         log = self._log
+        if log.fault is not None:
+            raise log.fault
         try:
             for segment in self._segments:
                 self._sync(segment)
             if any(segment.base_offset >= log.recovery_point for segment in self._segments):
                 log.files.sync_directory(log.directory)
-            log.epochs.write_if_unsynced()
+            if log.fault is None:  # not retired meanwhile
+                log.epochs.write_if_unsynced()
         except DiskFault as fault:
             log.fault = fault
             raise

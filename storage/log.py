@@ -384,6 +384,11 @@ class Log(LogReading):
         self.producers.take_snapshot(self.log_end_offset, sync=True)
         self.release()
 
+    def retire(self) -> None:
+        """Let go of the files and take no more appends: the folder is deleted, and another log may get its name."""
+        self.fault = DiskFault(f"{self.name} is deleted")
+        self.release()
+
     def release(self) -> None:
         """Let go of the files and write nothing."""
         for segment in self.segments:

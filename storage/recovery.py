@@ -89,7 +89,8 @@ def _take_in(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, produc
         return
     if header.leader_epoch > epochs.latest:
         epochs.assign(header.leader_epoch, header.base_offset)
-    replay(segment, header, producers)
+    if header.producer_id >= 0:
+        replay(segment, header, producers)
 
 
 def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:

@@ -197,6 +197,21 @@ def test_a_deleted_log_is_renamed_and_removed_later(tmp_path: Path) -> None:
     assert found.read(0, 1000)
 
 
+def test_a_deleted_log_does_not_write_into_one_that_got_its_name(tmp_path: Path) -> None:
+    dirs = open_dirs(tmp_path)
+    old = dirs.create("t", 0, TOPIC_ID)
+    append(old, b"old")
+    flush = old.plan_flush()
+    dirs.delete("t", 0)
+    new = dirs.create("t", 0, TOPIC_ID)
+    with pytest.raises(DiskFault, match="is deleted"):
+        append(old, b"late")
+    with pytest.raises(DiskFault, match="is deleted"):
+        flush.run()
+    append(new, b"new")
+    assert values_of(read_all(new)) == [b"new"]
+
+
 def test_a_deletion_that_was_interrupted_is_completed(tmp_path: Path) -> None:
     (tmp_path / ("t-0." + "0" * 32 + "-delete")).mkdir()
     dirs = open_dirs(tmp_path, file_delete_delay_ms=100)
