@@ -1,0 +1,156 @@
+"""Lazily converted slices: what they promise and what comes out, chunk by chunk."""
+
+from pathlib import Path
+from random import Random
+from struct import pack
+
+import pytest
+from stepdown.protocol.errors import CorruptRecord, UnsupportedCompression
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.builder import build_batch, build_control_marker
+from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.layout import Codec, ControlType
+from stepdown.protocol.records.record import Record
+from stepdown.storage.converted import ConversionRules, ConversionStats, ConvertedSlice
+from stepdown.storage.files import Files
+from stepdown.storage.slices import FileSlice
+
+STANDARD_BUFFER = 256 * 1024
+
+
+def batch(first: int, count: int, size: int = 200, codec: Codec = Codec.NONE, *, magic: int = 2) -> bytes:
+    records = [Record(offset=first + n, timestamp=5 + n, key=b"k", value=bytes([n % 256]) * size) for n in range(count)]
+    return build_batch(records, magic=magic, codec=codec)
+
+
+def marker(offset: int) -> bytes:
+    return build_control_marker(
+        ControlType.COMMIT, offset=offset, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=5
+    )
+
+
+def stored(tmp_path: Path, data: bytes) -> FileSlice:
+    path = tmp_path / "segment"
+    path.write_bytes(data)
+    return FileSlice(Files().handle(str(path)).opened(), 0, len(data))
+
+
+def converted(source: FileSlice, **rules: object) -> ConvertedSlice:
+    settings = {"target": 1, "first_offset": 0, **rules}
+    lazily = ConvertedSlice(source, ConversionRules(**settings))  # type: ignore[arg-type]
+    lazily.promise()
+    return lazily
+
+
+def sent(lazily: ConvertedSlice) -> bytes:
+    """What a sender puts on the wire: chunk by chunk, each made twice, cut at the promise."""
+    chunks, out = lazily.chunks(), bytearray()
+    while len(out) < lazily.size_bytes:
+        buffer = bytearray(max(chunks.claim_bytes, 1))
+        made = chunks.make(buffer)
+        if made is None:
+            continue
+        once = bytes(made)
+        assert bytes(chunks.make(bytearray(len(buffer))) or b"") == once
+        out += once[: lazily.size_bytes - len(out)]
+        chunks.advance()
+    return bytes(out)
+
+
+def overflow(size: int) -> bytes:
+    """Padding of `size` bytes: an entry that is too large, again every 128 KiB."""
+    entries = [pack(">qi", -1, max(left + 1, 61)) + bytes(131072 - 12) for left in range(size, 0, -131072)]
+    return b"".join(entries)[:size]
+
+
+@pytest.mark.parametrize("target", [0, 1])
+@pytest.mark.parametrize("seed", range(30))
+def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target: int) -> None:
+    random = Random(seed)
+    data, offset = b"", 0
+    for _ in range(random.randint(1, 25)):
+        kind, count = random.random(), random.randint(1, 30)
+        if kind < 0.15:
+            count, new = 1, marker(offset)
+        elif kind < 0.3:
+            new = batch(offset, count, magic=random.choice((0, 1)))
+        else:
+            codec = random.choice((Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4))
+            new = batch(offset, count, random.choice((0, 10, 1000, 9000)), codec)
+        data, offset = data + new, offset + count
+    data += batch(offset, 3)[: random.randint(0, 100)]
+    first_offset = random.randrange(offset)
+    source = stored(tmp_path, data)
+    lazily = converted(
+        source, target=target, first_offset=first_offset, chunk_bytes=random.choice((1, 3000, 20_000, 131_072))
+    )
+    whole = bytes(convert_down(data, target=target, first_offset=first_offset, out=bytearray(1)).data)
+    got = sent(lazily)
+    assert len(got) == lazily.size_bytes
+    assert got == (whole + overflow(len(got) - len(whole)))[: len(got)]
+    if whole:
+        first = next(iter(iter_batches(memoryview(whole))))
+        assert lazily.size_bytes >= max(len(data), first.size_bytes)
+
+
+def test_a_promise_above_128_kib_is_padded_with_a_header_every_128_kib(tmp_path: Path) -> None:
+    headers = tuple((f"h{n}", bytes(5000)) for n in range(60))
+    fat = build_batch([Record(offset=0, timestamp=1, key=None, value=b"v", headers=headers)])
+    got = sent(converted(stored(tmp_path, fat), first_offset=0))
+    rest = got[35:]
+    assert len(got) == len(fat)
+    assert rest[:12] == pack(">qi", -1, len(rest) + 1)
+    assert rest[131072 : 131072 + 12] == pack(">qi", -1, len(rest) - 131072 + 1)
+
+
+def test_a_batch_larger_than_chunk_and_buffer_is_converted_whole(tmp_path: Path) -> None:
+    data = batch(0, 3000, 500)
+    lazily = converted(stored(tmp_path, data))
+    assert len(data) > STANDARD_BUFFER
+    assert sent(lazily) == bytes(convert_down(data, target=1, first_offset=0, out=bytearray(1)).data)
+
+
+@pytest.mark.parametrize("data", [marker(0), marker(0) + marker(1), batch(0, 3)], ids=["marker", "markers", "trimmed"])
+def test_a_slice_of_which_nothing_is_left_promises_nothing_and_says_where_to_go_on(tmp_path: Path, data: bytes) -> None:
+    lazily = converted(stored(tmp_path, data), first_offset=3, shows_too_large=True)
+    last = [b.last_offset for b in iter_batches(memoryview(data))][-1]
+    assert (lazily.size_bytes, lazily.next_offset) == (0, max(3, last + 1))
+
+
+def test_a_slice_without_a_whole_batch_shows_old_clients_that_it_is_too_large(tmp_path: Path) -> None:
+    part = stored(tmp_path, batch(0, 3)[:100])
+    assert sent(converted(part, shows_too_large=True)) == pack(">qi", -1, 61)
+    assert converted(part, shows_too_large=False).size_bytes == 0
+
+
+def test_the_first_batch_is_checked_when_the_size_is_promised(tmp_path: Path) -> None:
+    damaged = bytearray(batch(0, 3))
+    damaged[-1] ^= 1
+    with pytest.raises(CorruptRecord):
+        converted(stored(tmp_path, bytes(damaged)))
+    with pytest.raises(UnsupportedCompression):
+        converted(stored(tmp_path, batch(0, 3, codec=Codec.ZSTD)))
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP], ids=["plain", "gzip"])
+def test_a_damaged_batch_further_on_ends_the_data_and_is_padded(tmp_path: Path, codec: Codec) -> None:
+    good, bad = batch(0, 50, codec=codec), bytearray(batch(50, 50, codec=codec))
+    bad[-1] ^= 1
+    tail = batch(100, 1000, 500)
+    got = sent(converted(stored(tmp_path, good + bytes(bad) + tail)))
+    kept = bytes(convert_down(good, target=1, first_offset=0, out=bytearray(1)).data)
+    assert got[: len(kept)] == kept
+    assert got[len(kept) : len(kept) + 8] == pack(">q", -1)
+
+
+def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:
+    heard: list[ConversionStats] = []
+    data = batch(0, 10, codec=Codec.GZIP) + batch(10, 5) + batch(15, 2, magic=1)
+    lazily = converted(stored(tmp_path, data))
+    lazily.on_done = heard.append
+    size = len(sent(lazily))
+    lazily.done()
+    (stats,) = heard
+    assert stats.records == 15
+    assert stats.temporary_bytes > size
+    assert not stats.is_truncated or not stats.padding_bytes
