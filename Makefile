@@ -7,7 +7,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker cli
 STAMP  := $(VENV)/.installed
-KERNEL := protocol/records/kernel.py protocol/records/crc.h
+KERNEL := protocol/records/kernel.py protocol/records/crc.pxd protocol/records/crc.h
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format soak clean
