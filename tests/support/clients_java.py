@@ -35,8 +35,16 @@ class JavaClient:
         return java_oracle_for(self.room, self.coordinates)
 
     def produce(
-        self, address: str, client_id: str, topic: str, partition: int, messages: Sequence[Message], codec: str
+        self,
+        address: str,
+        client_id: str,
+        topic: str,
+        partition: int,
+        messages: Sequence[Message],
+        codec: str,
+        **more: str,
     ) -> None:
+        """Write the messages in order; `more` are settings with `_` for `.`, e.g. `enable_idempotence="false"`."""
         settings = {
             "bootstrap.servers": address,
             "client.id": client_id,
@@ -44,7 +52,7 @@ class JavaClient:
             "compression.type": codec,
             "linger.ms": "5",
             "max.request.size": str(LARGEST_FETCH),
-        }
+        } | {key.replace("_", "."): value for key, value in more.items()}
         records = b"".join(record(topic, partition, message) for message in messages)
         payload = properties(settings) + struct.pack(">i", len(messages)) + records
         self.oracle.call("Client.produce", payload, timeout_s=READ_TIMEOUT_S)

@@ -54,9 +54,11 @@ class JavaOracle:
 
     def __init__(self, class_path: Sequence[Path], main: str = MAIN, *, heap: str = "256m") -> None:
         self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            java(class_path, main, heap=heap), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        self._command = java(class_path, main, heap=heap)
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
     def pid(self) -> int:
@@ -67,7 +69,7 @@ class JavaOracle:
 
         Raises:
             JavaError: the command threw.
-            RuntimeError: the JVM has ended, or did not answer in time and was killed.
+            RuntimeError: the JVM has ended, or did not answer in time and was killed; the next call has a new one.
         """
         name = command.encode()
         frame = struct.pack(">ih", 2 + len(name) + len(payload), len(name)) + name + payload
@@ -77,7 +79,10 @@ class JavaOracle:
             try:
                 status, answer = self._exchange(frame)
             except (EOFError, BrokenPipeError) as error:
-                raise RuntimeError(f"the JVM ended during {command}, exit code {self._process.wait()}") from error
+                self._process.kill()
+                self._process.communicate()
+                code, self._process = self._process.returncode, self._start()
+                raise RuntimeError(f"the JVM ended during {command}, exit code {code}") from error
             finally:
                 watchdog.cancel()
         if status != 0:

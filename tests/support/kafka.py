@@ -160,6 +160,21 @@ class ApacheKafka:
         return (self.folder / "kafka.out").read_text(errors="replace")[-3000:]
 
 
+def take_over(kafka: ApacheKafka, log_dir: Path, partitions: Sequence[str], *, cleanly: bool = True) -> None:
+    """Give a stopped Kafka another broker's files for partitions (`topic-0`) that it has; their topic ids stay Kafka's.
+
+    Without `cleanly` Kafka finds no clean-shutdown mark, so it checks every segment and builds its indexes.
+    """
+    for partition in partitions:
+        target = kafka.log_dir / partition
+        metadata = (target / "partition.metadata").read_bytes()
+        shutil.rmtree(target)
+        shutil.copytree(log_dir / partition, target)
+        (target / "partition.metadata").write_bytes(metadata)
+    if not cleanly:
+        (kafka.log_dir / ".kafka_cleanshutdown").unlink()
+
+
 def run_tool(main: str, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
     """Return what a command line tool of Kafka's broker jar did, e.g. `kafka.tools.DumpLogSegments`."""
     command = java(class_path(KAFKA_3_9), main, *arguments)

@@ -17,7 +17,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** A producer and a consumer of the 0.10 API, which has no headers; payloads are described in clients_java.py. */
 public final class Client {
-    private static final int DEADLINE_MS = 60_000;
+    private static final int DEADLINE_MS = 25_000;
 
     private Client() {
     }

@@ -20,7 +20,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** A producer and a consumer of today's API; payloads are described in clients_java.py. */
 public final class Client {
-    private static final int DEADLINE_MS = 60_000;
+    private static final int DEADLINE_MS = 25_000;
 
     private Client() {
     }
