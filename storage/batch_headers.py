@@ -203,7 +203,7 @@ def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
             checksum = _checksum_in_parts(file, header)
         if checksum != header.crc or header.magic > 2:
             raise CorruptRecord(
-                f"{file.path}: the batch at position {position} (magic {header.magic}, offset {header.base_offset}) has "
+                f"{file.path}: the batch at {position} (magic {header.magic}, offset {header.base_offset}) has "
                 f"the checksum {checksum:08x}, its header says {header.crc:08x}"
             )
         yield header

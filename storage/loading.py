@@ -201,6 +201,7 @@ class _Loader:
         self.was_changed = True
         if self.producers_at != segment.base_offset:
             rebuild_producers(self.producers, self.segments, self._start(), segment.base_offset)
+        self.producers_at = None
         cut_bytes = recover_segment(segment, self.config, self.epochs, self.producers, self.segments.end_of(at))
         self.producers_at = segment.next_offset()
         if self.producers_at > segment.base_offset:
