@@ -82,7 +82,7 @@ class Broker:
         self.is_ready = False
         self._buffers = BufferPool()
         self._server = Server(_limits(settings), self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
-        self._http: HttpServer | None = None
+        self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
         show_state(self)
 
@@ -110,10 +110,8 @@ class Broker:
             host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
         self.cluster.brokers[self.cluster.node_id] = self._as_node()
-        if self.settings.stepdown_http_listen is not None:
-            self._http = HttpServer(pages_of(self))
-            wanted = self.settings.stepdown_http_listen
-            self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
+        wanted = self.settings.stepdown_http_listen
+        self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
         self._upkeep.start()
         self.is_ready = True
 
@@ -128,8 +126,7 @@ class Broker:
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
         await self.topics.stop()
         await self._upkeep.stop()
-        if self._http is not None:
-            await self._http.stop()
+        await self._http.stop()
         self.workers.shutdown()
         self.log_dirs.shutdown()
 

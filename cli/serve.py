@@ -69,8 +69,7 @@ async def _run(loaded: Loaded) -> int:
 
 
 def _greeting(broker: Broker) -> str:
-    http = "" if broker.http_address is None else f", http {broker.http_address}"
-    return f"stepdown listening on {broker.address}{http}"
+    return f"stepdown listening on {broker.address}, http {broker.http_address}"
 
 
 def _allow_open_files() -> None:

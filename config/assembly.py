@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from .addresses import (
     SERVED_PROTOCOLS,
     Endpoint,
+    HostPort,
     parse_host_port,
     parse_listeners,
     parse_overrides_per_ip,
@@ -63,8 +64,7 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     none: tuple[tuple[str, int], ...] = ()
     overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
     values["max_connections_per_ip_overrides"] = overrides
-    if values["stepdown_http_listen"] is not None:
-        values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, None)
+    values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
     _check_bounds(taken, values)
     _check_topic_defaults(taken)
     if taken.problems:

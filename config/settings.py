@@ -112,7 +112,7 @@ class BrokerSettings:
     stepdown_conversion_memory_bytes: int
     stepdown_downconversion_zstd: str
     stepdown_decompression_max_bytes: int
-    stepdown_http_listen: HostPort | None
+    stepdown_http_listen: HostPort
     stepdown_shutdown_grace_ms: int
     stepdown_cluster_id: str | None
 

@@ -43,10 +43,10 @@ KEYS = (
     acted_on(
         "stepdown.http.listen",
         STRING,
-        None,
+        "127.0.0.1:0",
         Matching(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]*):[0-9]{1,5}", "HOST:PORT"),
         AT_START,
-        "Address of /metrics, /healthz and /readyz. Absent: no HTTP.",
+        "Address of /metrics, /healthz and /readyz; port 0 is a free one, which the broker names when it is ready.",
     ),
     acted_on(
         "stepdown.shutdown.grace.ms",
