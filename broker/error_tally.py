@@ -18,7 +18,7 @@ class ErrorTally:
     def __init__(self, counters: CounterFamily) -> None:
         self._counters = counters
 
-    def add(self, request: str, response: object) -> None:
+    def add(self, request: str, response: Any) -> None:
         tally: Tally = {}
         count = _counting(type(response))
         if count is not None:
