@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from ..protocol.errors import ErrorCode
 from ..protocol.schema import schema_of
@@ -20,7 +20,8 @@ class ErrorTally:
 
     def add(self, request: str, response: Any) -> None:
         tally: Tally = {}
-        count = _counting(type(response))
+        kind: Any = type(response)
+        count = _counting(kind)
         if count is not None:
             count(response, tally)
         for code, times in tally.items():
@@ -40,7 +41,7 @@ def _counting(cls: type) -> Count | None:
     below = [
         (field.name, field.item is not None, count)
         for field in fields
-        if field.element is not None and (count := _counting(field.element)) is not None
+        if field.element is not None and (count := _counting(cast(Any, field.element))) is not None
     ]
     if not has_own and not below:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from ..storage.batch_headers import SCAN_WINDOW_BYTES, BatchHeader, batch_headers
+from ..storage.batch_headers import BatchHeader, batch_headers
 from ..storage.file_handle import FileHandle
 from ..storage.offset_index import OffsetIndex
 from ..storage.time_index import TimeIndex
@@ -25,7 +25,7 @@ class Segment:
 
     def __init__(self, file: FileHandle, size_bytes: int, base_offset: int) -> None:
         self.base_offset = base_offset
-        self._headers = batch_headers(file, 0, size_bytes, window=SCAN_WINDOW_BYTES)
+        self._headers = batch_headers(file, 0, size_bytes)
         self._current: BatchHeader | None = next(self._headers, None)
 
     def from_position(self, position: int) -> BatchHeader | None:

@@ -44,7 +44,7 @@ def segment_rows(file: FileHandle, size_bytes: int, base_offset: int, *, records
     end = 0
     last_offset = base_offset - 1
     try:
-        for header in batch_headers(file, 0, size_bytes, window=SCAN_WINDOW_BYTES):
+        for header in batch_headers(file, 0, size_bytes):
             valid = checksum_of(file, header) == header.crc
             yield _batch_row(header, valid)
             if not valid:
