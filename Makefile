@@ -7,7 +7,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker cli
 STAMP  := $(VENV)/.installed
-KERNEL := protocol/records/kernel.py protocol/records/crc.pxd protocol/records/crc.h
+KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py crc.pxd crc.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format soak clean
@@ -45,4 +45,4 @@ soak: setup
 	$(BIN)/python -m pytest -m slow
 
 clean:
-	rm -rf build dist *.egg-info protocol/records/*.so protocol/records/kernel.c
+	rm -rf build dist *.egg-info protocol/records/*.so protocol/records/kernel.c protocol/records/offset_map.c

@@ -1,0 +1,754 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The highest offset of each key, and the records that it leaves: the loops of log compaction, compiled by Cython.
+
+Uncompiled, the same file is the readable twin. A slot has 24 bytes, in one table that never grows:
+
+    hash of the key, 2 × uint64 (SipHash-2-4 of 128 bits) | offset + 1, uint64; 0: the slot is free
+
+Kafka's cleaner (SkimpyOffsetMap) takes MD5 for the hash; two keys of one hash cost a record. With a secret of its own
+for each table nobody can make such keys on purpose.
+
+`note` fills the table from whole batches, `sift` copies what stays (Kafka 3.9, Cleaner.shouldRetainRecord):
+
+    offset above the last one noted      stays
+    no key                               goes
+    a higher offset is noted for the key goes
+    null value (tombstone)               goes once its batch's delete horizon has come; a batch without one gets it now
+    else                                 stays
+
+Both do plain v2 batches of data and stop at all others: compressed, transactional, control, of an older magic,
+broken. No length is trusted; a checksum that does not match stops them too, so that damage is never written anew as
+whole.
+"""
+
+from __future__ import annotations
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+    from cython.cimports.protocol.records.crc import crc32c_update, crc_prepare
+
+    crc_prepare()
+else:
+    from .kernel import crc32c
+
+COMPILED: bool = cython.compiled
+
+Source = cython.typedef(cython.pointer[cython.const[cython.uchar]])
+Sink = cython.typedef(cython.pointer[cython.uchar])
+
+SLOT_BYTES = 24
+SECRET_BYTES = 16
+WORDS_A_SLOT = cython.declare(cython.Py_ssize_t, 3)
+
+# How a run ends.
+DONE = 0
+OTHER = 1
+FULL = 2
+NO_ROOM = 3
+BROKEN = 4
+_DONE = cython.declare(cython.int, 0)
+_OTHER = cython.declare(cython.int, 1)
+_FULL = cython.declare(cython.int, 2)
+_NO_ROOM = cython.declare(cython.int, 3)
+_BROKEN = cython.declare(cython.int, 4)
+
+# Numbers of `layout.py`, as C numbers.
+LOG_OVERHEAD = cython.declare(cython.Py_ssize_t, 12)
+MAGIC_OFFSET = cython.declare(cython.Py_ssize_t, 16)
+CRC_OFFSET = cython.declare(cython.Py_ssize_t, 17)
+ATTRIBUTES_OFFSET = cython.declare(cython.Py_ssize_t, 21)
+LAST_DELTA_OFFSET = cython.declare(cython.Py_ssize_t, 23)
+BASE_TIMESTAMP_OFFSET = cython.declare(cython.Py_ssize_t, 27)
+MAX_TIMESTAMP_OFFSET = cython.declare(cython.Py_ssize_t, 35)
+COUNT_OFFSET = cython.declare(cython.Py_ssize_t, 57)
+BATCH_OVERHEAD = cython.declare(cython.Py_ssize_t, 61)
+MIN_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 7)
+APPEND_TIME_BIT = cython.declare(cython.int, 0x08)
+HORIZON_BIT = cython.declare(cython.int, 0x40)
+NOT_PLAIN_BITS = cython.declare(cython.int, 0x37)  # codec, transactional, control
+# How much longer a record may become when its timestamp delta changes.
+GROWTH_BYTES = cython.declare(cython.Py_ssize_t, 12)
+MASK32 = cython.declare(cython.longlong, 0xFFFFFFFF)
+TWO_TO_32 = cython.declare(cython.longlong, 0x100000000)
+# The words that SipHash begins with.
+SIP0 = cython.declare(cython.ulonglong, 0x736F6D6570736575)
+SIP1 = cython.declare(cython.ulonglong, 0x646F72616E646F6D)
+SIP2 = cython.declare(cython.ulonglong, 0x6C7967656E657261)
+SIP3 = cython.declare(cython.ulonglong, 0x7465646279746573)
+MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+
+
+@cython.cfunc
+@cython.inline
+def _source(data: cython.const[cython.uchar][::1], size: cython.Py_ssize_t) -> Source:
+    if cython.compiled:
+        return cython.address(data[0]) if size else cython.NULL
+    else:
+        return memoryview(data)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _get32(data: Source, at: cython.Py_ssize_t) -> cython.longlong:
+    high: cython.longlong = data[at]
+    if high >= 128:
+        high -= 256
+    return high * 16777216 + (data[at + 1] << 16) + (data[at + 2] << 8) + data[at + 3]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _get64(data: Source, at: cython.Py_ssize_t) -> cython.longlong:
+    return _get32(data, at) * TWO_TO_32 + (_get32(data, at + 4) & MASK32)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put_number(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong, size: cython.int) -> cython.void:
+    shift: cython.int = 8 * size
+    while shift > 0:
+        shift -= 8
+        sink[at] = value >> shift & 0xFF
+        at += 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varint(
+    data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, most: cython.int
+) -> tuple[cython.longlong, cython.Py_ssize_t]:
+    """The number at `at`, and the position after it: beyond `end` when it is cut or has over `most` bits."""
+    value: cython.ulonglong = 0
+    byte: cython.ulonglong
+    shift: cython.int = 0
+    while shift < most and at < end:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift & MASK64
+        if byte < 0x80:
+            if value & 1:
+                return -cython.cast(cython.longlong, value >> 1) - 1, at
+            return cython.cast(cython.longlong, value >> 1), at
+        shift += 7
+    return 0, end + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _zigzag(value: cython.longlong) -> cython.ulonglong:
+    if value < 0:
+        return cython.cast(cython.ulonglong, -(value + 1)) << 1 | 1
+    return cython.cast(cython.ulonglong, value) << 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varint_bytes(value: cython.longlong) -> cython.Py_ssize_t:
+    left: cython.ulonglong = _zigzag(value)
+    size: cython.Py_ssize_t = 1
+    while left >= 0x80:
+        left >>= 7
+        size += 1
+    return size
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put_varint(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
+    left: cython.ulonglong = _zigzag(value)
+    while left >= 0x80:
+        sink[at] = left & 0x7F | 0x80
+        left >>= 7
+        at += 1
+    sink[at] = cython.cast(cython.uchar, left)
+    return at + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _copy(
+    sink: Sink, to: cython.Py_ssize_t, source: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> cython.void:
+    if cython.compiled:
+        memcpy(sink + to, source + at, size)
+    else:
+        sink[to : to + size] = source[at : at + size]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _checksum(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
+    if cython.compiled:
+        return crc32c_update(0, data + at, end - at)
+    else:
+        return crc32c(data[at:end])
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _rotated(value: cython.ulonglong, bits: cython.int) -> cython.ulonglong:
+    return (value << bits | value >> (64 - bits)) & MASK64
+
+
+@cython.final
+@cython.cclass
+class OffsetMap:
+    """A table of `slots` keys, of which `most` may be used; `latest_offset` is the last one noted, -1 at first.
+
+    After `sift` and `judge`: `records_read` and `records_kept` count up; the others are of what was kept since `begin`.
+    """
+
+    slots = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    most = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    used = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    latest_offset = cython.declare(cython.longlong, visibility="public")
+    records_read = cython.declare(cython.longlong, visibility="readonly")
+    records_kept = cython.declare(cython.longlong, visibility="readonly")
+    has_tombstones = cython.declare(cython.bint, visibility="readonly")
+    first_timestamp = cython.declare(cython.longlong, visibility="readonly")
+    max_timestamp = cython.declare(cython.longlong, visibility="readonly")
+    # Of the batches that `sift` has written since `begin`.
+    written_last_offset = cython.declare(cython.longlong, visibility="readonly")
+    written_max_timestamp = cython.declare(cython.longlong, visibility="readonly")
+    written_max_timestamp_offset = cython.declare(cython.longlong, visibility="readonly")
+    _words = cython.declare(cython.ulonglong[::1])
+    _keep = cython.declare(cython.uchar[::1])
+    _keep_size = cython.declare(cython.Py_ssize_t)
+    _k0 = cython.declare(cython.ulonglong)
+    _k1 = cython.declare(cython.ulonglong)
+    _h0 = cython.declare(cython.ulonglong)
+    _h1 = cython.declare(cython.ulonglong)
+    _v0 = cython.declare(cython.ulonglong)
+    _v1 = cython.declare(cython.ulonglong)
+    _v2 = cython.declare(cython.ulonglong)
+    _v3 = cython.declare(cython.ulonglong)
+
+    def __init__(self, slots: int, most: int, secret: bytes) -> None:
+        if not 0 < most < slots or len(secret) != SECRET_BYTES:
+            raise ValueError(f"{most} keys in {slots} slots with a secret of {len(secret)} bytes")
+        self.slots = slots
+        self.most = most
+        self.used = 0
+        self.latest_offset = -1
+        self.records_read = self.records_kept = 0
+        self._words = memoryview(bytearray(slots * SLOT_BYTES)).cast("Q")
+        self._keep_size = 0
+        self._k0 = int.from_bytes(secret[:8], "little")
+        self._k1 = int.from_bytes(secret[8:], "little")
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets what was written."""
+        self.written_last_offset = self.written_max_timestamp = self.written_max_timestamp_offset = -1
+
+    # Keys
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _rounds(self, count: cython.int) -> cython.void:
+        v0: cython.ulonglong = self._v0
+        v1: cython.ulonglong = self._v1
+        v2: cython.ulonglong = self._v2
+        v3: cython.ulonglong = self._v3
+        while count > 0:
+            count -= 1
+            v0 = (v0 + v1) & MASK64
+            v1 = _rotated(v1, 13) ^ v0
+            v0 = _rotated(v0, 32)
+            v2 = (v2 + v3) & MASK64
+            v3 = _rotated(v3, 16) ^ v2
+            v0 = (v0 + v3) & MASK64
+            v3 = _rotated(v3, 21) ^ v0
+            v2 = (v2 + v1) & MASK64
+            v1 = _rotated(v1, 17) ^ v2
+            v2 = _rotated(v2, 32)
+        self._v0 = v0
+        self._v1 = v1
+        self._v2 = v2
+        self._v3 = v3
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _hash(self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
+        """SipHash-2-4 of 128 bits (Aumasson and Bernstein)."""
+        word: cython.ulonglong
+        byte: cython.ulonglong
+        shift: cython.int
+        end: cython.Py_ssize_t = at + size
+        self._v0 = self._k0 ^ SIP0
+        self._v1 = self._k1 ^ SIP1 ^ 0xEE
+        self._v2 = self._k0 ^ SIP2
+        self._v3 = self._k1 ^ SIP3
+        while at <= end:
+            word = 0
+            shift = 0
+            while shift < 64 and at < end:
+                byte = data[at]
+                word |= byte << shift
+                at += 1
+                shift += 8
+            if shift < 64:  # the last word ends in the size
+                byte = size & 0xFF
+                word |= byte << 56
+                at = end + 1
+            self._v3 ^= word
+            self._rounds(2)
+            self._v0 ^= word
+        self._v2 ^= 0xEE
+        self._rounds(4)
+        self._h0 = self._v0 ^ self._v1 ^ self._v2 ^ self._v3
+        self._v1 ^= 0xDD
+        self._rounds(4)
+        self._h1 = self._v0 ^ self._v1 ^ self._v2 ^ self._v3
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _find(self) -> cython.Py_ssize_t:
+        """The first word of the slot that has the hash, or of the free one where it belongs."""
+        slots: cython.ulonglong = self.slots
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self._h0 % slots) * WORDS_A_SLOT
+        end: cython.Py_ssize_t = self.slots * WORDS_A_SLOT
+        while self._words[at + 2] != 0 and (self._words[at] != self._h0 or self._words[at + 1] != self._h1):
+            at += WORDS_A_SLOT
+            if at == end:
+                at = 0
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _put(
+        self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t, offset: cython.longlong
+    ) -> cython.bint:
+        if self.used >= self.most:
+            return False
+        self._hash(data, at, size)
+        slot: cython.Py_ssize_t = self._find()
+        if self._words[slot + 2] == 0:
+            self.used += 1
+            self._words[slot] = self._h0
+            self._words[slot + 1] = self._h1
+        self._words[slot + 2] = cython.cast(cython.ulonglong, offset + 1)
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _get(self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.longlong:
+        self._hash(data, at, size)
+        return cython.cast(cython.longlong, self._words[self._find() + 2]) - 1
+
+    def put(self, key: cython.const[cython.uchar][::1], offset: cython.longlong) -> bool:
+        """Whether there was room: notes the offset of a key, which is above those noted for it before."""
+        size: cython.Py_ssize_t = len(key)
+        return self._put(_source(key, size), 0, size, offset)
+
+    def get(self, key: cython.const[cython.uchar][::1]) -> int:
+        """The offset noted for a key, -1 for none."""
+        size: cython.Py_ssize_t = len(key)
+        return self._get(_source(key, size), 0, size)
+
+    # Batches
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _plain_end(self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the batch at `at` ends if it is plain data, whole and undamaged; else 0, or -1 for a wrong checksum."""
+        if end - at < BATCH_OVERHEAD or data[at + MAGIC_OFFSET] != 2:
+            return 0
+        size: cython.longlong = _get32(data, at + 8)
+        if size < BATCH_OVERHEAD - LOG_OVERHEAD or size > end - at - LOG_OVERHEAD:
+            return 0
+        if data[at + ATTRIBUTES_OFFSET + 1] & NOT_PLAIN_BITS:
+            return 0
+        batch_end: cython.Py_ssize_t = at + LOG_OVERHEAD + cython.cast(cython.Py_ssize_t, size)
+        if _checksum(data, at + ATTRIBUTES_OFFSET, batch_end) != _get32(data, at + CRC_OFFSET) & MASK32:
+            return -1
+        return batch_end
+
+    def note(
+        self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, start_offset: cython.longlong
+    ) -> tuple[int, int]:
+        """How it ended, and where: notes the keys of records from `start_offset` on.
+
+        DONE at the end of `data`, OTHER at a batch that is not plain, FULL and BROKEN at the batch that was so.
+        """
+        size: cython.Py_ssize_t = len(data)
+        source: Source = _source(data, size)
+        status: cython.int = _DONE
+        batch_end: cython.Py_ssize_t
+        last_offset: cython.longlong
+        with cython.nogil:
+            while at < size:
+                batch_end = self._plain_end(source, at, size)
+                if batch_end <= 0:
+                    status = _OTHER if batch_end == 0 else _BROKEN
+                    break
+                status = self._note_records(
+                    source,
+                    at + BATCH_OVERHEAD,
+                    batch_end,
+                    _get32(source, at + COUNT_OFFSET),
+                    _get64(source, at),
+                    start_offset,
+                )
+                if status != _DONE:
+                    break
+                last_offset = _get64(source, at) + _get32(source, at + LAST_DELTA_OFFSET)
+                if last_offset >= start_offset and last_offset > self.latest_offset:
+                    self.latest_offset = last_offset
+                at = batch_end
+        return status, at
+
+    def note_records(
+        self,
+        records: cython.const[cython.uchar][::1],
+        count: cython.longlong,
+        base_offset: cython.longlong,
+        start_offset: cython.longlong,
+    ) -> int:
+        """DONE, FULL or BROKEN: notes the keys of one batch; `records` is its opened part, behind the header."""
+        size: cython.Py_ssize_t = len(records)
+        source: Source = _source(records, size)
+        status: cython.int
+        with cython.nogil:
+            status = self._note_records(source, 0, size, count, base_offset, start_offset)
+        return status
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _note_records(
+        self,
+        data: Source,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        count: cython.longlong,
+        base_offset: cython.longlong,
+        start_offset: cython.longlong,
+    ) -> cython.int:
+        size: cython.longlong
+        delta: cython.longlong
+        key_size: cython.longlong
+        is_noted: cython.bint
+        record_end: cython.Py_ssize_t
+        while count > 0:
+            count -= 1
+            size, at = _varint(data, at, end, 35)
+            if at > end or size < 1 or size > end - at:
+                return _BROKEN
+            record_end = at + cython.cast(cython.Py_ssize_t, size)
+            _, at = _varint(data, at + 1, record_end, 70)
+            delta, at = _varint(data, at, record_end, 35)
+            key_size, at = _varint(data, at, record_end, 35)
+            if at > record_end or key_size > record_end - at:
+                return _BROKEN
+            is_noted = key_size >= 0 and base_offset + delta >= start_offset
+            if is_noted and not self._put(data, at, cython.cast(cython.Py_ssize_t, key_size), base_offset + delta):
+                return _FULL
+            at = record_end
+        return _DONE if at == end else _BROKEN
+
+    # What stays
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _judge(
+        self,
+        data: Source,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        count: cython.longlong,
+        base_offset: cython.longlong,
+        base_timestamp: cython.longlong,
+        tombstones_stay: cython.bint,
+    ) -> cython.Py_ssize_t:
+        """How many records stay, -1 for a broken one; `_keep` has a byte for each."""
+        size: cython.longlong
+        timestamp: cython.longlong
+        delta: cython.longlong
+        key_size: cython.longlong
+        value_size: cython.longlong
+        offset: cython.longlong
+        record_end: cython.Py_ssize_t
+        number: cython.Py_ssize_t = 0
+        kept: cython.Py_ssize_t = 0
+        stays: cython.bint
+        self.has_tombstones = False
+        self.first_timestamp = self.max_timestamp = -1
+        while number < count:
+            size, at = _varint(data, at, end, 35)
+            if at > end or size < 1 or size > end - at:
+                return -1
+            record_end = at + cython.cast(cython.Py_ssize_t, size)
+            timestamp, at = _varint(data, at + 1, record_end, 70)
+            delta, at = _varint(data, at, record_end, 35)
+            key_size, at = _varint(data, at, record_end, 35)
+            if at > record_end or key_size > record_end - at:
+                return -1
+            offset = base_offset + delta
+            value_size, _ = _varint(
+                data, at + cython.cast(cython.Py_ssize_t, key_size if key_size > 0 else 0), record_end, 35
+            )
+            if offset > self.latest_offset:
+                stays = True
+            elif key_size < 0 or (value_size < 0 and not tombstones_stay):
+                stays = False
+            else:
+                stays = offset >= self._get(data, at, cython.cast(cython.Py_ssize_t, key_size))
+            if stays:
+                timestamp += base_timestamp
+                if kept == 0:
+                    self.first_timestamp = timestamp
+                if timestamp > self.max_timestamp:
+                    self.max_timestamp = timestamp
+                if value_size < 0:
+                    self.has_tombstones = True
+                kept += 1
+            self._keep[number] = stays
+            number += 1
+            at = record_end
+        if at != end:
+            return -1
+        self.records_read += number
+        self.records_kept += kept
+        return kept
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _write(
+        self,
+        sink: Sink,
+        to: cython.Py_ssize_t,
+        data: Source,
+        at: cython.Py_ssize_t,
+        count: cython.longlong,
+        end: cython.Py_ssize_t,
+        shift: cython.longlong,
+        same: cython.bint,
+    ) -> cython.Py_ssize_t:
+        """Where the records that stay end in `sink`; `shift` is added to timestamp deltas, or with `same` replaces them."""
+        size: cython.longlong
+        timestamp: cython.longlong
+        start: cython.Py_ssize_t
+        record_end: cython.Py_ssize_t
+        number: cython.Py_ssize_t = 0
+        while number < count:
+            start = at
+            size, at = _varint(data, at, end, 35)
+            record_end = at + cython.cast(cython.Py_ssize_t, size)
+            if self._keep[number]:
+                if shift == 0 and not same:
+                    _copy(sink, to, data, start, record_end - start)
+                    to += record_end - start
+                else:
+                    start = at
+                    timestamp, at = _varint(data, at + 1, record_end, 70)
+                    timestamp = shift if same else timestamp + shift
+                    to = _put_varint(sink, to, 1 + _varint_bytes(timestamp) + record_end - at)
+                    sink[to] = data[start]
+                    to = _put_varint(sink, to + 1, timestamp)
+                    _copy(sink, to, data, at, record_end - at)
+                    to += record_end - at
+            number += 1
+            at = record_end
+        return to
+
+    @cython.cfunc
+    def _make_room(self, count: cython.longlong) -> cython.void:
+        if count > self._keep_size:
+            self._keep_size = count
+            self._keep = bytearray(count)
+
+    def sift(
+        self,
+        data: cython.const[cython.uchar][::1],
+        at: cython.Py_ssize_t,
+        out: cython.uchar[::1],
+        out_at: cython.Py_ssize_t,
+        before_offset: cython.longlong,
+        now_ms: cython.longlong,
+        horizon_ms: cython.longlong,
+    ) -> tuple[int, int, int]:
+        """How it ended, where in `data`, and where in `out`: copies what stays.
+
+        `horizon_ms` is the delete horizon for batches that need one. DONE at the end of `data`; OTHER at a batch that
+        is not plain or reaches `before_offset`; NO_ROOM, BROKEN. `out` needs room for a batch and 12 bytes a record.
+        """
+        size: cython.Py_ssize_t = len(data)
+        out_size: cython.Py_ssize_t = len(out)
+        source: Source = _source(data, size)
+        sink: Sink
+        if cython.compiled:
+            sink = cython.address(out[0]) if out_size else cython.NULL
+        else:
+            sink = memoryview(out)
+        status: cython.int = _DONE
+        batch_end: cython.Py_ssize_t
+        written: cython.Py_ssize_t
+        self._make_room(size // MIN_RECORD_BYTES + 1)
+        with cython.nogil:
+            while at < size:
+                batch_end = self._plain_end(source, at, size)
+                if batch_end <= 0:
+                    status = _OTHER if batch_end == 0 else _BROKEN
+                    break
+                if _get64(source, at) + _get32(source, at + LAST_DELTA_OFFSET) >= before_offset:
+                    status = _OTHER
+                    break
+                written = self._sift_batch(source, at, batch_end, sink, out_at, out_size, now_ms, horizon_ms)
+                if written < 0:
+                    status = _NO_ROOM if written == -1 else _BROKEN
+                    break
+                out_at = written
+                at = batch_end
+        return status, at, out_at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _sift_batch(
+        self,
+        data: Source,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        sink: Sink,
+        to: cython.Py_ssize_t,
+        to_end: cython.Py_ssize_t,
+        now_ms: cython.longlong,
+        horizon_ms: cython.longlong,
+    ) -> cython.Py_ssize_t:
+        """Where in `sink` it ends; -1 for no room, -2 for broken."""
+        count: cython.longlong = _get32(data, at + COUNT_OFFSET)
+        if count < 0 or count > (end - at - BATCH_OVERHEAD) // MIN_RECORD_BYTES:
+            return -2
+        if to_end - to < end - at + GROWTH_BYTES * count:
+            return -1
+        attributes: cython.int = data[at + ATTRIBUTES_OFFSET + 1]
+        base_timestamp: cython.longlong = _get64(data, at + BASE_TIMESTAMP_OFFSET)
+        has_horizon: cython.bint = attributes & HORIZON_BIT != 0
+        kept: cython.Py_ssize_t = self._judge(
+            data,
+            at + BATCH_OVERHEAD,
+            end,
+            count,
+            _get64(data, at),
+            base_timestamp,
+            not has_horizon or now_ms < base_timestamp,
+        )
+        if kept <= 0:
+            return to if kept == 0 else -2
+        needs_horizon: cython.bint = self.has_tombstones and not has_horizon
+        if kept == count and not needs_horizon:
+            _copy(sink, to, data, at, end - at)
+            self.max_timestamp = _get64(data, at + MAX_TIMESTAMP_OFFSET)
+            self._wrote(data, at)
+            return to + end - at
+        is_append_time: cython.bint = attributes & APPEND_TIME_BIT != 0
+        if is_append_time:
+            self.first_timestamp = self.max_timestamp = _get64(data, at + MAX_TIMESTAMP_OFFSET)
+        new_base: cython.longlong = self.first_timestamp
+        if needs_horizon:
+            new_base = horizon_ms
+        elif has_horizon:
+            new_base = base_timestamp
+        shift: cython.longlong = self.max_timestamp - new_base if is_append_time else base_timestamp - new_base
+        written: cython.Py_ssize_t = self._write(
+            sink, to + BATCH_OVERHEAD, data, at + BATCH_OVERHEAD, count, end, shift, is_append_time
+        )
+        _copy(sink, to, data, at, BATCH_OVERHEAD)
+        _put_number(sink, to + 8, written - to - LOG_OVERHEAD, 4)
+        if needs_horizon:
+            sink[to + ATTRIBUTES_OFFSET + 1] = attributes | HORIZON_BIT
+        _put_number(sink, to + BASE_TIMESTAMP_OFFSET, new_base, 8)
+        _put_number(sink, to + MAX_TIMESTAMP_OFFSET, self.max_timestamp, 8)
+        _put_number(sink, to + COUNT_OFFSET, kept, 4)
+        _put_number(sink, to + CRC_OFFSET, _checksum(sink, to + ATTRIBUTES_OFFSET, written), 4)
+        self._wrote(data, at)
+        return written
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _wrote(self, data: Source, at: cython.Py_ssize_t) -> cython.void:
+        self.written_last_offset = _get64(data, at) + _get32(data, at + LAST_DELTA_OFFSET)
+        if self.max_timestamp > self.written_max_timestamp:
+            self.written_max_timestamp = self.max_timestamp
+            self.written_max_timestamp_offset = self.written_last_offset
+
+    def judge(
+        self,
+        records: cython.const[cython.uchar][::1],
+        count: cython.longlong,
+        base_offset: cython.longlong,
+        base_timestamp: cython.longlong,
+        tombstones_stay: cython.bint,
+    ) -> int:
+        """How many records of one batch stay, -1 when one is broken.
+
+        `records` is the opened part behind the header. `has_tombstones`, `first_timestamp` and `max_timestamp` then say
+        what is among those that stay, and `kept` writes them.
+        """
+        size: cython.Py_ssize_t = len(records)
+        source: Source = _source(records, size)
+        if count < 0 or count > size // MIN_RECORD_BYTES:
+            return -1
+        self._make_room(count)
+        kept: cython.Py_ssize_t
+        with cython.nogil:
+            kept = self._judge(source, 0, size, count, base_offset, base_timestamp, tombstones_stay)
+        return kept
+
+    def kept(
+        self,
+        records: cython.const[cython.uchar][::1],
+        count: cython.longlong,
+        shift: cython.longlong,
+        same: cython.bint,
+    ) -> bytes:
+        """The records that stay of those judged last: `shift` added to timestamp deltas, or with `same` instead."""
+        size: cython.Py_ssize_t = len(records)
+        source: Source = _source(records, size)
+        room = bytearray(size + GROWTH_BYTES * count + 1)
+        view: cython.uchar[::1] = room
+        sink: Sink
+        if cython.compiled:
+            sink = cython.address(view[0])
+        else:
+            sink = memoryview(view)
+        written: cython.Py_ssize_t
+        with cython.nogil:
+            written = self._write(sink, 0, source, 0, count, size, shift, same)
+        return bytes(room[:written])
