@@ -65,10 +65,15 @@ def _signed(value: int, max_bits: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
+def _wrapped(value: int) -> int:
+    """Return the number as 64 bits hold it: sums of hostile timestamps and offsets wrap, as Java's do."""
+    return value if -(1 << 63) <= value < 1 << 63 else (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def encode_record(record: Record, *, base_offset: int, base_timestamp: int) -> bytes:
     """Return the record as a v2 batch stores it, its length first."""
     body = bytearray(1)
-    body += encode_varint(record.timestamp - base_timestamp)
+    body += encode_varint(_wrapped(record.timestamp - base_timestamp))
     body += encode_varint(record.offset - base_offset)
     _append_nullable(body, record.key)
     _append_nullable(body, record.value)
@@ -106,8 +111,8 @@ def decode_record(
     if at != end:
         raise InvalidRecord(f"a record of {length} bytes has {end - at} bytes after its headers")
     record = Record(
-        offset=base_offset + offset_delta,
-        timestamp=base_timestamp + timestamp_delta if append_time is None else append_time,
+        offset=_wrapped(base_offset + offset_delta),
+        timestamp=_wrapped(base_timestamp + timestamp_delta) if append_time is None else append_time,
         timestamp_type=TimestampType.CREATE_TIME if append_time is None else TimestampType.LOG_APPEND_TIME,
         key=key,
         value=value,

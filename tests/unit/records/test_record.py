@@ -84,3 +84,10 @@ def test_a_count_that_the_stream_does_not_bear_out_is_invalid(count, text):
     data = encode_record(RECORD, **FROM) * 2
     with pytest.raises(InvalidRecord, match=text):
         list(decode_records(in_pieces(data, 8), count, **FROM, append_time=None))
+
+
+def test_timestamps_wrap_at_64_bits_as_java_s_do():
+    """A delta from -1 to the last timestamp there is was written in a form that read as another one."""
+    record = Record(offset=10, timestamp=2**63 - 1)
+    data = encode_record(record, base_offset=10, base_timestamp=-1)
+    assert decode_record(data, 0, len(data), base_offset=10, base_timestamp=-1, append_time=None)[0] == record
