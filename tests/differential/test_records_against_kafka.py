@@ -142,6 +142,7 @@ def test_a_log_of_everything_goes_down_as_kafka_converts_it(kafka, target):
         theirs, converted, temporary_bytes = kafka.down_convert(data, target, first_offset)
         ours = convert_down(data, target=target, first_offset=first_offset, out=bytearray())
         assert opened(ours.data) == opened(theirs)
+        assert kafka.read(bytes(ours.data)) == kafka.read(theirs)
         assert (ours.records, ours.temporary_bytes) == (converted, temporary_bytes)
 
 
