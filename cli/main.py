@@ -19,6 +19,7 @@ COMMANDS = {
     "topics": (".topics", "topics"),
     "log": (".logfiles", "log"),
     "config": (".settings", "config"),
+    "bench": (".bench", "bench"),
 }
 """Name of a command to its module and the Typer application there, in the order of the help."""
 

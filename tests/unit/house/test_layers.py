@@ -9,10 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BELOW = {
-    "cli": {"broker", "producer", "pipeline", "storage", "protocol", "config"},
+    "cli": {"bench", "broker", "producer", "pipeline", "storage", "protocol", "config"},
     "broker": {"storage", "protocol", "config"},
     "producer": {"protocol", "config"},
     "pipeline": {"storage", "protocol", "config"},
+    "bench": {"protocol"},
     "storage": {"protocol", "config"},
     "protocol": set(),
     "config": set(),

@@ -1,0 +1,1 @@
+"""Benchmarks: servers as processes of their own, loads that are not their bottleneck, figures as ratios of one run."""

@@ -1,0 +1,186 @@
+"""How much memory does converting take? The test of KIP-283, as the proposal has it, with more readers and codecs.
+
+A topic of 250 partitions, 4,000 records of 1 kB each (1 GB); one fetch of v2 or v3 asks for 1 MB of every partition,
+250 MB in all. Kafka 1.1 converts all of it before the first byte leaves, and dies of a 200 MB heap; Kafka 2.0 and later
+convert 128 KiB at a time.
+
+Idle is the RSS of a server started anew over the written data, once a client has found the topic's leaders; peak is
+what the kernel kept as the most (VmHWM) from then until every reader has its answer. Readers that stall take the
+beginning of their answer and then nothing for seconds, so the server holds whatever it holds for them. With `giant`,
+every answer begins with one compressed batch that is 100 MB once opened.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import sleep
+
+from ..protocol.records.layout import Codec
+from .connection import frame_of
+from .contest import Terms, Told, contestants
+from .failures import BenchFailed
+from .load import Lane, LoadPlan, LoadProcess, Stall
+from .maven import JarStore
+from .process import forget_peak_rss, peak_rss_bytes, rss_bytes
+from .results import Journal, Kind, Result, Value
+from .scrape import Watch
+from .servers import Server
+from .topics import Filling, await_leaders, fetch_request, fill
+
+SETTLE_S = 1.0
+STALL = Stall(after_bytes=64 * 1024, seconds=3.0)
+BAR_BYTES = 32 << 20
+GIANT_BATCH_BYTES = 100_000_000
+TOPIC, GIANT_TOPIC = "memory", "giant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTest:
+    """What is written and asked. The defaults are the proposal's."""
+
+    partitions: int = 250
+    records: int = 4000
+    record_bytes: int = 1000
+    codec: Codec = Codec.NONE
+    partition_fetch_bytes: int = 1 << 20
+    fetch_bytes: int = 250 << 20
+    giant: bool = False
+
+    @property
+    def fillings(self) -> dict[str, Filling]:
+        """By topic, in the order that they are asked for."""
+        plain = Filling(
+            partitions=self.partitions,
+            partition_bytes=self.records * self.record_bytes,
+            record_bytes=self.record_bytes,
+            codec=self.codec,
+        )
+        giant = replace(
+            plain,
+            partitions=1,
+            partition_bytes=GIANT_BATCH_BYTES,
+            batch_bytes=GIANT_BATCH_BYTES,
+            codec=self.codec or Codec.GZIP,
+            is_uniform=True,
+        )
+        return {GIANT_TOPIC: giant, TOPIC: plain} if self.giant else {TOPIC: plain}
+
+    def request_frame(self, version: int) -> bytes:
+        partitions = {name: filling.partitions for name, filling in self.fillings.items()}
+        request = fetch_request(partitions, partition_bytes=self.partition_fetch_bytes, most_bytes=self.fetch_bytes)
+        return frame_of(request, version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """Who reads: `count` connections of which `stalling` stop for a while."""
+
+    version: int
+    count: int
+    stalling: int
+
+    @classmethod
+    def some_stall(cls, version: int, count: int) -> "Readers":
+        """One reader reads; of more, three in four stall."""
+        return cls(version=version, count=count, stalling=count * 3 // 4)
+
+
+def run_memory(
+    test: MemoryTest,
+    readers: Sequence[Readers],
+    folder: Path,
+    store: JarStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    tell: Told,
+) -> list[Result]:
+    """Idle and peak of each server for all `readers`, `terms.rounds` times; a server that dies is started again."""
+    settings = {"fetch.max.bytes": str(test.fetch_bytes)}
+    with LoadProcess() as load, contestants(folder, store, terms, settings, heap) as servers:
+        for server in servers:
+            for topic, filling in test.fillings.items():
+                tell(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
+                fill(server.address, topic, filling, load)
+        for each in readers:
+            for number in range(1, terms.rounds + 1):
+                for server in servers:
+                    tell(f"memory: v{each.version}, {each.count} readers, {each.stalling} stall, {server.name}")
+                    _restart(server)
+                    _measure(test, each, number, server, load, journal)
+            journal.conclude("memory", _case(test, each))
+    return journal.results
+
+
+def _restart(server: Server) -> None:
+    if server.has_ended:
+        server.kill()
+    else:
+        server.stop()
+    server.start()
+
+
+def _measure(
+    test: MemoryTest, readers: Readers, number: int, server: Server, load: LoadProcess, journal: Journal
+) -> None:
+    for topic, filling in test.fillings.items():
+        await_leaders(server.address, topic, filling.partitions)
+    sleep(SETTLE_S)
+    idle = rss_bytes(server.pid)
+    forget_peak_rss(server.pid)
+    with Watch(server) as watch:
+        values = _read(test, readers, server, load)
+    sleep(SETTLE_S)
+    values["out_of_memory"] = float(b"OutOfMemoryError" in server.log_path.read_bytes())
+    peak = watch.most("rss_bytes") if server.has_ended else peak_rss_bytes(server.pid)
+    values |= {"idle_rss_bytes": idle, "peak_rss_bytes": peak, "above_idle_bytes": peak - idle}
+    values |= {name: watch.most(name) for name in ("budget_peak_bytes", "budget_waiters") if watch.most(name)}
+
+    def note(kind: Kind, values: Mapping[str, float]) -> None:
+        case = _case(test, readers)
+        result = Result(
+            kind=kind,
+            bench="memory",
+            case=case,
+            server=server.name,
+            version=server.version,
+            round=number,
+            values=values,
+        )
+        journal.note(result)
+
+    for sample in watch.samples:
+        note("sample", {"t_s": sample.seconds, **sample.values})
+    note("round", values)
+
+
+def _read(test: MemoryTest, readers: Readers, server: Server, load: LoadProcess) -> dict[str, float]:
+    """What the readers got; `readers_lost` is 1 when the server let them down."""
+    load.prepare(LoadPlan(address=server.address, lanes=tuple(_lanes(test, readers)), responses=1))
+    load.go()
+    try:
+        result = load.result()
+    except BenchFailed:
+        return {"readers_lost": 1.0}
+    return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}
+
+
+def _lanes(test: MemoryTest, readers: Readers) -> Iterator[Lane]:
+    requests = (test.request_frame(readers.version),)
+    for index in range(readers.count):
+        yield Lane(requests=requests, stall=STALL if index < readers.stalling else None)
+
+
+def _case(test: MemoryTest, readers: Readers) -> dict[str, Value]:
+    return {
+        "partitions": test.partitions,
+        "records": test.records,
+        "record_bytes": test.record_bytes,
+        "codec": test.codec.name.lower(),
+        "partition_fetch_bytes": test.partition_fetch_bytes,
+        "fetch_bytes": test.fetch_bytes,
+        "giant": int(test.giant),
+        "fetch_version": readers.version,
+        "readers": readers.count,
+        "stalling": readers.stalling,
+    }

@@ -1,0 +1,90 @@
+"""What a server shows over time: RSS from /proc, and from /metrics the memory budget and bytes in flight."""
+
+import http.client
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+
+from .connection import host_and_port
+from .failures import BenchFailed
+from .process import rss_bytes
+from .servers import Server, Stepdown
+
+EVERY_S = 0.05
+SHOWN = {
+    "stepdown_downconversion_inflight_bytes": "budget_in_use_bytes",
+    "stepdown_downconversion_peak_bytes": "budget_peak_bytes",
+    "stepdown_downconversion_waiters": "budget_waiters",
+    "stepdown_copied_bytes_total": "converted_bytes",
+    "stepdown_sendfile_bytes_total": "sendfile_bytes",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One moment, `seconds` after the watch began."""
+
+    seconds: float
+    values: Mapping[str, float]
+
+
+class Scraper:
+    """Reads /metrics of one server over one connection."""
+
+    def __init__(self, address: str) -> None:
+        host, port = host_and_port(address)
+        self._http = http.client.HTTPConnection(host, port, timeout=10)
+
+    def read(self) -> dict[str, float]:
+        """Each sample by its name with labels, as it is written."""
+        try:
+            self._http.request("GET", "/metrics")
+            text = self._http.getresponse().read().decode()
+        except (OSError, http.client.HTTPException) as fault:
+            raise BenchFailed(f"/metrics does not answer: {fault}") from fault
+        rows = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, _, value in rows}
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class Watch:
+    """Samples a server from a thread until it is closed, or the server has gone."""
+
+    def __init__(self, server: Server) -> None:
+        self.samples: list[Sample] = []
+        self._server = server
+        self._over = threading.Event()
+        self._began = perf_counter()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def most(self, name: str) -> float:
+        """The largest value there was."""
+        return max((sample.values[name] for sample in self.samples if name in sample.values), default=0.0)
+
+    def _run(self) -> None:
+        scraper = Scraper(self._server.http) if isinstance(self._server, Stepdown) else None
+        with suppress(OSError, BenchFailed):
+            pid = self._server.pid
+            while not self._over.wait(EVERY_S):
+                self._sample(pid, scraper)
+        if scraper is not None:
+            scraper.close()
+
+    def _sample(self, pid: int, scraper: Scraper | None) -> None:
+        values = {"rss_bytes": float(rss_bytes(pid))}
+        if scraper is not None:
+            shown = scraper.read()
+            values |= {ours: shown[theirs] for theirs, ours in SHOWN.items() if theirs in shown}
+        self.samples.append(Sample(seconds=perf_counter() - self._began, values=values))

@@ -1,0 +1,83 @@
+"""What `stepdown bench` shows: what it is doing, and a table of medians and ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from .tables import print_table
+
+if TYPE_CHECKING:
+    from ..bench.results import Result
+
+MEBIBYTE = 1 << 20
+COLUMNS = {
+    "convert": ("mb_per_s", "mb_per_cpu_s", "p50_ms", "p99_ms", "server_cpu", "load_cpu"),
+    "memory": ("idle_rss_bytes", "peak_rss_bytes", "above_idle_bytes", "budget_peak_bytes", "out_of_memory", "seconds"),
+}
+COLUMNS |= dict.fromkeys(("chunks", "fetch"), COLUMNS["convert"])
+"""The values that a table shows, by bench; the JSON lines have all."""
+TITLES = {
+    "mb_per_s": "MB/s",
+    "mb_per_cpu_s": "MB/CPU s",
+    "requests_per_s": "requests/s",
+    "server_cpu": "server CPUs",
+    "load_cpu": "load CPUs",
+    "seconds": "s",
+}
+
+
+@contextmanager
+def telling() -> Iterator[Callable[[str], None]]:
+    """Somebody to tell what is being done: one line that changes on a terminal, a line each elsewhere. On stderr."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda text: console.print(text, soft_wrap=True)
+        return
+    with console.status("starting") as status:
+        yield status.update
+
+
+def print_results(results: Sequence[Result]) -> None:
+    """The medians of each case, and under them stepdown's as parts of the peer's."""
+    shown = [result for result in results if result.kind in ("median", "ratio")]
+    if not shown:
+        return
+    settings = _settings_that_differ(shown)
+    values = COLUMNS[shown[0].bench]
+    titles = [_title(name) for name in values]
+    rows = [
+        [
+            f"{result.server} {result.version}" if result.kind == "median" else "ratio",
+            *(result.case[name] for name in settings),
+            *(_figure(name, result) for name in values),
+        ]
+        for result in shown
+    ]
+    print_table(["server", *settings, *titles], rows, numeric=[*settings, *titles])
+
+
+def _settings_that_differ(results: Sequence[Result]) -> list[str]:
+    """The settings that tell cases apart; all of them where there is one case."""
+    names = list(results[0].case)
+    return [name for name in names if len({result.case[name] for result in results}) > 1] or names
+
+
+def _title(name: str) -> str:
+    if name.endswith("_bytes"):
+        return name.removesuffix("_bytes").replace("_", " ") + " MiB"
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def _figure(name: str, result: Result) -> str:
+    value = result.values.get(name)
+    if value is None:
+        return ""
+    if result.kind == "ratio":
+        return f"×{value:.2f}"
+    if name.endswith("_bytes"):
+        return f"{value / MEBIBYTE:.1f}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.2f}".rstrip("0").rstrip(".")
