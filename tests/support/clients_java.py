@@ -2,8 +2,8 @@
 
 Payload of `Client.produce`: properties (int32 count, string pairs), int32 count, records; the answer is an int64
 offset each. A record: topic, int32 partition, int64 timestamp, key, value, int32 headers (string, blob).
-Payload of `Client.consume`: properties, int32 count of (topic, int32 partition, int64 offset, int32 records). The
-answer is records with an int64 offset after the partition and the name of the timestamp type after the timestamp.
+Payload of `Reader.consume`: properties, int32 count of (topic, int32 partition, int64 offset, int32 records). The
+answer is records with an int64 offset after the partition.
 """
 
 import struct
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from .clients import LARGEST_FETCH, READ_TIMEOUT_S, Message, Received, Span, timestamp_or_none
 from .clients_raw import Reader, blob, string
 from .java_oracle import JavaOracle, java_oracle_for
-from .maven import CLIENTS_0_10_2, CLIENTS_3_9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaClient:
-    """A version of kafka-clients; `room` is the folder of its driver."""
+    """A version of kafka-clients; `room` are the folders of its driver."""
 
     name: str
     coordinates: str
@@ -73,7 +72,7 @@ class JavaClient:
             string(span.topic) + struct.pack(">iqi", span.partition, span.offset, span.count) for span in spans
         )
         payload = properties(settings) + struct.pack(">i", len(spans)) + wanted
-        reader = Reader(self.oracle.call("Client.consume", payload, timeout_s=READ_TIMEOUT_S))
+        reader = Reader(self.oracle.call("Reader.consume", payload, timeout_s=READ_TIMEOUT_S))
         received = []
         while reader.at < len(reader.data):
             received.append(_received(reader))
@@ -100,28 +99,49 @@ def record(topic: str, partition: int, message: Message) -> bytes:
 
 def _received(reader: Reader) -> Received:
     topic, partition, offset = reader.string() or "", reader.take("i"), reader.take("q")
-    timestamp, _ = reader.take("q"), reader.string()
+    timestamp = reader.take("q")
     key, value = reader.blob(), reader.blob()
     headers = tuple((reader.string() or "", reader.blob()) for _ in range(reader.take("i")))
     message = Message(key=key, value=value, headers=headers, timestamp_ms=timestamp_or_none(timestamp))
     return Received(topic=topic, partition=partition, offset=offset, message=message)
 
 
-JAVA_3_9 = JavaClient(
-    name="java-3.9.1",
-    coordinates=CLIENTS_3_9,
-    room="client_3_9",
-    fetch_versions=frozenset({17}),
-    read_magic=2,
-    write_magic=2,
-    codecs=("none", "gzip", "snappy", "lz4", "zstd"),
+MODERN = "client+client_consumer+client_3_9"
+ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+OLD_CODECS = ALL_CODECS[:-1]
+
+
+def _client(name: str, room: str, fetch_version: int, magic: int, codecs: tuple[str, ...]) -> JavaClient:
+    """Return a version of kafka-clients that negotiates this Fetch version with a broker that offers 0 to 17."""
+    return JavaClient(
+        name=f"java-{name}",
+        coordinates=f"org.apache.kafka:kafka-clients:{name}",
+        room=room,
+        fetch_versions=frozenset({fetch_version}),
+        read_magic=magic,
+        write_magic=magic,
+        codecs=codecs,
+    )
+
+
+JAVA_3_9 = _client("3.9.1", MODERN, 17, 2, ALL_CODECS)
+JAVA_0_10_2 = _client("0.10.2.2", "client+client_consumer+client_0_10", 3, 1, OLD_CODECS)
+SCALA_0_8_2 = JavaClient(
+    name="scala-0.8.2.2",
+    coordinates="org.apache.kafka:kafka_2.11:0.8.2.2",
+    room="client+client_0_8",
+    fetch_versions=frozenset({0}),
+    read_magic=0,
+    write_magic=0,
+    codecs=OLD_CODECS,
 )
-JAVA_0_10_2 = JavaClient(
-    name="java-0.10.2.2",
-    coordinates=CLIENTS_0_10_2,
-    room="client_0_10",
-    fetch_versions=frozenset({3}),
-    read_magic=1,
-    write_magic=1,
-    codecs=("none", "gzip", "snappy", "lz4"),
+# What applications of each generation still run; the first and the last of those that interop drives fully are above.
+OTHER_GENERATIONS = (
+    SCALA_0_8_2,
+    _client("0.9.0.1", "client+client_consumer+client_0_9", 1, 0, OLD_CODECS),
+    _client("0.10.0.1", "client+client_consumer+client_0_10", 2, 1, OLD_CODECS),
+    _client("0.10.1.1", "client+client_consumer+client_0_10", 3, 1, OLD_CODECS),
+    _client("1.1.1", "client+client_consumer+client_1_1", 7, 2, OLD_CODECS),
+    _client("2.8.2", MODERN, 12, 2, ALL_CODECS),
+    _client("4.1.1", MODERN, 17, 2, ALL_CODECS),
 )

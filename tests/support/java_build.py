@@ -1,6 +1,6 @@
 """Java sources of the tests, compiled with javac when first needed and kept under `build/java/classes/`.
 
-A folder of sources is compiled as a whole; the result is named by a hash of the sources and the class path, so an edit
+Folders of sources are compiled as a whole; the result is named by a hash of the sources and the class path, so an edit
 compiles anew and nothing else does.
 """
 
@@ -30,19 +30,19 @@ def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str = "25
     return ["java", *JVM_OPTIONS, f"-Xmx{heap}", "-cp", join(class_path), main, *arguments]
 
 
-def compile_java(folder: str, class_path: Sequence[Path]) -> Path:
-    """Return the folder of classes of `tests/support/java/<folder>`.
+def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
+    """Return the folder of classes of the sources in these folders of `tests/support/java`, compiled together.
 
     Raises:
         AssertionError: javac refuses the sources; its messages are in the error.
     """
     require_java()
-    sources = sorted((SOURCES / folder).rglob("*.java"))
-    assert sources, f"no Java sources in {SOURCES / folder}"
+    sources = [source for folder in folders for source in sorted((SOURCES / folder).rglob("*.java"))]
+    assert sources, f"no Java sources in {folders}"
     digest = hashlib.sha256(join(class_path).encode())
     for source in sources:
         digest.update(source.read_bytes())
-    name = folder.replace("/", "-")
+    name = "+".join(folders).replace("/", "-")
     classes = BUILD / "classes" / f"{name}-{digest.hexdigest()[:16]}"
     with build_lock(f"javac-{name}"):
         if not classes.exists():

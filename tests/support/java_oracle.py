@@ -120,9 +120,13 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 
 @functools.cache
 def java_oracle_for(room: str, *coordinates: str) -> JavaOracle:
-    """Return the oracle of `tests/support/java/oracle/<room>` over these jars (Kafka 3.9.1's broker unless given)."""
+    """Return the oracle of `tests/support/java/oracle/<room>` over these jars (Kafka 3.9.1's broker unless given).
+
+    `a+b` compiles the sources of both folders together.
+    """
     jars = class_path(*(coordinates or (KAFKA_3_9,)))
-    base = compile_java("oracle/base", jars)
-    oracle = JavaOracle((compile_java(f"oracle/{room}", (base, *jars)), base, *jars))
+    base = compile_java(("oracle/base",), jars)
+    folders = tuple(f"oracle/{folder}" for folder in room.split("+"))
+    oracle = JavaOracle((compile_java(folders, (base, *jars)), base, *jars))
     atexit.register(oracle.close)
     return oracle

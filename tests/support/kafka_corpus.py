@@ -186,7 +186,7 @@ class Script:
             self.step("flush", producer)
 
     def run(self) -> None:
-        JAVA_3_9.oracle.call("Client.script", bytes(self._steps))
+        JAVA_3_9.oracle.call("Script.run", bytes(self._steps))
 
 
 def _batches(noise: random.Random, count: int) -> list[list[Message]]:

@@ -23,10 +23,6 @@ REPOSITORY_ROOT = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY_ROOT / "build" / "java"
 
 KAFKA_3_9 = "org.apache.kafka:kafka_2.13:3.9.1"
-KAFKA_2_8 = "org.apache.kafka:kafka_2.13:2.8.2"
-KAFKA_1_1 = "org.apache.kafka:kafka_2.12:1.1.1"
-CLIENTS_3_9 = "org.apache.kafka:kafka-clients:3.9.1"
-CLIENTS_0_10_2 = "org.apache.kafka:kafka-clients:0.10.2.2"
 SILENT_LOG = "org.slf4j:slf4j-nop:1.7.36"
 STDERR_LOG = "org.slf4j:slf4j-simple:1.7.36"
 
