@@ -110,7 +110,7 @@ def _configs(broker: "Broker", topic: NewTopic) -> list[CreatableTopicConfigs]:
     return [
         CreatableTopicConfigs(
             name=row.name,
-            value=row.value,
+            value=topic.overrides.get(row.name, row.value),  # as it was written, unlike in DescribeConfigs
             read_only=row.read_only,
             config_source=row.source,
             is_sensitive=row.sensitive,

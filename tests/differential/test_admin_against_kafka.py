@@ -82,7 +82,10 @@ async def _ask_both(kafka: str, ours: str) -> Answers:
     async with await _connect(kafka) as theirs, await _connect(ours) as mine:
         for step in STEPS.values():
             answer = comparable(await mine.send(step.request, step.version))
-            reference = comparable(await theirs.send(step.request, step.version))
+            try:
+                reference = comparable(await theirs.send(step.request, step.version))
+            except TimeoutError:
+                raise AssertionError(f"Kafka does not answer {step}") from None
             until = time.monotonic() + CATCH_UP_S
             while step.reads and reference != answer and step.name not in DIFFERENT and time.monotonic() < until:
                 reference = comparable(await theirs.send(step.request, step.version))
