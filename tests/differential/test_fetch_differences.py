@@ -51,16 +51,16 @@ def test_a_batch_above_the_limit_shows_as_too_large_where_kafka_sends_nothing(pa
 def test_data_after_a_marker_comes_once_where_kafka_sends_it_twice(pair, version: int) -> None:
     stored = stored_batches(pair.kafka, "transactions")
     followed = [one for one, after in pairwise(stored) if one.is_control and not after.is_control]
-    assert followed
+    twice = 0
     for marker in followed:
         kafka, ours = (fetch(client, version, "transactions", marker.base_offset) for client in (pair.kafka, pair.ours))
 
         theirs, mine = records(kafka), records(ours)
         offsets = [record.offset for record in mine]
         assert offsets == sorted(set(offsets)), "each record once, in order"
-        assert len(theirs) > len({record.offset for record in theirs}), "Kafka sends the first batch twice"
-        assert {record.offset for record in theirs} <= set(offsets)
         assert all(record in mine for record in theirs)
+        twice += len(theirs) > len({record.offset for record in theirs})
+    assert twice, "Kafka sends the first batch twice, unless the second copy is cut in its first message"
 
 
 @versions
