@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The loops over records, compiled by Cython; uncompiled, the same file is their readable twin, for tests.
 
-What it does: checksums; whole plain batches converted down into a caller's buffer; opened streams of records converted
-down or up, renumbered, and surveyed. `batch.py`, `message_set.py` and `record.py` show the layouts.
+What it does: checksums; whole plain batches converted down into a caller's buffer; opened streams of records and
+messages converted down or up, or surveyed. `batch.py`, `message_set.py` and `record.py` show the layouts.
 
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
-the GIL. Loops run longer here than elsewhere, because splitting them costs speed.
+the GIL. Loops run longer here than elsewhere, and all of them lie in one file, because splitting them costs speed
+(docs/decisions/compiled-kernel.md).
 
 A position beyond its end is how a reader says "broken": each later read fails too, so one check at the end is enough.
 Sums of 64-bit numbers wrap, as Java's do.
@@ -37,23 +38,22 @@ RELEASE_BYTES = cython.declare(cython.Py_ssize_t, 4096)
 DONE = cython.declare(cython.int, 0)
 NEEDS_CODEC = cython.declare(cython.int, 1)
 NO_ROOM = cython.declare(cython.int, 2)
-NO_BYTES = cython.declare(cython.int, 3)
-BAD_FRAME = cython.declare(cython.int, 4)
-BAD_CHECKSUM = cython.declare(cython.int, 5)
-BAD_RECORD = cython.declare(cython.int, 6)
-BAD_TIMESTAMP = cython.declare(cython.int, 7)
-BAD_ORDER = cython.declare(cython.int, 8)
-BAD_MAGIC = cython.declare(cython.int, 9)
-BAD_COUNT = cython.declare(cython.int, 10)
+BAD_FRAME = cython.declare(cython.int, 3)
+BAD_CHECKSUM = cython.declare(cython.int, 4)
+BAD_RECORD = cython.declare(cython.int, 5)
+BAD_TIMESTAMP = cython.declare(cython.int, 6)
+BAD_ORDER = cython.declare(cython.int, 7)
+BAD_MAGIC = cython.declare(cython.int, 8)
+BAD_COUNT = cython.declare(cython.int, 9)
 
 _FAULTS = {
-    4: "its frame is wrong",
-    5: "its checksum does not match",
-    6: "a record is broken",
-    7: "a record has a negative timestamp",
-    8: "its offsets do not increase, or by too much",
-    9: "a message of another magic, or a compressed one, lies inside",
-    10: "its records are not as many as it says",
+    3: "its frame is wrong",
+    4: "its checksum does not match",
+    5: "a record is broken",
+    6: "a record has a negative timestamp",
+    7: "its offsets do not increase, or by too much",
+    8: "a message of another magic, or a compressed one, lies inside",
+    9: "its records are not as many as it says",
 }
 
 # Numbers of `layout.py`, as C numbers.
@@ -721,7 +721,7 @@ def convert_plain(
     else:
         with cython.nogil:
             status = _convert_batches(run, item)
-    if status > NO_BYTES:
+    if status >= BAD_FRAME:
         raise _fault(status, _get64(run.data, run.at))
     return run.at, run.written, run.batches, run.records, run.trimmed, run.temporary, status == NEEDS_CODEC
 
