@@ -25,7 +25,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from .java_build import compile_java, java
 from .maven import KAFKA_3_9, class_path
@@ -111,7 +111,7 @@ class JavaOracle:
         return answer[0], answer[1:]
 
 
-def _read(stream: BinaryIO, size: int) -> bytes:
+def _read(stream: IO[bytes], size: int) -> bytes:
     data = stream.read(size)
     if len(data) < size:
         raise EOFError

@@ -29,8 +29,8 @@ from pathlib import Path
 
 from .clients import Message
 from .clients_java import JAVA_3_9, properties, record
-from .clients_raw import string
-from .kafka import ApacheKafka, wait_until
+from .clients_raw import string, wait_until
+from .kafka import ApacheKafka
 from .kafka_sets import CODECS, Batch, Row, build_sets
 from .maven import BUILD, build_lock, require_java
 from .samples import BASE_TIMESTAMP_MS
