@@ -24,11 +24,14 @@ from stepdown.protocol.messages import incremental_alter_configs as iac
 from stepdown.protocol.messages import list_offsets as lo
 from stepdown.protocol.messages import offset_for_leader_epoch as ofle
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
+from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreateTopicsRequest,
 )
+from stepdown.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from stepdown.protocol.messages.describe_acls import DescribeAclsRequest
 from stepdown.protocol.messages.describe_cluster import DescribeClusterRequest
 from stepdown.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from stepdown.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
@@ -36,6 +39,8 @@ from stepdown.protocol.messages.list_client_metrics_resources import ListClientM
 from stepdown.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from stepdown.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from stepdown.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from stepdown.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
@@ -65,6 +70,7 @@ def steps() -> Iterator[Step]:
     yield from _cluster()
     yield from _features()
     yield from _quotas()
+    yield from _security()
     yield from _deletions()
 
 
@@ -483,6 +489,19 @@ def _quotas() -> Iterator[Step]:
             components = [dcq.ComponentData(entity_type=t, match_type=m, match=n) for t, m, n in wanted]
             request = dcq.DescribeClientQuotasRequest(components=components, strict=strict)
             yield from _each(f"quotas of {wanted}{' strictly' if strict else ''}", request, range(2))
+
+
+def _security() -> Iterator[Step]:
+    rule = AclCreation(
+        resource_type=2, resource_name="t1", principal="User:a", host="*", operation=3, permission_type=3
+    )
+    wanted = DeleteAclsFilter(resource_type_filter=2, operation=1, permission_type=1)
+    yield from _each("create rules", CreateAclsRequest(creations=(rule, rule)), range(4))
+    yield from _each("delete rules", DeleteAclsRequest(filters=(wanted,)), range(4))
+    described = DescribeAclsRequest(resource_type_filter=2, operation=1, permission_type=1)
+    yield from _each("describe rules", described, range(4))
+    yield from _each("authenticate", SaslAuthenticateRequest(auth_bytes=b"x"), range(3))
+    yield from _each("shake hands", SaslHandshakeRequest(mechanism="PLAIN"), range(2))
 
 
 def _deletions() -> Iterator[Step]:
