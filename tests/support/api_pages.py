@@ -90,7 +90,7 @@ def _absent() -> str:
 def _notes() -> str:
     parts = []
     for key in sorted(SERVED):
-        first, *others = docstring(key).split("\n\n")
+        others = docstring(key).split("\n\n")[1:]
         note = _first_paragraph(key)["note"].strip()
         paragraphs = [note[:1].upper() + note[1:]] if note else []
         parts.append("\n\n".join([f"### {API[key].name}", *paragraphs, *others]))
