@@ -312,15 +312,21 @@ class Log(LogReading):
             self.roll()
             count = min(count, len(self.segments) - 1)
         doomed = [self.segments[at] for at in range(count)]
-        self._delete(doomed, now_ms)
+        self.set_aside(doomed, now_ms)
         self.advance_log_start(self.segments[0].base_offset)
         return len(doomed)
 
-    def _delete(self, segments: list[Segment], now_ms: int) -> None:
+    def set_aside(self, segments: Sequence[Segment], now_ms: int, *, keep_snapshot_at: int | None = None) -> None:
+        """Take these segments out; their files are renamed, and go after `file.delete.delay.ms`.
+
+        `keep_snapshot_at` is the base offset of a segment that comes in their place.
+
+        Raises: DiskFault.
+        """
         self.segments.remove(segments)
         self._deletions.add_segments(segments, now_ms + self.config.file_delete_delay_ms)
         for segment in segments:
-            if segment.base_offset in self.producers.snapshots.offsets:
+            if segment.base_offset != keep_snapshot_at and segment.base_offset in self.producers.snapshots.offsets:
                 self.producers.snapshots.remove(segment.base_offset)
 
     def truncate_to(self, offset: int) -> None:
@@ -335,7 +341,7 @@ class Log(LogReading):
         doomed = [segment for segment in self.segments if segment.base_offset > offset]
         if len(doomed) == len(self.segments):
             self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
-        self._delete(doomed, now_ms)
+        self.set_aside(doomed, now_ms)
         active = self.segments.active
         active.truncate_to(offset, now_ms)
         self.log_end_offset = offset

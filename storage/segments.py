@@ -1,7 +1,7 @@
 """The segments of one log, in the order of their base offsets; the last one is appended to."""
 
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from .segment import Segment
@@ -58,6 +58,10 @@ class Segments:
     def add(self, segment: Segment) -> None:
         self._segments.append(segment)
 
-    def remove(self, segments: list[Segment]) -> None:
+    def insert(self, segment: Segment) -> None:
+        """Put it where its base offset belongs."""
+        insort(self._segments, segment, key=_base_offset)
+
+    def remove(self, segments: Sequence[Segment]) -> None:
         gone = set(map(id, segments))
         self._segments[:] = [segment for segment in self._segments if id(segment) not in gone]

@@ -1,0 +1,29 @@
+"""Cleaning a log in a test's own thread."""
+
+from stepdown.storage.cleanable import Cleanable, cleanable
+from stepdown.storage.cleaned_segment import swap_in
+from stepdown.storage.compaction import Compaction, Exchange, Limits
+from stepdown.storage.log import Log
+
+
+def limits(map_bytes: int = 1 << 20, io_bytes: int = 1 << 16, load_factor: float = 0.9) -> Limits:
+    return Limits(map_bytes=map_bytes, load_factor=load_factor, io_bytes=io_bytes, max_opened_bytes=1 << 24)
+
+
+def part(log: Log, checkpoint: int | None = None, now_ms: int | None = None) -> Cleanable:
+    """What may be cleaned now, up to the last stable offset."""
+    unstable = log.first_unstable_offset
+    stable = log.log_end_offset if unstable is None else unstable
+    return cleanable(log, checkpoint, stable, log.clock.now_ms() if now_ms is None else now_ms)
+
+
+def clean(
+    log: Log, checkpoint: int | None = None, now_ms: int | None = None, allowed: Limits | None = None
+) -> Compaction:
+    """Cleans the log once, whatever its dirty ratio; `clean_end` of the answer is the next checkpoint."""
+    now_ms = log.clock.now_ms() if now_ms is None else now_ms
+    work = Compaction(part(log, checkpoint, now_ms), allowed or limits(), now_ms)
+    for step in work.steps():
+        if isinstance(step, Exchange):
+            assert swap_in(log, step.cleaned, step.replaced, now_ms)
+    return work
