@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 COLUMNS = {
     "convert": ("mb_per_s", "mb_per_cpu_s", "p50_ms", "p99_ms", "server_cpu", "load_cpu"),
-    "memory": ("idle_rss_bytes", "peak_rss_bytes", "above_idle_bytes", "budget_peak_bytes", "out_of_memory", "seconds"),
+    "memory": (
+        "idle_rss_bytes",
+        "peak_rss_bytes",
+        "above_idle_bytes",
+        "budget_peak_bytes",
+        "out_of_memory",
+        "readers_lost",
+    ),
 }
 COLUMNS |= dict.fromkeys(("chunks", "fetch"), COLUMNS["convert"])
 """The values that a table shows, by bench; the JSON lines have all."""
