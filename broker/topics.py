@@ -27,6 +27,7 @@ from .cluster import Topic
 from .configuration import Configuration, log_config
 from .log_moves import LogMoves
 from .partition import Partition
+from .takeover import take_over
 from .topic_image import load_image
 from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, CollisionGuard, check_name
 from .turns import Turns
@@ -55,6 +56,8 @@ class Topics:
 
     def __init__(self, broker: "Broker", layers: Layers) -> None:
         self.store = MetadataStore.open(broker.log_dirs.files, broker.log_dirs.directories)
+        if self.store.is_new:
+            take_over(self.store.state, broker.log_dirs, broker.cluster.node_id)
         self.configuration = Configuration(layers, self.store)
         self.collisions = CollisionGuard()
         self.moves = LogMoves(broker)
