@@ -17,6 +17,7 @@ from .failures import CommandFailed
 COMMANDS = {
     "serve": (".serving", "serve"),
     "topics": (".topics", "topics"),
+    "groups": (".groups", "groups"),
     "log": (".logfiles", "log"),
     "config": (".settings", "config"),
     "bench": (".bench", "bench"),
