@@ -19,6 +19,7 @@ from ..storage.log_dirs import LogDirs
 from .appending import RulesByTopic
 from .budget import MemoryBudget
 from .buffers import BufferPool
+from .cleaner import Cleaner
 from .clock import Clock, LoopClock
 from .cluster import BrokerNode, Cluster, Endpoint
 from .connection import Connection, Peer
@@ -61,7 +62,9 @@ class Broker:
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
         self.interceptors: list[Interceptor] = []
-        self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots)
+        self.sessions = FetchSessions(
+            settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
+        )
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
@@ -84,6 +87,7 @@ class Broker:
         self._server = Server(_limits(settings), self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
+        self.cleaner = Cleaner(self)
         show_state(self)
 
     @property
@@ -113,6 +117,7 @@ class Broker:
         wanted = self.settings.stepdown_http_listen
         self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
         self._upkeep.start()
+        self.cleaner.start()
         self.is_ready = True
 
     async def stop(self) -> None:
@@ -125,6 +130,7 @@ class Broker:
         await self.groups.stop()
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
         await self.topics.stop()
+        await self.cleaner.stop()
         await self._upkeep.stop()
         await self._http.stop()
         self.workers.shutdown()

@@ -39,6 +39,10 @@ class Periodic:
         if self._timer is not None:
             self._timer.cancel()
         self._interval_ms = FOREVER_MS
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Returns when no run is on."""
         if self._run is not None:
             await asyncio.gather(self._run, return_exceptions=True)
 

@@ -12,6 +12,7 @@ Source: Kafka 3.9, LogCleanerManager.cleanableOffsets, LogToClean.
 from dataclasses import dataclass
 
 from .log import Log
+from .log_config import FOREVER
 from .segment import Segment
 
 
@@ -76,5 +77,7 @@ def _closed_from(log: Log, offset: int) -> list[Segment]:
 
 def _is_overdue(log: Log, first_dirty: int, now_ms: int) -> bool:
     lag_ms = log.config.max_compaction_lag_ms
+    if lag_ms >= FOREVER:
+        return False
     firsts = [segment.first_timestamp() for segment in _closed_from(log, first_dirty)]
     return any(0 < first < now_ms - lag_ms for first in firsts)

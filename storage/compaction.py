@@ -12,7 +12,7 @@ buffers, and one batch opened. Source: Kafka 3.9, LogCleaner.
 
 import secrets
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -101,7 +101,7 @@ class Compaction:
     def records_kept(self) -> int:
         return self._offsets.records_kept
 
-    def steps(self) -> Iterator[int | Exchange]:
+    def steps(self) -> Generator[int | Exchange, None, None]:
         """Bytes read and written by each step of work, and the exchanges that the caller has to carry out.
 
         Raises: CorruptRecord, RecordTooLarge, DiskFault.

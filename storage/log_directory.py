@@ -13,6 +13,7 @@ from threading import Lock
 
 from ..protocol.errors import DiskFault
 from .checkpoint import (
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
@@ -98,6 +99,9 @@ class LogDirectory:
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         return self._read(HIGH_WATERMARKS)
+
+    def cleaner_offsets(self) -> dict[TopicPartition, int]:
+        return self._read(CLEANER_OFFSETS)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
-from .checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
+from .checkpoint import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
 from .clock import Clock
 from .deletion import PendingDeletions
 from .files import Files
@@ -297,6 +297,21 @@ class LogDirs:
         for directory in self._directories:
             found |= directory.high_watermarks()
         return found
+
+    def cleaner_offsets(self) -> dict[TopicPartition, int]:
+        """Up to where each log was cleaned, as last written."""
+        found: dict[TopicPartition, int] = {}
+        for directory, logs in self._by_directory():
+            found |= {key: offset for key, offset in directory.cleaner_offsets().items() if key in logs}
+        return found
+
+    def checkpoint_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write up to where logs are clean.
+
+        Raises: DiskFault.
+        """
+        for directory, logs in self._by_directory():
+            directory.write(CLEANER_OFFSETS, {key: offsets[key] for key in logs if key in offsets})
 
     def _by_directory(self) -> Iterator[tuple[LogDirectory, dict[TopicPartition, Log]]]:
         for directory in self._directories:

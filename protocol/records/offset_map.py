@@ -558,7 +558,7 @@ class OffsetMap:
         shift: cython.longlong,
         same: cython.bint,
     ) -> cython.Py_ssize_t:
-        """Where the records that stay end in `sink`; `shift` is added to timestamp deltas, or with `same` their value."""
+        """Where in `sink` the records that stay end; timestamp deltas grow by `shift`, or are it with `same`."""
         size: cython.longlong
         timestamp: cython.longlong
         start: cython.Py_ssize_t
