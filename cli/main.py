@@ -1,73 +1,24 @@
-"""The `stepdown` command. Each command lives in a module of its own, imported when it is asked for."""
+"""The `stepdown` command.
 
-from __future__ import annotations
+`serve` goes its own way: Typer and what it brings along (pydantic) would take 15 MB and a tenth of a second of a broker
+that never uses them again. docs/decisions/start-up.md has the measurements.
+"""
 
 import os
 import sys
-from importlib import import_module
-from typing import Any
 
-import typer
-from typer.core import TyperGroup
-from typer.main import get_command
-
-from .. import __version__
 from .failures import CommandFailed
-
-COMMANDS = {
-    "serve": (".serving", "serve"),
-    "topics": (".topics", "topics"),
-    "groups": (".groups", "groups"),
-    "log": (".logfiles", "log"),
-    "config": (".settings", "config"),
-    "bench": (".bench", "bench"),
-}
-"""Name of a command to its module and the Typer application there, in the order of the help."""
-
-
-class _LazyCommands(TyperGroup):
-    """Imports a command's module when it is called or shown."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        module, application = COMMANDS[cmd_name]
-        command = get_command(getattr(import_module(module, __package__), application))
-        command.name = cmd_name
-        return command
-
-
-app = typer.Typer(
-    cls=_LazyCommands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"stepdown {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def stepdown(
-    version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the version and end."
-    ),
-) -> None:
-    """A Kafka broker that serves log directories to clients of any age, converting records down in bounded memory."""
 
 
 def main() -> None:
     """Run the command line; a command that fails says why on stderr."""
     try:
+        if sys.argv[1:2] == ["serve"]:
+            from .serving import main as serve
+
+            sys.exit(serve(sys.argv[2:]))
+        from .commands import app
+
         app(prog_name="stepdown")
     except CommandFailed as failure:
         print(failure, file=sys.stderr)

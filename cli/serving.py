@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ..config import Given, Origin
 
-serve = typer.Typer(rich_markup_mode=None, add_completion=False)
+DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
+
+Options win over environment variables (KAFKA_LOG_DIRS for log.dirs), and those over the file. `stepdown config`
+lists every setting."""
 
 
-@serve.command(name="serve")
-def serve_command(
-    properties: Annotated[Path | None, typer.Argument(metavar="[SERVER.PROPERTIES]", help="Kafka's settings.")] = None,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 picks one.")] = "",
-    log_dir: Annotated[list[str] | None, typer.Option(metavar="DIR", help="Log directory; may be repeated.")] = None,
-    http: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")] = "",
-    override: Annotated[
-        list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
-    ] = None,
-    log_format: Annotated[str, typer.Option(metavar="console|json", help="Form of the log on stderr.")] = "console",
-    log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
-) -> None:
-    """Serve log directories until SIGTERM or SIGINT.
-
-    Options win over environment variables (KAFKA_LOG_DIRS for log.dirs), and those over the file. `stepdown config`
-    lists every setting.
-    """
-    _check_choice("--log-format", log_format, ("console", "json"))
-    _check_choice("--log-level", log_level.lower(), ("debug", "info", "warning", "error"))
-    from .serve import ServeOptions
-    from .serve import serve as run
+def main(arguments: Sequence[str]) -> int:
+    """The process's exit code, once the broker has stopped. Raises: SystemExit for --help and bad usage."""
+    given = _parser().parse_args(arguments)
+    from .serve import ServeOptions, serve
 
     options = ServeOptions(
-        properties=properties,
-        flags=flags_of(listen, log_dir or [], http),
-        overrides=override or [],
-        log_format=log_format,
-        log_level=log_level.upper(),
+        properties=given.properties,
+        flags=flags_of(given.listen, given.log_dir, given.http),
+        overrides=given.override,
+        log_format=given.log_format,
+        log_level=given.log_level.upper(),
     )
-    raise typer.Exit(run(options))
+    return serve(options)
 
 
 def flags_of(listen: str, log_dirs: list[str], http: str) -> list[Given]:
@@ -57,6 +42,31 @@ def flags_of(listen: str, log_dirs: list[str], http: str) -> list[Given]:
     return flags
 
 
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise typer.BadParameter(f"expected {' or '.join(choices)}, found {value!r}", param_hint=option)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="stepdown serve",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    option = parser.add_argument
+    option("properties", type=Path, nargs="?", metavar="SERVER.PROPERTIES", help="Kafka's settings.")
+    option("--listen", default="", metavar="HOST:PORT", help="Address to listen on; port 0 picks one.")
+    option("--log-dir", action="append", default=[], metavar="DIR", help="Log directory; may be repeated.")
+    option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
+    option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
+    forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
+    option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")
+    option("--log-level", type=_one_of(levels), default="info", metavar="|".join(levels), help="Least level told.")
+    return parser
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A type that takes one of `choices`, in any case."""
+
+    def check(value: str) -> str:
+        if value.lower() not in choices:
+            raise argparse.ArgumentTypeError(f"expected {' or '.join(choices)}, found {value!r}")
+        return value.lower()
+
+    return check

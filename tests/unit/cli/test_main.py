@@ -3,7 +3,7 @@ import sys
 
 import pytest
 from stepdown import __version__
-from stepdown.cli.main import COMMANDS
+from stepdown.cli.commands import COMMANDS
 from support.command import run_command
 
 
@@ -16,7 +16,7 @@ def test_help_names_every_command() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
-    assert f"Usage: stepdown {name}" in run_command(name, "--help").stdout
+    assert f"usage: stepdown {name}" in run_command(name, "--help").stdout.lower()
 
 
 def test_an_unknown_command_or_option_ends_with_2() -> None:
@@ -44,3 +44,12 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=60)
     assert ended.stdout.startswith("Settings of the broker")
     assert ended.stderr == ""
+
+
+def test_a_broker_pays_for_no_command_line_library() -> None:
+    script = (
+        "import sys; import stepdown.cli.main, stepdown.cli.serving, stepdown.cli.serve\n"
+        "print(*(name for name in sys.modules if name in ('typer', 'pydantic', 'rich', 'structlog')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "\n"
