@@ -26,6 +26,7 @@ from .consumer_group import (
 from .consumer_member import Assignment, ConsumerMember
 from .reconciliation import reconcile
 from .rules import GroupRules
+from .topic_pattern import compile_pattern
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +51,11 @@ class Change:
 class Planner:
     """Works out what a request changes, and touches nothing."""
 
-    def __init__(self, rules: GroupRules, find_topic: FindTopic) -> None:
+    def __init__(self, rules: GroupRules, find_topic: FindTopic, topic_names: Callable[[], Iterable[str]]) -> None:
+        """`topic_names` are those that an expression may match."""
         self._rules = rules
         self._find_topic = find_topic
+        self._topic_names = topic_names
 
     def advance(
         self, change: Change, before: ConsumerMember, after: ConsumerMember, owned: Assignment | None, now_ms: int
@@ -100,8 +103,13 @@ class Planner:
         return topics, group.epoch + 1
 
     def _topics_of(self, members: Iterable[ConsumerMember]) -> Topics:
-        names = sorted({name for member in members for name in member.topics})
-        found = ((name, self._find_topic(name)) for name in names)
+        present = tuple(members)
+        names = {name for member in present for name in member.topics}
+        patterns = {member.topic_regex for member in present if member.topic_regex}
+        if patterns:
+            compiled = [compile_pattern(pattern) for pattern in patterns]
+            names.update(name for name in self._topic_names() if any(each.matches(name) for each in compiled))
+        found = ((name, self._find_topic(name)) for name in sorted(names))
         return {name: topic for name, topic in found if topic is not None}
 
     # The target assignment
@@ -143,5 +151,10 @@ class Planner:
 
 
 def _spec(member: ConsumerMember, target: Assignment, topics: Topics) -> MemberSpec:
-    ids = frozenset[UUID](topics[name].topic_id for name in member.topics if name in topics)
+    pattern = compile_pattern(member.topic_regex) if member.topic_regex else None
+    ids = frozenset[UUID](
+        topic.topic_id
+        for name, topic in topics.items()
+        if name in member.topics or (pattern is not None and pattern.matches(name))
+    )
     return MemberSpec(topics=ids, instance_id=member.instance_id, current=target)

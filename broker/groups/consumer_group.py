@@ -80,7 +80,15 @@ class ConsumerGroup:
     # Subscriptions
 
     def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member reads the topic, or would if there were one."""
+        if topic in self.topics and self.members:
+            return True
         return any(topic in member.topics for member in self.members.values())
+
+    @property
+    def uses_patterns(self) -> bool:
+        """Whether a topic that is not there yet may belong to the group."""
+        return any(member.topic_regex for member in self.members.values())
 
     def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
         """The assignor that most of `members` name."""

@@ -18,6 +18,7 @@ from .consumer_group import ConsumerGroup
 from .consumer_groups import ConsumerGroups
 from .consumer_member import LEFT_FOR_NOW, Assignment, ConsumerMember, sorted_topics
 from .rules import Caller
+from .topic_pattern import compile_pattern
 
 JOINS: Final = 0
 LEAVES: Final = -1
@@ -47,6 +48,8 @@ class ConsumerHeartbeats:
         fault = _fault(request, version)
         if fault is not None:
             raise ApiError(fault, ErrorCode.INVALID_REQUEST)
+        if request.subscribed_topic_regex:
+            compile_pattern(request.subscribed_topic_regex)
         assignor = request.server_assignor
         if assignor is not None and assignor not in self._rules.assignors:
             offered = ", ".join(self._rules.assignors)
@@ -209,7 +212,7 @@ def _unknown(group: ConsumerGroup, member_id: str) -> ApiError:
 
 def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerMember:
     """The member with what the request changes; what it leaves out stays."""
-    topics = request.subscribed_topic_names
+    topics, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
@@ -218,6 +221,7 @@ def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, cal
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
         assignor=request.server_assignor or member.assignor,
         topics=member.topics if topics is None else sorted_topics(topics),
+        topic_regex=member.topic_regex if pattern is None else pattern or None,
         client_id=caller.client_id,
         client_host=caller.host,
         classic=None,

@@ -74,7 +74,7 @@ class GroupCoordinator:
             self._topic,
             self._replay,
             self._rebalancer,
-            Planner(self.rules, self._lookup.find),
+            Planner(self.rules, self._lookup.find, self._lookup.names),
             migration,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
@@ -342,7 +342,7 @@ class GroupCoordinator:
     def on_topic_changed(self, name: str) -> None:
         """Consumer groups that read the topic look at their topics at the next heartbeat."""
         for group in self.groups:
-            if isinstance(group, ConsumerGroup) and group.is_subscribed_to(name):
+            if isinstance(group, ConsumerGroup) and (group.uses_patterns or group.is_subscribed_to(name)):
                 group.refresh_at_ms = 0
 
     def _forget_all(self) -> None:

@@ -31,6 +31,10 @@ class TopicLookup:
             ),
         )
 
+    def names(self) -> list[str]:
+        """Topics of clients: the broker's own are nothing that an expression should find."""
+        return [name for name, topic in self._cluster.topics.items() if not topic.is_internal]
+
     def name_of(self, topic_id: UUID) -> str | None:
         topic = self._cluster.topic_of(topic_id)
         return None if topic is None else topic.name

@@ -92,7 +92,7 @@ class GroupWorld:
         self.commits = Commits(self.rules, self.groups, self.offsets, self.rebalancer, self.store, 5000)
         self.replay = Replay(self.groups, self.offsets)
         self.migration = Migration(self.rules, self.topics.get, self._name_of)
-        planner = Planner(self.rules, self.topics.get)
+        planner = Planner(self.rules, self.topics.get, self.topics.keys)
         self.consumers = ConsumerGroups(
             self.rules, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
         )

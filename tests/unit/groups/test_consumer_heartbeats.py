@@ -205,6 +205,33 @@ async def test_nothing_changes_when_the_store_fails(world):
     assert world.consumer_group.epoch == 1
 
 
+# Expressions
+
+
+async def test_an_expression_subscribes_to_all_topics_it_matches(world):
+    world.add_topic("u", 2, 2)
+    answer = world.consumer_heartbeat("a", 0, subscribed_topic_names=(), subscribed_topic_regex="t|v")
+    assert [each.topic_id for each in answer.assignment.topic_partitions] == [T]
+    world.add_topic("v", 1, 3)
+    world.consumer_group.refresh_at_ms = 0
+    answer = world.consumer_heartbeat("a", 1)
+    assert {each.topic_id for each in answer.assignment.topic_partitions} == {T, topic_id(3)}
+    assert world.reloaded().consumer_group.members["a"].topic_regex == "t|v"
+
+
+async def test_an_expression_can_be_changed_and_taken_back(world):
+    world.add_topic("u", 2, 2)
+    world.consumer_heartbeat("a", 0, subscribed_topic_regex="u")
+    assert world.consumer_group.is_subscribed_to("u")
+    world.consumer_heartbeat("a", 1, subscribed_topic_regex="")
+    assert not world.consumer_group.is_subscribed_to("u")
+    assert world.consumer_group.members["a"].topic_regex is None
+
+
+async def test_what_is_no_expression_is_refused(world):
+    assert refused(world, "a", 0, subscribed_topic_regex="(") == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
 # Static members
 
 
