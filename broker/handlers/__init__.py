@@ -47,6 +47,7 @@ SERVED: dict[ApiKey, Served] = {
     ApiKey.DESCRIBE_ACLS: Served(module="describe_acls", first=0, last=3),
     ApiKey.CREATE_ACLS: Served(module="create_acls", first=0, last=3),
     ApiKey.DELETE_ACLS: Served(module="delete_acls", first=0, last=3),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Served(module="describe_user_scram_credentials", first=0, last=0),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Served(module="alter_replica_log_dirs", first=0, last=2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(module="describe_topic_partitions", first=0, last=0),
     ApiKey.ELECT_LEADERS: Served(module="elect_leaders", first=0, last=2),

@@ -34,6 +34,7 @@ from stepdown.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsR
 from stepdown.protocol.messages.describe_acls import DescribeAclsRequest
 from stepdown.protocol.messages.describe_cluster import DescribeClusterRequest
 from stepdown.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from stepdown.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from stepdown.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from stepdown.protocol.messages.list_client_metrics_resources import ListClientMetricsResourcesRequest
 from stepdown.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
@@ -500,6 +501,9 @@ def _security() -> Iterator[Step]:
     yield from _each("delete rules", DeleteAclsRequest(filters=(wanted,)), range(4))
     described = DescribeAclsRequest(resource_type_filter=2, operation=1, permission_type=1)
     yield from _each("describe rules", described, range(4))
+    for names in ((), ("a", "b"), ("a", "a")):
+        users = DescribeUserScramCredentialsRequest(users=[UserName(name=name) for name in names])
+        yield from _each(f"passwords of {names}", users, (0,))
     yield from _each("authenticate", SaslAuthenticateRequest(auth_bytes=b"x"), range(3))
     yield from _each("shake hands", SaslHandshakeRequest(mechanism="PLAIN"), range(2))
 
