@@ -88,7 +88,10 @@ def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> l
     for interest in interests:
         reading = Reading(interest=interest)
         try:
-            _read(cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch)
+            _read(
+                cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch,
+                allow_partial=not terms.limits_are_soft,
+            )  # fmt: skip
         except ApiError as error:
             reading.error = error.code
         size = reading.slice.size_bytes
@@ -100,22 +103,46 @@ def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> l
 
 
 def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> bool:
-    """Whether an answer now would be one: enough bytes, or something that the client has to hear."""
+    """Whether to wait no longer: enough bytes are there, or something that the client has to hear.
+
+    What counts is what each partition could give on its own. A segment's remainder is never waited on to grow: it
+    cannot, once visible data goes on in the next (Kafka: `DelayedFetch`).
+    """
     size = 0
-    for reading in read_all(cluster, interests, terms):
-        size += min(reading.slice.size_bytes, reading.interest.max_bytes)
-        if reading.ends_wait or size >= terms.min_bytes:
+    for interest in interests:
+        reading = Reading(interest=interest)
+        try:
+            _read(cluster, reading, terms, interest.max_bytes, False, allow_partial=True)
+        except ApiError:
+            return True
+        size += min(reading.slice.size_bytes, interest.max_bytes)
+        if reading.ends_wait or size >= terms.min_bytes or _goes_on_elsewhere(reading, terms):
             return True
     return False
 
 
-def _read(cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool) -> None:
+def _goes_on_elsewhere(reading: Reading, terms: Terms) -> bool:
+    partition = reading.partition
+    if partition is None or not reading.slice.size_bytes:
+        return False
+    visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+    return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end)
+
+
+def _read(
+    cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, *, allow_partial: bool
+) -> None:
     interest = reading.interest
     reading.topic = find_topic(cluster, interest)
     partition = reading.topic.partitions.get(interest.index)
     if partition is None:
         raise ApiError(f"no partition {reading.topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     reading.partition = partition
+    if partition.leader_id != cluster.node_id:
+        raise ApiError(
+            f"{reading.topic.name}-{interest.index} is led by broker {partition.leader_id}",
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        )
     partition.check_leader_epoch(interest.current_leader_epoch)
     reading.divergence = _divergence(partition, interest)
     log = partition.log
@@ -125,7 +152,7 @@ def _read(cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes
             max(0, max_bytes),
             below=partition.visible_end(terms.isolation_level, terms.replica_id),
             min_one_message=owes_one_batch,
-            allow_partial=not terms.limits_are_soft,
+            allow_partial=allow_partial,
         )
     reading.high_watermark = partition.high_watermark
     reading.last_stable_offset = partition.last_stable_offset

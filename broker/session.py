@@ -12,7 +12,7 @@ Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by o
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -23,7 +23,9 @@ EVICTION_AGE_MS = 120_000
 LAST_EPOCH = (1 << 31) - 1
 FULL_WITHOUT_SESSION = -1
 FULL_WITH_SESSION = 0
-ZERO_ID = UUID(int=0)
+FIRST_VERSION_WITH_SESSIONS = 7
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+FIRST_VERSION_WITH_REPLICA_STATE = 15
 
 Key = tuple[object, int]
 
@@ -75,8 +77,21 @@ def size_of(data: PartitionData) -> int:
     return len(records) if isinstance(records, bytes | bytearray | memoryview) else records.size_bytes
 
 
-def interests_of(request: FetchRequest) -> Iterator[Interest]:
-    """What a request asks for, in its order."""
+def interests_of(request: FetchRequest) -> Iterable[Interest]:
+    """What a request asks for, in its order; a partition named twice is asked for once, in its last terms."""
+    return {interest.key: interest for interest in _named(request)}.values()
+
+
+def is_from_follower(request: FetchRequest, version: int) -> bool:
+    return replica_id_of(request, version) >= 0
+
+
+def replica_id_of(request: FetchRequest, version: int) -> int:
+    """Who asks: a broker, or a consumer (-1)."""
+    return request.replica_id if version < FIRST_VERSION_WITH_REPLICA_STATE else request.replica_state.replica_id
+
+
+def _named(request: FetchRequest) -> Iterator[Interest]:
     for topic in request.topics:
         for partition in topic.partitions:
             yield Interest(
@@ -107,18 +122,23 @@ class FetchSession:
     def eviction_rank(self) -> tuple[bool, int, int]:
         return self.privileged, len(self.interests), self.session_id
 
+    @property
+    def is_old(self) -> bool:
+        """Whether it had lived long enough, when it was last used, to make room for a larger one."""
+        return self.last_used_ms - self.created_ms > EVICTION_AGE_MS
+
     def update(self, request: FetchRequest) -> None:
-        """Forgets, renews and adds what an incremental request says."""
-        for topic in request.forgotten_topics_data:
-            name: object = topic.topic_id if topic.topic_id.int else topic.topic
-            for index in topic.partitions:
-                self.interests.pop((name, index), None)
+        """Renews, adds and then forgets what an incremental request says."""
         for interest in interests_of(request):
             known = self.interests.get(interest.key)
             if known is None:
                 self.interests[interest.key] = interest
             else:
                 known.renew(interest)
+        for topic in request.forgotten_topics_data:
+            name: object = topic.topic_id if topic.topic_id.int else topic.topic
+            for index in topic.partitions:
+                self.interests.pop((name, index), None)
 
     def next_epoch(self) -> None:
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
@@ -133,12 +153,18 @@ class FetchContext:
     """One fetch: what to read, and which answers the client has to hear."""
 
     interests: Sequence[Interest]
-    session: FetchSession | None
-    is_incremental: bool
+    session: FetchSession | None = None
+    is_incremental: bool = False
+    epoch: int = 0
 
     @property
     def session_id(self) -> int:
         return 0 if self.session is None else self.session.session_id
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether the session has gone on since this fetch began: its answer would come late."""
+        return self.is_incremental and self.session is not None and self.session.epoch != self.epoch
 
     def select(self, answers: list[tuple[Interest, PartitionData]]) -> list[tuple[Interest, PartitionData]]:
         """The answers to send."""
@@ -153,10 +179,10 @@ class FetchContext:
 class FetchSessions:
     """The sessions of one broker, at most `slots` of them."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, on_eviction: Callable[[], None]) -> None:
         self._slots = slots
+        self._on_eviction = on_eviction
         self._sessions: dict[int, FetchSession] = {}
-        self.evictions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -167,18 +193,19 @@ class FetchSessions:
 
     def open(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
         """What this request wants. Raises ApiError with the codes 70, 71 and 106."""
-        if version < 7:
-            return FetchContext(interests=tuple(interests_of(request)), session=None, is_incremental=False)
-        if request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION):
-            self._sessions.pop(request.session_id, None)
-            interests = tuple(interests_of(request))
-            session = None
-            if request.session_epoch == FULL_WITH_SESSION and interests:
-                session = self._create(
-                    interests, by_id=version >= 13, privileged=request.replica_id >= 0, now_ms=now_ms
-                )
-            return FetchContext(interests=interests, session=session, is_incremental=False)
-        return self._resume(request, version, now_ms)
+        is_full = request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION)
+        if version >= FIRST_VERSION_WITH_SESSIONS and not is_full:
+            return self._resume(request, version, now_ms)
+        interests = tuple(interests_of(request))
+        if version < FIRST_VERSION_WITH_SESSIONS:
+            return FetchContext(interests=interests)
+        self._sessions.pop(request.session_id, None)
+        if request.session_epoch == FULL_WITHOUT_SESSION:
+            return FetchContext(interests=interests)
+        by_id, privileged = version >= FIRST_VERSION_WITH_TOPIC_IDS, is_from_follower(request, version)
+        return FetchContext(
+            interests=interests, session=self._create(interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
+        )
 
     def _resume(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
         session = self._sessions.get(request.session_id)
@@ -189,15 +216,17 @@ class FetchSessions:
                 f"fetch session {request.session_id} is at epoch {session.epoch}, not {request.session_epoch}",
                 ErrorCode.INVALID_FETCH_SESSION_EPOCH,
             )
-        if session.by_id != (version >= 13):
+        if session.by_id != (version >= FIRST_VERSION_WITH_TOPIC_IDS):
             raise ApiError("the session was made with another use of topic ids", ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(request)
         session.last_used_ms = now_ms
         if not session.interests:
             del self._sessions[session.session_id]
-            return FetchContext(interests=(), session=None, is_incremental=False)
+            return FetchContext(interests=tuple(interests_of(request)))
         session.next_epoch()
-        return FetchContext(interests=tuple(session.interests.values()), session=session, is_incremental=True)
+        return FetchContext(
+            interests=tuple(session.interests.values()), session=session, is_incremental=True, epoch=session.epoch
+        )
 
     def _create(
         self, interests: Sequence[Interest], *, by_id: bool, privileged: bool, now_ms: int
@@ -215,19 +244,25 @@ class FetchSessions:
                 return candidate
 
     def _evict_for(self, newcomer: FetchSession, now_ms: int) -> bool:
-        """Makes room by dropping the session idle for longest if idle for long, else a smaller and less privileged
-        old one.
+        """Makes room by dropping the session that was idle for longest, if idle for long; else the least privileged
+        and smallest of those a newcomer may displace, if it is less than the newcomer is.
+
+        A follower may displace any session of a consumer, anybody else only those that are old.
         """
         if not self._sessions:
             return False
-        oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)
-        if now_ms - oldest.last_used_ms <= EVICTION_AGE_MS:
-            evictable = [s for s in self._sessions.values() if now_ms - s.created_ms > EVICTION_AGE_MS]
-            if not evictable:
+        victim = min(self._sessions.values(), key=lambda session: (session.last_used_ms, session.session_id))
+        if now_ms - victim.last_used_ms <= EVICTION_AGE_MS:
+            displaceable = [
+                session
+                for session in self._sessions.values()
+                if session.is_old or (newcomer.privileged and not session.privileged)
+            ]
+            if not displaceable:
                 return False
-            oldest = min(evictable, key=lambda session: session.eviction_rank)
-            if oldest.eviction_rank[:2] >= newcomer.eviction_rank[:2]:
+            victim = min(displaceable, key=lambda session: session.eviction_rank)
+            if victim.eviction_rank[:2] >= newcomer.eviction_rank[:2]:
                 return False
-        del self._sessions[oldest.session_id]
-        self.evictions += 1
+        del self._sessions[victim.session_id]
+        self._on_eviction()
         return True

@@ -62,6 +62,10 @@ class LogReading:
                 return found if found.size_bytes else EMPTY_SLICE
         return EMPTY_SLICE
 
+    def segment_base_of(self, offset: int) -> int:
+        """The base offset of the segment that `offset` lies in, or will."""
+        return self.segments[max(0, self.segments.index_of(offset))].base_offset
+
     def _visible_bytes(self, at: int, below: int) -> int:
         """How much of segment number `at` lies below the offset `below`."""
         segment = self.segments[at]

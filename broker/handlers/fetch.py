@@ -21,22 +21,34 @@ from ...protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from ...protocol.schema import Piece, SizedPiece
 from ..conversion import Refusal, convert_for
 from ..dispatch import Call
 from ..reading import Reading, Terms, aborted_transactions, has_enough, read_all
-from ..session import FetchContext, Interest, interests_of, size_of
+from ..session import FIRST_VERSION_WITH_SESSIONS, Interest, interests_of, replica_id_of, size_of
 
 if TYPE_CHECKING:
     from ..broker import Broker
 
 NO_LIMIT = (1 << 31) - 1
-FIRST_SESSION_VERSION = 7
 FIRST_VERSION_WITH_NULL_RECORDS = 4
 LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
 NO_EPOCH = EpochEndOffset()
+# What a client brings about, or finds at any time; the count of failures is for others.
+EXPECTED_FAILURES = (
+    ErrorCode.NONE,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+)
 
 
 async def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchResponse:
@@ -46,15 +58,22 @@ async def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchRe
         return FetchResponse(error_code=error.code)
     terms = _terms(broker, request, call.version)
     readings = await _read(broker, context.interests, terms, request.max_wait_ms, call)
+    if context.is_overtaken:
+        return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=context.session_id)
     lazy = await convert_for(broker, readings, terms)
     answers = [(r.interest, _partition_data(r, lazy.get(i), terms)) for i, r in enumerate(readings)]
-    _count(broker, readings, answers)
-    return _response(context, context.select(answers))
+    _count(broker, readings, answers, terms)
+    told = context.select(answers)
+    return FetchResponse(
+        session_id=context.session_id,
+        responses=_by_topic(told),
+        node_endpoints=_new_leaders(broker, told, call.peer.listener),
+    )
 
 
 def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     code = _code_for(error.code, call.version)
-    if call.version >= FIRST_SESSION_VERSION:
+    if call.version >= FIRST_VERSION_WITH_SESSIONS:
         return FetchResponse(error_code=code)
     return FetchResponse(
         responses=_by_topic([(i, _failed(i, code, call.version)) for i in interests_of(request)]),
@@ -63,12 +82,11 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
 
 
 def _terms(broker: "Broker", request: FetchRequest, version: int) -> Terms:
-    replica_id = request.replica_id if version < 15 else request.replica_state.replica_id
     asked = request.max_bytes if version >= 3 else NO_LIMIT
     max_bytes = min(asked, broker.settings.fetch_max_bytes)
     return Terms(
         version=version,
-        replica_id=replica_id,
+        replica_id=replica_id_of(request, version),
         isolation_level=request.isolation_level,
         max_bytes=max_bytes,
         min_bytes=min(request.min_bytes, max_bytes),
@@ -150,20 +168,34 @@ def _code_for(code: ErrorCode, version: int) -> ErrorCode:
     return code
 
 
-def _count(broker: "Broker", readings: Sequence[Reading], answers: Sequence[tuple[Interest, PartitionData]]) -> None:
+def _count(
+    broker: "Broker", readings: Sequence[Reading], answers: Sequence[tuple[Interest, PartitionData]], terms: Terms
+) -> None:
     metrics = broker.metrics
     for reading, (_, data) in zip(readings, answers, strict=True):
         if reading.topic is None:
             continue
         name = reading.topic.name
         metrics.fetch_partition_requests.of(name).add()
-        metrics.bytes_out.of(name).add(size_of(data))
-        if data.error_code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.KAFKA_STORAGE_ERROR):
+        if not terms.is_follower:
+            metrics.bytes_out.of(name).add(size_of(data))
+        if reading.error not in EXPECTED_FAILURES:
             metrics.failed_fetch_requests.of(name).add()
 
 
-def _response(context: FetchContext, answers: Sequence[tuple[Interest, PartitionData]]) -> FetchResponse:
-    return FetchResponse(session_id=context.session_id, responses=_by_topic(answers))
+def _new_leaders(
+    broker: "Broker", answers: Sequence[tuple[Interest, PartitionData]], listener: str
+) -> tuple[NodeEndpoint, ...]:
+    """Where the leaders that answers name listen, on the caller's listener."""
+    found = {}
+    for _, data in answers:
+        node = broker.cluster.brokers.get(data.current_leader.leader_id)
+        endpoint = None if node is None else node.endpoints.get(listener)
+        if node is not None and endpoint is not None:
+            found[node.node_id] = NodeEndpoint(
+                node_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack
+            )
+    return tuple(found.values())
 
 
 def _by_topic(answers: Sequence[tuple[Interest, PartitionData]]) -> tuple[FetchableTopicResponse, ...]:
