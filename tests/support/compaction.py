@@ -1,9 +1,12 @@
 """Cleaning a log in a test's own thread."""
 
+from contextlib import suppress
+
 from stepdown.storage.cleanable import Cleanable, cleanable
 from stepdown.storage.cleaned_segment import swap_in
 from stepdown.storage.compaction import Compaction, Exchange, Limits
 from stepdown.storage.log import Log
+from support.files import Crash
 
 
 def limits(map_bytes: int = 1 << 20, io_bytes: int = 1 << 16, load_factor: float = 0.9) -> Limits:
@@ -23,7 +26,12 @@ def clean(
     """Cleans the log once, whatever its dirty ratio; `clean_end` of the answer is the next checkpoint."""
     now_ms = log.clock.now_ms() if now_ms is None else now_ms
     work = Compaction(part(log, checkpoint, now_ms), allowed or limits(), now_ms)
-    for step in work.steps():
-        if isinstance(step, Exchange):
-            assert swap_in(log, step.cleaned, step.replaced, now_ms)
+    steps = work.steps()
+    try:
+        for step in steps:
+            if isinstance(step, Exchange):
+                assert swap_in(log, step.cleaned, step.replaced, now_ms)
+    finally:
+        with suppress(Crash):  # a process that has ended tidies nothing up
+            steps.close()
     return work
