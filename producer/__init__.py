@@ -1,0 +1,40 @@
+"""An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91)."""
+
+from .delivery import Delivery, RecordMetadata
+from .errors import (
+    BrokerError,
+    BufferExhausted,
+    Fenced,
+    ProducerClosed,
+    ProducerError,
+    RecordTooLarge,
+    Serialization,
+    Timeout,
+    TransactionAborted,
+    TransactionState,
+)
+from .partitioners import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
+from .producer import Producer, ProducerInterceptor, ProducerRecord
+
+__all__ = [
+    "BrokerError",
+    "BufferExhausted",
+    "Delivery",
+    "Fenced",
+    "Partitioner",
+    "Producer",
+    "ProducerClosed",
+    "ProducerError",
+    "ProducerInterceptor",
+    "ProducerRecord",
+    "RecordMetadata",
+    "RecordTooLarge",
+    "RoundRobin",
+    "Serialization",
+    "Sticky",
+    "Timeout",
+    "TopicView",
+    "TransactionAborted",
+    "TransactionState",
+    "UniformSticky",
+]

@@ -1,0 +1,340 @@
+"""Batches that wait to be sent: a queue per partition, and which of them may go.
+
+A record goes into the last batch of its partition, or opens another. A node is ready when one of its partitions, not
+muted and not backing off, has a full batch, a second one, one that lingered long enough since its creation, or when
+memory is short, a flush runs, a transaction completes or the producer closes. A drain takes one batch per partition,
+starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulator.
+"""
+
+import random
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .backoff import Backoff
+from .batch import Batch, TopicPartition
+from .built_in import BuiltIn
+from .delivery import Delivery
+from .memory import BufferMemory
+from .metadata import Metadata
+from .partitioners import TopicView
+from .ratios import CompressionRatios
+from .sequences import Sequences, comes_before
+from .settings import ProducerSettings
+
+ANY = -1
+"""The partition of a record that the built-in partitioner is to place."""
+
+WOULD_OPEN = -1
+NO_MEMORY = -2
+NEVER_MS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A record on its way into a batch. `headers` are encoded; `bound_bytes` is what it takes at most, alone."""
+
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: bytes
+    bound_bytes: int
+    delivery: Delivery
+
+
+@dataclass(slots=True)
+class Ready:
+    """Who can be sent to; when to look again; topics with a partition that has no leader."""
+
+    nodes: set[int] = field(default_factory=set)
+    next_check_ms: int = NEVER_MS
+    leaderless: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _NodeTimes:
+    ready_ms: int
+    drained_ms: int
+
+
+class Accumulator:
+    """All open batches of a producer."""
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        memory: BufferMemory,
+        ratios: CompressionRatios,
+        sequences: Sequences | None = None,
+        draws: random.Random | None = None,
+    ) -> None:
+        self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
+        self.closing = self.completing = False
+        self.flushes = 0
+        self.muted: set[TopicPartition] = set()
+        self._draws = draws or random.Random()
+        self._backoff = Backoff(
+            initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws
+        )
+        self._queues: dict[str, dict[int, deque[Batch]]] = {}
+        self._built_in: dict[str, BuiltIn] = {}
+        self._drain_index: dict[int, int] = {}
+        self._node_times: dict[int, _NodeTimes] = {}
+        self._numbers = 0
+        self.live: dict[int, set[Batch]] = {}
+
+    # --- appending ----------------------------------------------------------------------------------------------------
+
+    def append(self, view: TopicView, partition: int, entry: Entry, now_ms: int, *, new_batch: bool = True) -> int:
+        """The partition it went to; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
+        if partition != ANY:
+            taken = self._append_to(view.topic, partition, entry, now_ms, new_batch)
+            return partition if taken > 0 else taken
+        return self._append_sticky(view, entry, now_ms)
+
+    def _append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
+        built_in = self._built_in.get(view.topic)
+        if built_in is None:
+            built_in = self._built_in[view.topic] = BuiltIn(self.settings.batch_size, self._draws)
+        while True:
+            stay = built_in.current(view)
+            queue = self._queue(view.topic, stay.partition)
+            if self._last_is_full(queue) and built_in.appended(stay, 0, view, True):
+                continue
+            taken = self._append_to(view.topic, stay.partition, entry, now_ms, True)
+            if taken <= 0:
+                return taken
+            built_in.appended(stay, taken, view, self._last_is_full(queue))
+            return stay.partition
+
+    def _append_to(self, topic: str, partition: int, entry: Entry, now_ms: int, new_batch: bool) -> int:
+        """By how many bytes the last batch grew; WOULD_OPEN or NO_MEMORY as `append`."""
+        queue = self._queue(topic, partition)
+        if queue:
+            last = queue[-1]
+            before = last.estimated_bytes
+            if self._try(last, entry, now_ms):
+                return last.estimated_bytes - before or 1
+            last.closed = True
+        if not new_batch:
+            return WOULD_OPEN
+        size = max(self.settings.batch_size, entry.bound_bytes)
+        if self.memory.waiting or not self.memory.take(size):
+            return NO_MEMORY
+        batch = self._open(topic, partition, size, now_ms)
+        self._try(batch, entry, now_ms)
+        queue.append(batch)
+        return batch.estimated_bytes
+
+    @staticmethod
+    def _try(batch: Batch, entry: Entry, now_ms: int) -> bool:
+        return batch.try_append(entry.timestamp, entry.key, entry.value, entry.headers, entry.delivery, now_ms)
+
+    def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
+        self._numbers += 1
+        batch = Batch(
+            topic,
+            partition,
+            codec=self.settings.codec,
+            limit_bytes=size,
+            ratio=self.ratios.get(topic, self.settings.codec),
+            now_ms=now_ms,
+            number=self._numbers,
+            memory_bytes=size,
+        )
+        self.live.setdefault(batch.number, set()).add(batch)
+        return batch
+
+    def _queue(self, topic: str, partition: int) -> deque[Batch]:
+        queues = self._queues.setdefault(topic, {})
+        queue = queues.get(partition)
+        if queue is None:
+            queue = queues[partition] = deque()
+        return queue
+
+    @staticmethod
+    def _last_is_full(queue: deque[Batch]) -> bool:
+        return not queue or queue[-1].is_full
+
+    # --- what can be sent ---------------------------------------------------------------------------------------------
+
+    def ready(self, metadata: Metadata, now_ms: int) -> Ready:
+        """The nodes with something to send; learns the lengths of the queues on the way."""
+        result = Ready()
+        for topic, queues in self._queues.items():
+            known = metadata.topics.get(topic)
+            total = known.view.partitions if known is not None else 0
+            measured: tuple[list[int], list[int]] | None = ([], []) if 0 < total <= len(queues) else None
+            for partition, queue in queues.items():
+                leader = metadata.leader(topic, partition)
+                if leader is None:
+                    if queue:
+                        result.leaderless.add(topic)
+                    continue
+                if measured is not None and not self._unavailable(leader.node_id):
+                    measured[0].append(len(queue))
+                    measured[1].append(partition)
+                if queue:
+                    queue[0].saw_leader(leader.epoch)
+                    self._check(queue, leader.node_id, now_ms, result)
+            if self.settings.adaptive and topic in self._built_in:
+                lengths, partitions = measured if measured is not None else (None, [])
+                self._built_in[topic].learn(lengths, partitions, len(queues))
+        return result
+
+    def _check(self, queue: deque[Batch], node_id: int, now_ms: int, result: Ready) -> None:
+        batch = queue[0]
+        if node_id in result.nodes or batch.topic_partition in self.muted:
+            return
+        waited_ms = batch.waited_ms(now_ms)
+        backoff_ms = self._backing_off(batch, waited_ms)
+        due_ms = backoff_ms or self.settings.linger_ms
+        urgent = self.memory.exhausted or self.closing or self.flushes > 0 or self.completing
+        if not backoff_ms and (urgent or len(queue) > 1 or batch.is_full or waited_ms >= due_ms):
+            result.nodes.add(node_id)
+        else:
+            result.next_check_ms = min(result.next_check_ms, max(0, due_ms - waited_ms))
+
+    def _backing_off(self, batch: Batch, waited_ms: int) -> int:
+        """How long after the failed try the next one may go, 0 when that is now."""
+        if not batch.attempts or batch.leader_changed:
+            return 0
+        delay_ms = self._backoff.delay_ms(batch.attempts)
+        return delay_ms if waited_ms < delay_ms else 0
+
+    def _unavailable(self, node_id: int) -> bool:
+        times, timeout_ms = self._node_times.get(node_id), self.settings.availability_timeout_ms
+        return timeout_ms > 0 and times is not None and times.ready_ms - times.drained_ms > timeout_ms
+
+    def node_was_ready(self, node_id: int, now_ms: int, *, can_drain: bool) -> None:
+        """Notes that a node had something to send, and whether its connection could take it."""
+        if self.settings.availability_timeout_ms > 0:
+            times = self._node_times.setdefault(node_id, _NodeTimes(now_ms, now_ms))
+            times.ready_ms = now_ms
+            if can_drain:
+                times.drained_ms = now_ms
+
+    def drain(self, metadata: Metadata, node_ids: Iterable[int], now_ms: int) -> dict[int, list[Batch]]:
+        """The batches of one request per node, closed and with their sequences."""
+        led: dict[int, list[TopicPartition]] = {node_id: [] for node_id in node_ids}
+        for topic, queues in self._queues.items():
+            for partition in queues:
+                leader = metadata.leader(topic, partition)
+                if leader is not None and leader.node_id in led:
+                    led[leader.node_id].append((topic, partition))
+        return {node_id: self._drain_node(node_id, parts, metadata, now_ms) for node_id, parts in led.items() if parts}
+
+    def _drain_node(
+        self, node_id: int, partitions: Sequence[TopicPartition], metadata: Metadata, now_ms: int
+    ) -> list[Batch]:
+        taken: list[Batch] = []
+        size = 0
+        start = at = self._drain_index.get(node_id, 0) % len(partitions)
+        while True:
+            topic, partition = partitions[at]
+            self._drain_index[node_id] = at
+            at = (at + 1) % len(partitions)
+            queue = self._queues[topic][partition]
+            if queue and (topic, partition) not in self.muted:
+                batch = queue[0]
+                leader = metadata.leader(topic, partition)
+                batch.saw_leader(leader.epoch if leader is not None else -1)
+                if not self._backing_off(batch, batch.waited_ms(now_ms)):
+                    if taken and size + batch.estimated_bytes > self.settings.max_request_size:
+                        break
+                    if self.sequences is not None and not self.sequences.may_drain(batch):
+                        break
+                    self._take(queue, now_ms)
+                    size += batch.estimated_bytes
+                    taken.append(batch)
+            if at == start:
+                break
+        return taken
+
+    def _take(self, queue: deque[Batch], now_ms: int) -> None:
+        batch = queue.popleft()
+        if self.sequences is not None:
+            self.sequences.assign(batch)
+        observed = batch.close(self.settings.level)
+        if observed is not None:
+            self.ratios.observe(batch.topic, batch.codec, observed)
+        batch.attempted_epoch = batch.leader_epoch
+        batch.drained_ms = now_ms
+
+    # --- coming back --------------------------------------------------------------------------------------------------
+
+    def reenqueue(self, batch: Batch, now_ms: int) -> None:
+        """Puts a batch that is to be sent again in front, or by its sequence."""
+        batch.reenqueued(now_ms)
+        self._insert(batch)
+
+    def split(self, batch: Batch) -> int:
+        """Replaces a batch by its children, at the front of the queue; how many there are."""
+        self.ratios.reset(batch.topic, batch.codec, batch.observed_ratio)
+        ratio = self.ratios.get(batch.topic, batch.codec)
+        children = batch.split_into(self.settings.batch_size, ratio, halve=self.settings.kip)
+        for child in reversed(children):
+            self.live[child.number].add(child)
+            if self.sequences is not None and child.has_sequence:
+                self.sequences.register(child)
+            self._insert(child)
+        self.ended(batch)
+        return len(children)
+
+    def _insert(self, batch: Batch) -> None:
+        queue = self._queue(batch.topic, batch.partition)
+        if self.sequences is None or not batch.has_sequence:
+            queue.appendleft(batch)
+            return
+        behind = []
+        while queue and queue[0].has_sequence and comes_before(queue[0], batch):
+            behind.append(queue.popleft())
+        queue.appendleft(batch)
+        queue.extendleft(reversed(behind))
+
+    def expired(self, now_ms: int) -> list[Batch]:
+        """Takes out the queued batches whose time is over, from the front of each queue."""
+        found = []
+        for queues in self._queues.values():
+            for queue in queues.values():
+                while queue and queue[0].expired(now_ms, self.settings.delivery_timeout_ms):
+                    found.append(queue.popleft())
+        return found
+
+    def next_expiry_ms(self) -> int:
+        """When the oldest queued batch expires."""
+        firsts = [queue[0].created_ms for queues in self._queues.values() for queue in queues.values() if queue]
+        return min(firsts, default=NEVER_MS) + self.settings.delivery_timeout_ms
+
+    def ended(self, batch: Batch) -> None:
+        """Frees what the batch held."""
+        alive = self.live.get(batch.number)
+        if alive is not None and batch in alive:
+            alive.remove(batch)
+            if not alive:
+                del self.live[batch.number]
+            self.memory.give_back(batch.memory_bytes)
+
+    def take_all(self, *, unsent_only: bool = False) -> list[Batch]:
+        """Empties the queues, for an abort or a forced end; batches with a sequence stay if `unsent_only`."""
+        found: list[Batch] = []
+        for queues in self._queues.values():
+            for queue in queues.values():
+                keep = [batch for batch in queue if unsent_only and batch.has_sequence]
+                found.extend(batch for batch in queue if not (unsent_only and batch.has_sequence))
+                queue.clear()
+                queue.extend(keep)
+        return found
+
+    @property
+    def has_undrained(self) -> bool:
+        return any(queue for queues in self._queues.values() for queue in queues.values())
+
+    @property
+    def last_number(self) -> int:
+        """The number of the newest batch."""
+        return self._numbers
+
+    def oldest_live(self) -> int | None:
+        """The number of the oldest batch that has not ended; children count as their parent."""
+        return min(self.live, default=None)

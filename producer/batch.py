@@ -1,0 +1,317 @@
+"""A batch of records for one partition, from its first record to its end.
+
+    open -> closed for appends -> closed (bytes made, at the first drain) -> sent -> succeeded | failed | split
+
+Sizes: `estimated` = 61 + records (no codec), or 61 + int(records * ratio * 1.05); the ratio is the estimate for the
+topic when the batch was made. A record has room while estimated + its own uncompressed size <= limit; the first one
+always has. The first end wins: an answer after the batch expired changes nothing (KIP-91).
+Source: Kafka 3.9, ProducerBatch and MemoryRecordsBuilder.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from ..protocol.records.batch import RecordBatch
+from ..protocol.records.builder import build_batch
+from ..protocol.records.compression import compress
+from ..protocol.records.layout import (
+    CURRENT_MAGIC,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    RECORD_BATCH_OVERHEAD,
+    Codec,
+    next_sequence,
+)
+from ..protocol.records.record import Record
+from .delivery import Delivery, Interceptor, Outcome
+from .ratios import SAFETY_FACTOR
+from .records import encode_batch, encode_headers, encode_record, size_bound
+
+TopicPartition = tuple[str, int]
+MAX_OPENED_BYTES: Final = 2**31 - 1
+
+
+class Batch:
+    """Records of one partition. `number` orders batches by creation; a split child has its parent's."""
+
+    __slots__ = (
+        "_body",
+        "_bytes",
+        "_records",
+        "_waiters",
+        "attempted_epoch",
+        "attempts",
+        "base_sequence",
+        "base_timestamp",
+        "closed",
+        "codec",
+        "count",
+        "created_ms",
+        "deliveries",
+        "drained_ms",
+        "in_retry",
+        "is_split_child",
+        "last_append_ms",
+        "last_attempt_ms",
+        "leader_epoch",
+        "limit_bytes",
+        "max_record_bytes",
+        "max_timestamp",
+        "memory_bytes",
+        "number",
+        "outcome",
+        "partition",
+        "producer_epoch",
+        "producer_id",
+        "ratio",
+        "sequence_was_reset",
+        "split",
+        "topic",
+        "transactional",
+        "uncompressed_bytes",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        codec: Codec,
+        limit_bytes: int,
+        ratio: float,
+        now_ms: int,
+        number: int = 0,
+        memory_bytes: int = 0,
+        is_split_child: bool = False,
+    ) -> None:
+        self.topic, self.partition, self.codec = topic, partition, codec
+        self.limit_bytes, self.memory_bytes, self.number = limit_bytes, memory_bytes, number
+        self.ratio = ratio * SAFETY_FACTOR
+        self.is_split_child = is_split_child
+        self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
+        self.attempts = 0
+        self.in_retry = self.closed = self.sequence_was_reset = self.split = self.transactional = False
+        self.leader_epoch = self.attempted_epoch = -1
+        self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
+        self.count = self.uncompressed_bytes = self.max_record_bytes = 0
+        self.base_timestamp = self.max_timestamp = -1
+        self.deliveries: list[Delivery] = []
+        self.outcome: Outcome | None = None
+        self._records: list[bytes] = []
+        self._body: bytes | None = None
+        self._bytes: bytes | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return self.topic, self.partition
+
+    @property
+    def estimated_bytes(self) -> int:
+        """What it will take, header included; exact once its bytes are made."""
+        if self._body is not None:
+            return RECORD_BATCH_OVERHEAD + len(self._body)
+        if self.codec is Codec.NONE:
+            return RECORD_BATCH_OVERHEAD + self.uncompressed_bytes
+        return RECORD_BATCH_OVERHEAD + int(self.uncompressed_bytes * self.ratio)
+
+    @property
+    def is_full(self) -> bool:
+        return self.closed or (self.count > 0 and self.limit_bytes <= self.estimated_bytes)
+
+    @property
+    def has_sequence(self) -> bool:
+        return self.base_sequence != NO_SEQUENCE
+
+    @property
+    def last_sequence(self) -> int:
+        return next_sequence(self.base_sequence, self.count - 1) if self.has_sequence else NO_SEQUENCE
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome is not None or self.split
+
+    def try_append(
+        self,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: bytes,
+        delivery: Delivery,
+        now_ms: int,
+    ) -> bool:
+        """Whether the record had room; `headers` are encoded."""
+        if self.is_full:
+            return False
+        if not self.count:
+            self.base_timestamp = timestamp
+        record = encode_record(self.count, timestamp - self.base_timestamp, key, value, headers)
+        if self.count and self.limit_bytes < self.estimated_bytes + len(record):
+            return False
+        self._records.append(record)
+        delivery.appended(self, self.count)
+        self.deliveries.append(delivery)
+        self.count += 1
+        self.uncompressed_bytes += len(record)
+        self.max_timestamp = max(self.max_timestamp, timestamp)
+        self.max_record_bytes = max(
+            self.max_record_bytes, size_bound(key, value, ()) + (len(headers) if len(headers) > 1 else 0)
+        )
+        self.last_append_ms = now_ms
+        return True
+
+    def close(self, level: int | None) -> float | None:
+        """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
+        self.closed = True
+        if self._body is not None:
+            return None
+        plain = b"".join(self._records)
+        body = plain if self.codec is Codec.NONE else compress(self.codec, plain, magic=CURRENT_MAGIC, level=level)
+        self._body, self._records = body, []
+        return len(body) / len(plain) if plain else 1.0
+
+    @property
+    def observed_ratio(self) -> float:
+        """Compressed over uncompressed bytes, when the bytes are made; 1.0 before."""
+        return len(self._body) / self.uncompressed_bytes if self._body and self.uncompressed_bytes else 1.0
+
+    def set_producer(self, producer_id: int, epoch: int, sequence: int, *, transactional: bool) -> None:
+        """Gives it its place in the producer's sequence; the bytes follow."""
+        self.sequence_was_reset |= self.has_sequence
+        self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
+        self.transactional = transactional
+        self._bytes = None
+
+    def to_bytes(self, magic: int = CURRENT_MAGIC, level: int | None = None) -> bytes:
+        """What is sent, in the format of that magic.
+
+        Raises: ValueError for headers below magic 2, UnsupportedCompression for zstd there.
+        """
+        if self._bytes is None:
+            assert self._body is not None, "the batch is open"
+            self._bytes = encode_batch(
+                self._body,
+                codec=self.codec,
+                count=self.count,
+                base_timestamp=self.base_timestamp,
+                max_timestamp=self.max_timestamp,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                base_sequence=self.base_sequence,
+                transactional=self.transactional,
+            )
+        if magic == CURRENT_MAGIC:
+            return self._bytes
+        return build_batch(self.records(), magic=magic, codec=self.codec, level=level)
+
+    def records(self) -> Sequence[Record]:
+        """The records, opened again."""
+        return list(RecordBatch(memoryview(self.to_bytes())).records(MAX_OPENED_BYTES))
+
+    def reenqueued(self, now_ms: int) -> None:
+        """One more try has failed."""
+        self.attempts += 1
+        self.last_attempt_ms = max(self.last_append_ms, now_ms)
+        self.last_append_ms = max(self.last_append_ms, now_ms)
+        self.in_retry = True
+
+    def saw_leader(self, epoch: int) -> None:
+        """Takes note of the leader epoch that metadata has now."""
+        self.leader_epoch = max(self.leader_epoch, epoch)
+
+    @property
+    def leader_changed(self) -> bool:
+        """Whether a newer leader is known than the one that the last try was for (KIP-951)."""
+        return self.attempts > 0 and self.leader_epoch > self.attempted_epoch
+
+    def waited_ms(self, now_ms: int) -> int:
+        return max(0, now_ms - self.last_attempt_ms)
+
+    def expired(self, now_ms: int, delivery_timeout_ms: int) -> bool:
+        return now_ms - self.created_ms >= delivery_timeout_ms
+
+    def end(self, outcome: Outcome, interceptors: Sequence[Interceptor]) -> bool:
+        """Whether this was the first end; each record is told then, in order."""
+        if self.is_done:
+            return False
+        self.outcome = outcome
+        self._body = self._bytes = None
+        self._records = []
+        for delivery in self.deliveries:
+            delivery.finish(interceptors)
+        self.deliveries = []
+        self._wake()
+        return True
+
+    async def ended_or_split(self) -> None:
+        """Returns when there is nothing more to expect of it."""
+        while not self.is_done:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def split_into(self, limit_bytes: int, ratio: float, *, halve: bool = False) -> list["Batch"]:
+        """Its records in fresh batches, closed for appends, in order; deliveries and sequences go with them.
+
+        Children hold `limit_bytes` each. One child would be the batch again, so it is halved; `halve` does that anyway.
+        """
+        records = self.records()
+        children = [] if halve else self._children(records, limit_bytes, ratio)
+        if len(children) < 2:
+            middle = (len(records) + 1) // 2
+            children = [
+                *self._children(records[:middle], MAX_OPENED_BYTES, ratio, limit_bytes),
+                *self._children(records[middle:], MAX_OPENED_BYTES, ratio, limit_bytes),
+            ]
+        self._hand_over(children)
+        return children
+
+    def _children(
+        self, records: Sequence[Record], limit_bytes: int, ratio: float, reported_limit: int = 0
+    ) -> list["Batch"]:
+        children: list[Batch] = []
+        for record in records:
+            key = None if record.key is None else bytes(record.key)
+            value = None if record.value is None else bytes(record.value)
+            headers = encode_headers(record.headers)
+            delivery = self.deliveries[record.offset]
+            entry = (record.timestamp, key, value, headers, delivery, self.last_append_ms)
+            if not children or not children[-1].try_append(*entry):
+                children.append(self._child(max(limit_bytes, size_bound(key, value, record.headers)), ratio))
+                children[-1].try_append(*entry)
+        for child in children:
+            child.closed = True
+            child.limit_bytes = reported_limit or child.limit_bytes
+        return children
+
+    def _child(self, limit_bytes: int, ratio: float) -> "Batch":
+        return Batch(
+            self.topic,
+            self.partition,
+            codec=self.codec,
+            limit_bytes=limit_bytes,
+            ratio=ratio,
+            now_ms=self.created_ms,
+            number=self.number,
+            is_split_child=True,
+        )
+
+    def _hand_over(self, children: Sequence["Batch"]) -> None:
+        sequence = self.base_sequence
+        for child in children:
+            child.leader_epoch = self.leader_epoch
+            if self.has_sequence:
+                child.set_producer(self.producer_id, self.producer_epoch, sequence, transactional=self.transactional)
+                sequence = next_sequence(sequence, child.count)
+        self.split = True
+        self.deliveries = []
+        self._body = self._bytes = None
+        self._wake()

@@ -1,0 +1,75 @@
+"""The partitioner of Kafka 3.3 and later (KIP-794): sticks by bytes, and prefers partitions with short queues.
+
+    queue lengths      0  3  1
+    weight             4  1  3      longest + 1 - length
+    table              4  5  8      draw r in [0, 8), take the first entry above r
+
+A partition is left after `batch.size` bytes, once its last batch is full, and after twice as many in any case; the next
+draw may find it again. Source: Kafka 3.9, BuiltInPartitioner.
+"""
+
+import random
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from .partitioners import TopicView
+
+
+class Stay:
+    """One stay at a partition: how many bytes the sticky path appended to it so far."""
+
+    __slots__ = ("partition", "produced_bytes")
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.produced_bytes = 0
+
+
+class BuiltIn:
+    """The choice for one topic."""
+
+    def __init__(self, sticky_bytes: int, draws: random.Random) -> None:
+        self._sticky_bytes = sticky_bytes
+        self._draws = draws
+        self._stay: Stay | None = None
+        self._table: Sequence[int] = ()
+        self._partitions: Sequence[int] = ()
+
+    def current(self, view: TopicView) -> Stay:
+        if self._stay is None:
+            self._stay = Stay(self._draw(view))
+        return self._stay
+
+    def appended(self, stay: Stay, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
+        """Counts what was appended to `stay`; whether that ended it. `may_leave`: the queue's last batch is full."""
+        stay.produced_bytes += size_bytes
+        enough = stay.produced_bytes >= self._sticky_bytes and may_leave
+        if enough or stay.produced_bytes >= 2 * self._sticky_bytes:
+            self._stay = Stay(self._draw(view))
+            return True
+        return False
+
+    def learn(self, lengths: Sequence[int] | None, partitions: Sequence[int], total: int) -> None:
+        """Takes the queue lengths of `partitions` (those with a leader) out of `total`; None: nothing is known."""
+        self._table = self._partitions = ()
+        if not lengths or total < 2:
+            return
+        if len(lengths) == total and min(lengths) == max(lengths):
+            return
+        weight, table = 0, []
+        for length in lengths:
+            weight += max(lengths) + 1 - length
+            table.append(weight)
+        self._table, self._partitions = table, tuple(partitions)
+
+    @property
+    def table(self) -> Sequence[int]:
+        """The cumulated weights; empty when each partition is as good."""
+        return self._table
+
+    def _draw(self, view: TopicView) -> int:
+        if self._table:
+            return self._partitions[bisect_right(self._table, self._draws.randrange(self._table[-1]))]
+        if view.available:
+            return self._draws.choice(view.available)
+        return self._draws.randrange(view.partitions)

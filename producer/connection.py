@@ -1,0 +1,168 @@
+"""One connection to a broker: agrees on versions, then sends requests and matches answers by their order.
+
+    connecting -> asking versions (ApiVersions v3, again with v0 where that is refused) -> open -> closed
+
+A request that gets no answer for `request.timeout.ms` closes the connection, and every request in flight ends with it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .. import __version__
+from ..protocol.api import API, ApiKey
+from ..protocol.errors import ErrorCode, MalformedFrame
+from ..protocol.frame import FrameParser, decode_response, encode_request
+from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from .link import Answer, VersionRanges
+
+MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
+ASKED_VERSION: Final = 3
+_ERROR_AT: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _InFlight:
+    correlation_id: int
+    key: ApiKey
+    version: int
+    sent_ms: int
+    done: Callable[[Answer], None]
+
+
+class Connection(asyncio.Protocol):
+    """`changed` is called when it opens, closes, or can take requests again."""
+
+    def __init__(self, client_id: str, now: Callable[[], int], changed: Callable[[], None]) -> None:
+        self.versions: VersionRanges = {}
+        self.open = self.closed = self.refused = False
+        self.opened_ms = self.used_ms = now()
+        self._client_id, self._now, self._changed = client_id, now, changed
+        self._transport: asyncio.Transport | None = None
+        self._parser = FrameParser(MAX_RESPONSE_BYTES)
+        self._in_flight: deque[_InFlight] = deque()
+        self._unanswered: list[Callable[[Answer], None]] = []
+        self._correlation_id = 0
+        self._writable = True
+        self._ending = ErrorCode.NETWORK_EXCEPTION
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    @property
+    def can_send(self) -> bool:
+        """Whether it is open and all earlier requests are written."""
+        return self.open and not self.closed and self._writable
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the oldest request without answer was sent."""
+        return self._in_flight[0].sent_ms if self._in_flight else None
+
+    def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
+        assert self._transport is not None, "not connected"
+        self._correlation_id += 1
+        self.used_ms = self._now()
+        pieces = encode_request(API[key], version, self._correlation_id, self._client_id, request)
+        if answered:
+            self._in_flight.append(_InFlight(self._correlation_id, key, version, self.used_ms, done))
+        self._transport.writelines(pieces)  # type: ignore[arg-type]  # requests of a producer hold only bytes
+        if not answered:
+            self._unanswered.append(done)
+            if self._writable:
+                self._written()
+
+    def close(self, why: ErrorCode = ErrorCode.NETWORK_EXCEPTION) -> None:
+        """Hangs up; what is in flight ends with `why`."""
+        self._ending = why
+        if self._transport is not None:
+            self._transport.abort()
+        self._end()
+
+    # --- asyncio.Protocol ---------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if self.closed:
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=0)
+        self._ask_versions(ASKED_VERSION)
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed(data)
+        try:
+            while not self.closed and (frame := self._parser.next_frame()) is not None:
+                self._take(frame)
+        except MalformedFrame:
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._written()
+        self._changed()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _written(self) -> None:
+        unanswered, self._unanswered = self._unanswered, []
+        for done in unanswered:
+            asyncio.get_running_loop().call_soon(done, Answer())
+
+    def _ask_versions(self, version: int) -> None:
+        request = ApiVersionsRequest(client_software_name="stepdown", client_software_version=__version__)
+        self.send(ApiKey.API_VERSIONS, version, request, self._versions_answered, answered=True)
+
+    def _versions_answered(self, answer: Answer) -> None:
+        response = answer.response
+        if not isinstance(response, ApiVersionsResponse):
+            return
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION and not self.refused:
+            self.refused = True
+            self._ask_versions(0)
+        elif response.error_code:
+            self.close()
+        else:
+            self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+            self.open = True
+            self._changed()
+
+    def _take(self, frame: memoryview) -> None:
+        if not self._in_flight:
+            raise MalformedFrame("an answer to no request")
+        sent = self._in_flight[0]
+        version = sent.version
+        if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:
+            version = 0
+        correlation_id, response = decode_response(API[sent.key], version, frame)
+        if correlation_id != sent.correlation_id:
+            raise MalformedFrame(f"an answer to request {correlation_id} instead of {sent.correlation_id}")
+        self._in_flight.popleft()
+        self.used_ms = self._now()
+        sent.done(Answer(response=response, latency_ms=self.used_ms - sent.sent_ms))
+
+    def _end(self) -> None:
+        if self.closed:
+            return
+        self.closed, self.open = True, False
+        in_flight, self._in_flight = self._in_flight, deque()
+        unanswered, self._unanswered = self._unanswered, []
+        for sent in in_flight:
+            sent.done(Answer(failure=self._ending, latency_ms=self._now() - sent.sent_ms))
+        for done in unanswered:
+            done(Answer(failure=self._ending))
+        self._changed()
+
+
+def _error_code(frame: memoryview) -> int:
+    return int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], "big", signed=True)

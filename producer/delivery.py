@@ -1,0 +1,155 @@
+"""What `send` gives back: a promise of one record's place in the log, cheap while nobody awaits it."""
+
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from .errors import ProducerError
+
+if TYPE_CHECKING:
+    from .batch import Batch
+
+UNKNOWN_OFFSET = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordMetadata:
+    """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    serialized_key_size: int = -1
+    serialized_value_size: int = -1
+
+
+Callback = Callable[[RecordMetadata, ProducerError | None], object]
+
+
+class Interceptor(Protocol):
+    """Sees each record's end, before its callback does."""
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a batch ended. `append_time` is -1 unless the topic stamps records itself; `failures` is by record."""
+
+    base_offset: int = UNKNOWN_OFFSET
+    append_time: int = -1
+    error: ProducerError | None = None
+    failures: dict[int, ProducerError] | None = None
+
+
+class Delivery:
+    """Awaiting it gives the RecordMetadata, or raises the ProducerError that the record ended with.
+
+    It belongs to one batch at a time: a split hands it to the child that has the record. `accepted` waits only until
+    the record has its place in a batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
+    """
+
+    __slots__ = ("_refusal", "_waiters", "batch", "callback", "index", "key_size", "timestamp", "topic", "value_size")
+
+    def __init__(self, topic: str, timestamp: int, key_size: int, value_size: int, callback: Callback | None) -> None:
+        self.topic = topic
+        self.timestamp = timestamp
+        self.key_size = key_size
+        self.value_size = value_size
+        self.callback = callback
+        self.batch: Batch | None = None
+        self.index = 0
+        self._refusal: tuple[ProducerError, int] | None = None
+        self._waiters: list[asyncio.Future[None]] | None = None
+
+    def done(self) -> bool:
+        return self._refusal is not None or (self.batch is not None and self.batch.outcome is not None)
+
+    def error(self) -> ProducerError | None:
+        """What it failed with; None when it succeeded or is open."""
+        if self._refusal is not None:
+            return self._refusal[0]
+        outcome = self.batch.outcome if self.batch is not None else None
+        if outcome is None or outcome.error is None:
+            return None
+        return (outcome.failures or {}).get(self.index, outcome.error)
+
+    def metadata(self) -> RecordMetadata:
+        """What is known now; offset and timestamp are -1 for a record that failed."""
+        outcome = self.batch.outcome if self.batch is not None else None
+        failed = outcome is None or outcome.error is not None
+        offset, timestamp = UNKNOWN_OFFSET, -1 if failed else self.timestamp
+        if outcome is not None and not failed:
+            offset = outcome.base_offset + self.index if outcome.base_offset >= 0 else UNKNOWN_OFFSET
+            timestamp = outcome.append_time if outcome.append_time >= 0 else self.timestamp
+        return RecordMetadata(
+            topic=self.topic,
+            partition=self._partition(),
+            offset=offset,
+            timestamp=timestamp,
+            serialized_key_size=-1 if failed else self.key_size,
+            serialized_value_size=-1 if failed else self.value_size,
+        )
+
+    async def accepted(self) -> "Delivery":
+        """Itself, when the record lies in a batch or was refused."""
+        while self.batch is None and self._refusal is None:
+            await self._wait()
+        return self
+
+    def __await__(self) -> Generator[object, None, RecordMetadata]:
+        while not self.done():
+            yield from self._wait().__await__()
+        if (error := self.error()) is not None:
+            raise error
+        return self.metadata()
+
+    def appended(self, batch: "Batch", index: int) -> None:
+        self.batch, self.index = batch, index
+        if self._waiters:
+            self._wake()
+
+    def refuse(self, error: ProducerError, partition: int, interceptors: Sequence[Interceptor]) -> None:
+        """Ends a record that got into no batch."""
+        self._refusal = (error, partition)
+        self.finish(interceptors)
+
+    def finish(self, interceptors: Sequence[Interceptor]) -> None:
+        """Tells interceptors, the callback and whoever awaits. Called once, when the end is known."""
+        if interceptors or self.callback is not None:
+            metadata, error = self.metadata(), self.error()
+            for interceptor in interceptors:
+                _guarded(interceptor.on_acknowledgement, metadata, error)
+            if self.callback is not None:
+                _guarded(self.callback, metadata, error)
+        if self._waiters:
+            self._wake()
+
+    def _partition(self) -> int:
+        if self.batch is not None:
+            return self.batch.partition
+        return self._refusal[1] if self._refusal is not None else -1
+
+    async def _wait(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._waiters is None:
+            self._waiters = []
+        self._waiters.append(waiter)
+        await waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+def _guarded(call: Callback, metadata: RecordMetadata, error: ProducerError | None) -> None:
+    """User code must not break the sender: what it raises goes to the loop's exception handler."""
+    try:
+        call(metadata, error)
+    except Exception as fault:
+        context = {"message": f"a callback for {metadata.topic}-{metadata.partition} failed", "exception": fault}
+        asyncio.get_running_loop().call_exception_handler(context)

@@ -1,0 +1,112 @@
+"""What a record's future, or a call on the producer, can end with.
+
+`code` is the broker's error where it was one. The families follow Kafka's: a `Timeout` may be tried again by the
+application, a `Fenced` producer is at its end.
+"""
+
+from ..protocol.errors import ErrorCode
+
+
+class ProducerError(Exception):
+    """The record was not, or may not have been, written."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class BrokerError(ProducerError):
+    """A broker refused with `code`, and trying again was no use or no longer allowed."""
+
+
+class Timeout(ProducerError):
+    """Not done in time: `delivery.timeout.ms` for a record, `max.block.ms` for a call."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.REQUEST_TIMED_OUT) -> None:
+        super().__init__(message, code)
+
+
+class BufferExhausted(Timeout):
+    """`buffer.memory` stayed full for `max.block.ms`."""
+
+
+class RecordTooLarge(ProducerError):
+    """One record is above `max.request.size`, `buffer.memory`, or what the broker takes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ErrorCode.MESSAGE_TOO_LARGE)
+
+
+class ProducerClosed(ProducerError):
+    """The producer was closed before the record was acknowledged, or before it was sent."""
+
+
+class Serialization(ProducerError):
+    """A serializer failed, or returned no bytes."""
+
+
+class Fenced(ProducerError):
+    """Another producer with the same transactional id took over, or the producer may not go on."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.PRODUCER_FENCED) -> None:
+        super().__init__(message, code)
+
+
+class TransactionAborted(ProducerError):
+    """The transaction was aborted while the record waited to be sent."""
+
+
+class TransactionState(ProducerError):
+    """The call does not fit the state of the transaction."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ErrorCode.INVALID_TXN_STATE)
+
+
+FATAL_CODES = frozenset(
+    {
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.UNSUPPORTED_VERSION,
+    }
+)
+"""After one of these on a batch an idempotent producer writes nothing more."""
+
+INVALID_METADATA = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.LISTENER_NOT_FOUND,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""Answers that also tell that what is known of the cluster is out of date."""
+
+
+def code_of(number: int) -> ErrorCode:
+    """The error of a number on the wire; one that we do not know counts as UNKNOWN_SERVER_ERROR."""
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def error_of(code: ErrorCode, message: str) -> ProducerError:
+    """The exception that stands for a broker's answer."""
+    if code is ErrorCode.MESSAGE_TOO_LARGE:
+        return RecordTooLarge(message)
+    if code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH):
+        return Fenced(message, code)
+    if code is ErrorCode.REQUEST_TIMED_OUT:
+        return Timeout(message)
+    return BrokerError(message, code)

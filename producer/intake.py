@@ -1,0 +1,193 @@
+"""From `send` to a batch: waits for metadata, chooses the partition, waits for memory; each wait ends by itself.
+
+Who waits, waits in line: for a topic that is not known yet, for a partition that is not there yet, or for memory. A
+record never passes another one that was sent before it to the same partition. All waits of a record together last
+`max.block.ms`. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits instead.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from .accumulator import ANY, NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator, Entry
+from .delivery import Interceptor
+from .errors import BufferExhausted, ProducerError, Timeout, error_of
+from .metadata import FATAL_TOPIC_CODES, Metadata, Topic
+from .meters import Meters
+from .murmur2 import partition_for_key
+from .partitioners import Partitioner
+from .settings import ProducerSettings
+
+
+class _Waiting:
+    """A record in line. `chosen` is the partition that a partitioner gave it after a new batch."""
+
+    __slots__ = ("chosen", "deadline_ms", "entry", "partition", "topic")
+
+    def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None:
+        self.topic, self.partition, self.entry, self.deadline_ms = topic, partition, entry, deadline_ms
+        self.chosen: int | None = None
+
+
+_Line = tuple[str, int | None]
+
+
+class Intake:
+    """The lines before the accumulator. `wake` is called when the sender has something to do."""
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        metadata: Metadata,
+        accumulator: Accumulator,
+        meters: Meters,
+        wake: Callable[[], None],
+        appended: Callable[[str, int], None] | None = None,
+    ) -> None:
+        self._settings, self._metadata, self._accumulator, self._meters = settings, metadata, accumulator, meters
+        self._wake, self._appended = wake, appended
+        self._partitioner: Partitioner | None = settings.partitioner
+        self.interceptors: Sequence[Interceptor] = ()
+        self._lines: dict[_Line, deque[_Waiting]] = {}
+        self._for_memory: deque[_Waiting] = deque()
+
+    @property
+    def waiting(self) -> list[Entry]:
+        """The records in line, by line."""
+        lines = [*self._lines.values(), self._for_memory]
+        return [waiting.entry for line in lines for waiting in line]
+
+    def take(self, topic: str, partition: int | None, entry: Entry, now_ms: int) -> None:
+        """Puts the record into a batch, or in line."""
+        waiting = _Waiting(topic, partition, entry, now_ms + self._settings.max_block_ms)
+        known = self._metadata.use(topic, now_ms)
+        line = self._line_of(waiting, known)
+        if line is not None:
+            self._stand_in(line, waiting)
+        elif self._for_memory or not self._place(waiting, known, now_ms):
+            self._for_memory.append(waiting)
+            self._accumulator.memory.waiting += 1
+            self._wake()
+
+    def proceed(self, now_ms: int) -> None:
+        """Lets go on whom news or memory allows to; ends those whose time is over."""
+        for line in list(self._lines):
+            self._proceed_line(line, now_ms)
+        self._proceed_memory(now_ms)
+
+    def next_deadline_ms(self) -> int:
+        """When the next one in a line gives up."""
+        heads = [line[0].deadline_ms for line in (*self._lines.values(), self._for_memory) if line]
+        return min(heads, default=NEVER_MS)
+
+    def refuse_all(self, error: ProducerError) -> None:
+        """Ends everybody in line."""
+        for line in (*self._lines.values(), self._for_memory):
+            while line:
+                waiting = line.popleft()
+                self._refuse(waiting, error)
+        self._lines.clear()
+        self._accumulator.memory.waiting = 0
+
+    def _line_of(self, waiting: _Waiting, known: Topic | None) -> _Line | None:
+        """The line in which the record has to wait for metadata, or None."""
+        everybody = (waiting.topic, None)
+        if known is None or everybody in self._lines:
+            return everybody
+        partition = waiting.partition
+        if partition is not None and partition >= known.view.partitions:
+            return waiting.topic, partition
+        return None
+
+    def _stand_in(self, line: _Line, waiting: _Waiting) -> None:
+        self._lines.setdefault(line, deque()).append(waiting)
+        self._metadata.request_update()
+        self._wake()
+
+    def _proceed_line(self, line: _Line, now_ms: int) -> None:
+        topic, partition = line
+        queue = self._lines[line]
+        code = self._metadata.failed.get(topic)
+        if code in FATAL_TOPIC_CODES and code is not None:
+            while queue:
+                self._refuse(queue.popleft(), error_of(code, f"topic {topic} cannot be written to: {code.name}"))
+        known = self._metadata.topics.get(topic)
+        if known is not None and known.view.partitions and (partition is None or partition < known.view.partitions):
+            del self._lines[line]
+            for waiting in queue:
+                self._again(waiting, known, now_ms)
+            return
+        while queue and queue[0].deadline_ms <= now_ms:
+            self._refuse(queue.popleft(), self._unknown(topic, partition))
+        if not queue:
+            del self._lines[line]
+
+    def _again(self, waiting: _Waiting, known: Topic, now_ms: int) -> None:
+        line = self._line_of(waiting, known)
+        if line is not None:
+            self._stand_in(line, waiting)
+        elif self._for_memory or not self._place(waiting, known, now_ms):
+            self._for_memory.append(waiting)
+            self._accumulator.memory.waiting += 1
+
+    def _proceed_memory(self, now_ms: int) -> None:
+        memory = self._accumulator.memory
+        while self._for_memory:
+            waiting = self._for_memory[0]
+            known = self._metadata.topics.get(waiting.topic)
+            memory.waiting = 0
+            if known is not None and self._place(waiting, known, now_ms):
+                self._for_memory.popleft()
+                continue
+            if waiting.deadline_ms > now_ms:
+                break
+            self._for_memory.popleft()
+            self._meters.count("exhausted")
+            text = f"no memory for a record of {waiting.topic} within {self._settings.max_block_ms} ms"
+            self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {memory.total_bytes}"))
+        memory.waiting = len(self._for_memory)
+
+    def _place(self, waiting: _Waiting, known: Topic | None, now_ms: int) -> bool:
+        """Whether the record is dealt with: it found memory, or was refused."""
+        assert known is not None, "a record without metadata"
+        try:
+            partition = self._partition(waiting, known)
+        except ValueError as fault:
+            self._refuse(waiting, ProducerError(str(fault)))
+            return True
+        new_batch = self._partitioner is None or waiting.chosen is not None
+        placed = self._accumulator.append(known.view, partition, waiting.entry, now_ms, new_batch=new_batch)
+        if placed == WOULD_OPEN and self._partitioner is not None:
+            self._partitioner.on_new_batch(known.view, partition)
+            waiting.chosen = self._partition(waiting, known)
+            placed = self._accumulator.append(known.view, waiting.chosen, waiting.entry, now_ms)
+        if placed == NO_MEMORY:
+            return False
+        if self._appended is not None:
+            self._appended(waiting.topic, placed)
+        batch = waiting.entry.delivery.batch
+        if batch is None or batch.count == 1 or batch.is_full:
+            self._wake()
+        return True
+
+    def _partition(self, waiting: _Waiting, known: Topic) -> int:
+        if waiting.partition is not None:
+            return waiting.partition
+        if waiting.chosen is not None:
+            return waiting.chosen
+        key = waiting.entry.key
+        if self._partitioner is not None:
+            chosen = self._partitioner.partition(known.view, key, waiting.entry.value)
+            if chosen < 0:
+                raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
+            return chosen
+        if key is not None and not self._settings.ignore_keys:
+            return partition_for_key(key, known.view.partitions)
+        return ANY
+
+    def _unknown(self, topic: str, partition: int | None) -> Timeout:
+        name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
+        return Timeout(f"{name} is not in the metadata after {self._settings.max_block_ms} ms")
+
+    def _refuse(self, waiting: _Waiting, error: ProducerError) -> None:
+        partition = -1 if waiting.partition is None else waiting.partition
+        waiting.entry.delivery.refuse(error, partition, self.interceptors)

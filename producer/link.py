@@ -1,0 +1,55 @@
+"""What the sender asks of the network, so that a test can be the network."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..config import HostPort
+from ..protocol.api import API, ApiKey
+from ..protocol.errors import ErrorCode
+
+VersionRanges = Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A response, or why there is none: NETWORK_EXCEPTION, REQUEST_TIMED_OUT. Both None: none was expected."""
+
+    response: Any = None
+    failure: ErrorCode | None = None
+    latency_ms: int = 0
+
+
+class Link(Protocol):
+    """Connections to brokers by node id; bootstrap servers have ids below 0."""
+
+    def ready(self, node_id: int, address: HostPort, now_ms: int) -> bool:
+        """Whether a request can be sent now; begins to connect where there is no connection and the backoff is over."""
+
+    def versions(self, node_id: int) -> VersionRanges:
+        """What a connected broker speaks."""
+
+    def send(
+        self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
+    ) -> None:
+        """Sends; `done` is called once, later. Without `answered` that is when the request is written."""
+
+    def tick(self, now_ms: int) -> int:
+        """Ends what takes too long; when to call again, in ms from now."""
+
+    def least_loaded(self, nodes: Iterable[int]) -> list[int]:
+        """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without answer, on all connections."""
+
+    def close(self) -> None: ...
+
+
+def common_version(key: ApiKey, ranges: VersionRanges, *, at_most: int = 1 << 15) -> int | None:
+    """The newest version that both sides speak; None when there is none."""
+    low, high = ranges.get(key, (0, -1))
+    spec = API[key]
+    version = min(high, spec.max_version, at_most)
+    return version if version >= max(low, spec.min_version) else None

@@ -1,0 +1,266 @@
+"""The loop that sends: metadata when it is due, a producer id when it is missing, then one Produce request per node.
+
+One pass, `run_once`: lines move up -> id -> nodes ready -> drain -> expire -> send -> metadata. It returns how long
+nothing is to be done unless something happens. It touches no socket and no clock, so tests drive it by hand.
+Source: Kafka 3.9, Sender.runOnce and sendProducerData.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from ..config import HostPort
+from ..protocol.api import ApiKey
+from ..protocol.errors import ErrorCode, PeerFault
+from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ..protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from ..protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
+from .accumulator import Accumulator
+from .batch import Batch, TopicPartition
+from .errors import code_of, error_of
+from .identity import Caller
+from .intake import Intake
+from .link import Answer, Link, common_version
+from .metadata import Leader, Metadata
+from .meters import Meters
+from .results import Result, Results
+from .settings import ProducerSettings
+
+MAGIC_V2_SINCE, MAGIC_V1_SINCE, ZSTD_SINCE = 3, 2, 7
+"""Versions of Produce."""
+
+
+class Sender:
+    """Everything between the accumulator and the link."""
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        metadata: Metadata,
+        accumulator: Accumulator,
+        intake: Intake,
+        results: Results,
+        link: Link,
+        meters: Meters,
+        caller: Caller | None,
+        now: Callable[[], int],
+        wake: Callable[[], None],
+    ) -> None:
+        self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
+        self._intake, self._results, self._link, self._meters = intake, results, link, meters
+        self._caller, self._now, self._wake = caller, now, wake
+        self._asking_metadata = False
+        self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
+
+    def run_once(self, now_ms: int) -> int:
+        """One pass; how many ms until the next, unless somebody wakes the loop. 0: at once."""
+        self._intake.proceed(now_ms)
+        waits = [self._send_calls(now_ms)]
+        if self._caller is not None and self._caller.fatal is not None:
+            self._abort_all()
+        waits.append(self._send_batches(now_ms))
+        waits.append(self._send_metadata(now_ms))
+        waits.append(self._link.tick(now_ms))
+        waits.append(max(0, self._intake.next_deadline_ms() - now_ms))
+        return min(waits)
+
+    # --- producer id and transactions ---------------------------------------------------------------------------------
+
+    def _send_calls(self, now_ms: int) -> int:
+        caller = self._caller
+        if caller is None:
+            return 1 << 62
+        caller.prepare()
+        call = caller.next_call(now_ms)
+        if call is None:
+            return caller.next_call_ms(now_ms)
+        nodes = self._metadata.nodes or self._bootstrap
+        candidates = [call.node_id] if call.node_id is not None else self._link.least_loaded(nodes)
+        for node_id in candidates:
+            if node_id not in nodes or not self._link.ready(node_id, nodes[node_id], now_ms):
+                continue
+            version = common_version(call.key, self._link.versions(node_id), at_most=call.at_most)
+            if version is None:
+                caller.unsupported(call)
+                return 0
+            caller.sent(now_ms)
+            done = partial(self._called, call.done)
+            self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
+            return 1 << 62
+        if call.node_id is not None and call.node_id not in nodes:
+            self._metadata.request_update()
+        return 1 << 62
+
+    def _called(self, done: Callable[[Answer], None], answer: Answer) -> None:
+        done(answer)
+        self._wake()
+
+    def _abort_all(self) -> None:
+        assert self._caller is not None and self._caller.fatal is not None
+        self._intake.refuse_all(self._caller.fatal)
+        for batch in self._accumulator.take_all():
+            self._results.fail(batch, self._caller.fatal)
+
+    # --- Produce ------------------------------------------------------------------------------------------------------
+
+    def _send_batches(self, now_ms: int) -> int:
+        ready = self._accumulator.ready(self._metadata, now_ms)
+        if ready.leaderless:
+            self._metadata.request_update()
+        nodes = []
+        for node_id in ready.nodes:
+            can_drain = not self._metadata_due(now_ms) and self._link.ready(
+                node_id, self._metadata.nodes[node_id], now_ms
+            )
+            self._accumulator.node_was_ready(node_id, now_ms, can_drain=can_drain)
+            if can_drain:
+                nodes.append(node_id)
+        drained = self._accumulator.drain(self._metadata, nodes, now_ms) if nodes else {}
+        for batches in drained.values():
+            for batch in batches:
+                self._results.sent(batch)
+        next_expiry_ms = self._results.expire(now_ms)
+        for node_id, batches in drained.items():
+            if batches := [batch for batch in batches if not batch.is_done]:
+                self._send_request(node_id, batches, now_ms)
+        if any(drained.values()):
+            return 0
+        return min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
+
+    def _metadata_due(self, now_ms: int) -> bool:
+        """Kafka holds Produce requests back while a metadata request waits to be sent."""
+        return not self._asking_metadata and self._metadata.update_due_ms(now_ms) == 0
+
+    def _send_request(self, node_id: int, batches: list[Batch], now_ms: int) -> None:
+        version = common_version(ApiKey.PRODUCE, self._link.versions(node_id))
+        sent: dict[TopicPartition, Batch] = {}
+        topics: dict[str, list[PartitionProduceData]] = {}
+        for batch in batches:
+            records = self._records(batch, version)
+            if records is not None:
+                topics.setdefault(batch.topic, []).append(PartitionProduceData(index=batch.partition, records=records))
+                sent[batch.topic_partition] = batch
+                self._measure(batch, len(records), now_ms)
+        if version is None or not sent:
+            return
+        request = ProduceRequest(
+            transactional_id=self._settings.transactional_id if version >= MAGIC_V2_SINCE else None,
+            acks=self._settings.acks,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],
+        )
+        self._meters.count("request_records", sum(batch.count for batch in sent.values()))
+        done = partial(self._answered, sent, _magic(version))
+        self._link.send(node_id, ApiKey.PRODUCE, version, request, done, answered=self._settings.acks != 0)
+
+    def _records(self, batch: Batch, version: int | None) -> bytes | None:
+        """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
+        if version is None:
+            fault = "the broker speaks no version of Produce that the producer does"
+        elif batch.codec is Codec.ZSTD and version < ZSTD_SINCE:
+            fault = f"Produce v{version} has no zstd"
+        elif batch.has_sequence and version < MAGIC_V2_SINCE:
+            fault = f"Produce v{version} has no sequences: set enable.idempotence=false"
+        else:
+            try:
+                return batch.to_bytes(_magic(version), self._settings.level)
+            except (ValueError, PeerFault) as error:
+                fault = str(error)
+        where = f"{batch.topic}-{batch.partition}"
+        self._results.fail(batch, error_of(ErrorCode.UNSUPPORTED_VERSION, f"{where} cannot be written to: {fault}"))
+        return None
+
+    def _measure(self, batch: Batch, size_bytes: int, now_ms: int) -> None:
+        self._meters.count("batch_bytes", size_bytes)
+        self._meters.count("queue_ms", now_ms - batch.created_ms)
+        self._meters.count("record_bytes", batch.max_record_bytes)
+        self._meters.count_topic("sent", batch.topic, batch.count)
+        self._meters.count_topic("sent_bytes", batch.topic, size_bytes)
+        self._meters.compressed(batch.topic, batch.observed_ratio)
+
+    def _answered(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
+        now_ms = self._now()
+        if answer.failure is not None:
+            failed = Result(code=answer.failure)
+            for batch in sent.values():
+                self._results.take(batch, failed, magic, now_ms)
+        elif answer.response is None:
+            for batch in sent.values():
+                self._results.take(batch, Result(), magic, now_ms)
+        else:
+            self._meters.count("latency_ms", answer.latency_ms)
+            self._read(answer.response, sent, magic, now_ms)
+        self._wake()
+
+    def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
+        self._meters.count("throttle_ms", response.throttle_time_ms)
+        nodes = {node.node_id: HostPort(node.host, node.port) for node in response.node_endpoints}
+        for topic in response.responses:
+            for partition in topic.partition_responses:
+                batch = sent.pop((topic.name, partition.index), None)
+                if batch is None:
+                    continue
+                told = partition.current_leader
+                if told.leader_id >= 0 and told.leader_epoch >= 0:
+                    leader = Leader(node_id=told.leader_id, epoch=told.leader_epoch)
+                    if self._metadata.learn_leader(topic.name, partition.index, leader, nodes):
+                        batch.saw_leader(leader.epoch)
+                self._results.take(batch, _result(partition), magic, now_ms)
+        for batch in sent.values():
+            missing = Result(code=ErrorCode.NETWORK_EXCEPTION, message="the answer leaves the partition out")
+            self._results.take(batch, missing, magic, now_ms)
+
+    # --- metadata -----------------------------------------------------------------------------------------------------
+
+    def _send_metadata(self, now_ms: int) -> int:
+        if self._asking_metadata:
+            return 1 << 62
+        due_ms = self._metadata.update_due_ms(now_ms)
+        if due_ms:
+            return due_ms
+        nodes = self._metadata.nodes or self._bootstrap
+        for node_id in self._link.least_loaded(nodes):
+            if not self._link.ready(node_id, nodes[node_id], now_ms):
+                continue
+            version = common_version(ApiKey.METADATA, self._link.versions(node_id))
+            if version is None:
+                continue
+            topics = self._metadata.topics_to_ask(now_ms)
+            asked = [MetadataRequestTopic(name=name) for name in topics]
+            request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
+            self._asking_metadata = True
+            done = partial(self._metadata_answered, topics)
+            self._link.send(node_id, ApiKey.METADATA, version, request, done, answered=True)
+            return 1 << 62
+        return 1 << 62
+
+    def _metadata_answered(self, topics: list[str], answer: Answer) -> None:
+        now_ms = self._now()
+        self._asking_metadata = False
+        if answer.response is None:
+            self._metadata.failed_attempt(now_ms)
+        else:
+            self._metadata.update(answer.response, topics, now_ms)
+        self._wake()
+
+
+def _magic(version: int) -> int:
+    if version >= MAGIC_V2_SINCE:
+        return CURRENT_MAGIC
+    return MAGIC_V1 if version >= MAGIC_V1_SINCE else MAGIC_V0
+
+
+def _result(partition: PartitionProduceResponse) -> Result:
+    return Result(
+        code=code_of(partition.error_code),
+        base_offset=partition.base_offset,
+        append_time=partition.log_append_time_ms,
+        log_start_offset=partition.log_start_offset,
+        message=partition.error_message,
+        record_errors=partition.record_errors,
+    )

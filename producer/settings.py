@@ -1,0 +1,271 @@
+"""The settings of a producer: Kafka's keys, with Kafka's defaults and ranges, to one frozen value.
+
+Source: Kafka 3.9, ProducerConfig and KafkaProducer. Rules that join settings:
+
+    delivery.timeout.ms >= linger.ms + request.timeout.ms   given: an error; not given: raised    (KIP-91: the sum has
+                                                            retry.backoff.ms too, and 2^63-1 is allowed)
+    idempotence needs acks=all, retries > 0, in flight <= 5 asked for: an error; default: switched off
+    a transactional id needs idempotence
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from ..config import ConfigError, HostPort, Problem
+from ..config.addresses import parse_host_port
+from ..config.checks import AtLeast, Between, BetweenOr, Check, OneOf
+from ..config.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
+from ..config.kinds import Kind, Value, render
+from ..config.spelling import nearest
+from ..protocol.records.layout import Codec
+from .partitioners import BY_NAME, Partitioner
+
+Setting = Value | Partitioner | Callable[..., object] | None
+MAX_IDEMPOTENT_IN_FLIGHT = 5
+SHORT_NAMES = {"compression": "compression.type", "bootstrap": "bootstrap.servers", "partitioner": "partitioner.class"}
+
+
+def _key(name: str, kind: Kind, default: Value | None, check: Check | None, doc: str) -> Key:
+    return acted_on(name, kind, default, check, AT_START, doc)
+
+
+AT_LEAST_0 = AtLeast(0)
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+KEYS: dict[str, Key] = {
+    key.name: key
+    for key in (
+        _key("bootstrap.servers", LIST, (), None, "Brokers to ask first, as host:port."),
+        _key("client.id", STRING, "", None, "The name that brokers see; producer-1 and so on unless given."),
+        _key("acks", STRING, "all", OneOf(("all", "-1", "0", "1")), "Who must have a record before it counts."),
+        _key("batch.size", INT, 16384, AT_LEAST_0, "Bytes of a batch; 0 puts each record into its own."),
+        _key("linger.ms", LONG, 0, AT_LEAST_0, "How long a batch waits for more records, from its creation."),
+        _key("buffer.memory", LONG, 33554432, AT_LEAST_0, "Bytes of all batches that are not acknowledged."),
+        _key("max.block.ms", LONG, 60000, AT_LEAST_0, "How long a send waits for metadata and memory."),
+        _key("max.request.size", INT, 1048576, AT_LEAST_0, "Bytes of one record uncompressed, and of a request."),
+        _key("request.timeout.ms", INT, 30000, AT_LEAST_0, "How long an answer may take."),
+        _key("delivery.timeout.ms", LONG, 120000, AT_LEAST_0, "How long after its batch began a record may be open."),
+        _key("retries", INT, MAX_INT, Between(0, MAX_INT), "How often a batch is sent again."),
+        _key("retry.backoff.ms", LONG, 100, AT_LEAST_0, "The wait before the first retry; it doubles."),
+        _key("retry.backoff.max.ms", LONG, 1000, AT_LEAST_0, "The longest wait before a retry."),
+        _key("reconnect.backoff.ms", LONG, 50, AT_LEAST_0, "The wait before connecting again; it doubles."),
+        _key("reconnect.backoff.max.ms", LONG, 1000, AT_LEAST_0, "The longest wait before connecting again."),
+        _key("socket.connection.setup.timeout.ms", LONG, 10000, AT_LEAST_0, "How long connecting may take."),
+        _key("max.in.flight.requests.per.connection", INT, 5, AtLeast(1), "Requests without answer on a connection."),
+        _key("enable.idempotence", BOOLEAN, True, None, "Whether brokers drop what a retry repeats."),
+        _key("transactional.id", STRING, None, None, "The name under which transactions outlive the producer."),
+        _key("transaction.timeout.ms", INT, 60000, None, "How long the coordinator lets a transaction be open."),
+        _key("compression.type", STRING, "none", OneOf(CODECS), "The codec of batches."),
+        _key("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), "The level of gzip; -1 is its default."),
+        _key("compression.lz4.level", INT, 9, Between(1, 17), "The level of lz4."),
+        _key("compression.zstd.level", INT, 3, Between(-131072, 22), "The level of zstd."),
+        _key("partitioner.class", CLASS, None, None, "sticky, uniform-sticky, round-robin or an object."),
+        _key("partitioner.adaptive.partitioning.enable", BOOLEAN, True, None, "Prefer partitions with short queues."),
+        _key("partitioner.availability.timeout.ms", LONG, 0, AT_LEAST_0, "Leave out brokers that stall for so long."),
+        _key("partitioner.ignore.keys", BOOLEAN, False, None, "Let the built-in partitioner choose for keys too."),
+        _key("metadata.max.age.ms", LONG, 300000, AT_LEAST_0, "How old metadata may get."),
+        _key("metadata.max.idle.ms", LONG, 300000, AtLeast(5000), "When a topic is forgotten that gets no records."),
+        _key("connections.max.idle.ms", LONG, 540000, None, "When an idle connection is closed; below 0: never."),
+    )
+}
+_NUMBERS = count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerSettings:
+    """What a producer runs with. `acks` is -1, 0 or 1; `level` belongs to `codec`; `warnings` is for the log."""
+
+    bootstrap_servers: tuple[HostPort, ...]
+    client_id: str
+    acks: int
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    max_block_ms: int
+    max_request_size: int
+    request_timeout_ms: int
+    delivery_timeout_ms: int
+    retries: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    connect_timeout_ms: int
+    max_in_flight: int
+    idempotent: bool
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    codec: Codec
+    level: int | None
+    partitioner: Partitioner | None
+    adaptive: bool
+    availability_timeout_ms: int
+    ignore_keys: bool
+    metadata_max_age_ms: int
+    metadata_max_idle_ms: int
+    connections_max_idle_ms: int
+    kip: bool = False
+    warnings: tuple[str, ...] = field(default=())
+
+
+def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> ProducerSettings:
+    """The settings of what was given, by Kafka's names or with `_` for `.`; the rest has its default.
+
+    Raises: ConfigError with all that is wrong.
+    """
+    values, custom, problems = _read(given)
+    if problems:
+        raise ConfigError(problems)
+    asked = set(values)
+    values = {name: key.default for name, key in KEYS.items()} | values
+    warnings: list[str] = []
+    servers, problems = _addresses(values["bootstrap.servers"])
+    idempotent = _idempotence(values, asked, problems, warnings)
+    delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings, kip)
+    if values["transactional.id"] == "":
+        problems.append(Problem(key="transactional.id", expected="expected a name that is not empty"))
+    if custom is None and values["partitioner.class"]:
+        custom = _partitioner(str(values["partitioner.class"]), problems)
+    if problems:
+        raise ConfigError(problems)
+    return _assemble(values, servers, idempotent, delivery_timeout_ms, custom, kip, tuple(warnings))
+
+
+def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partitioner | None, list[Problem]]:
+    values: dict[str, Value | None] = {}
+    custom: Partitioner | None = None
+    problems: list[Problem] = []
+    for written, value in given.items():
+        name = SHORT_NAMES.get(written, written.replace("_", "."))
+        key = KEYS.get(name)
+        if key is None:
+            problems.append(Problem(key=written, expected="no producer has this setting", nearest=nearest(name, KEYS)))
+        elif name == "partitioner.class" and hasattr(value, "partition"):
+            custom = value  # type: ignore[assignment]  # a partitioner of the caller's own
+        elif value is not None:
+            try:
+                values[name] = key.value_of(render(value) or "")  # type: ignore[arg-type]  # checked by its text
+            except (ValueError, AttributeError):
+                problems.append(Problem(key=written, expected=f"expected {key.expected}", found=str(value)))
+    return values, custom, problems
+
+
+def _addresses(servers: object) -> tuple[tuple[HostPort, ...], list[Problem]]:
+    addresses, problems = [], []
+    for text in servers if isinstance(servers, tuple) else ():
+        try:
+            addresses.append(parse_host_port(text))
+        except ValueError:
+            problems.append(Problem(key="bootstrap.servers", expected="expected host:port", found=text))
+    if not addresses and not problems:
+        problems.append(Problem(key="bootstrap.servers", expected="expected at least one host:port"))
+    return tuple(addresses), problems
+
+
+def _idempotence(
+    values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str]
+) -> bool:
+    if not values["enable.idempotence"]:
+        if values["transactional.id"]:
+            problems.append(Problem(key="transactional.id", expected="needs enable.idempotence=true"))
+        return False
+    conflicts = (
+        ("retries", values["retries"] == 0, "more than 0"),
+        ("acks", values["acks"] not in ("all", "-1"), "all"),
+        (
+            "max.in.flight.requests.per.connection",
+            _number(values, "max.in.flight.requests.per.connection") > MAX_IDEMPOTENT_IN_FLIGHT,
+            f"at most {MAX_IDEMPOTENT_IN_FLIGHT}",
+        ),
+    )
+    found = [(name, wanted) for name, conflict, wanted in conflicts if conflict]
+    if found and ("enable.idempotence" in asked or values["transactional.id"]):
+        problems.extend(
+            Problem(key=name, expected=f"idempotence needs {wanted}", found=str(values[name])) for name, wanted in found
+        )
+    elif found:
+        warnings.append(f"idempotence is off, because of {', '.join(name for name, _ in found)}")
+    return not found
+
+
+def _delivery_timeout(
+    values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str], kip: bool
+) -> int:
+    timeout_ms = _number(values, "delivery.timeout.ms")
+    least = _number(values, "linger.ms") + _number(values, "request.timeout.ms")
+    terms = "linger.ms + request.timeout.ms"
+    if kip:
+        least += _number(values, "retry.backoff.ms")
+        terms += " + retry.backoff.ms"
+    least = min(least, MAX_LONG if kip else MAX_INT)
+    if not kip and timeout_ms > MAX_INT:
+        problems.append(Problem(key="delivery.timeout.ms", expected="expected a 32-bit integer", found=str(timeout_ms)))
+    if timeout_ms >= least:
+        return timeout_ms
+    if "delivery.timeout.ms" in asked:
+        wanted = f"expected at least {terms}, {least}"
+        problems.append(Problem(key="delivery.timeout.ms", expected=wanted, found=str(timeout_ms)))
+    else:
+        warnings.append(f"delivery.timeout.ms is raised to {terms}, {least}")
+    return least
+
+
+def _number(values: dict[str, Value | None], name: str) -> int:
+    value = values[name]
+    assert isinstance(value, int)
+    return value
+
+
+def _partitioner(name: str, problems: list[Problem]) -> Partitioner | None:
+    if name not in BY_NAME:
+        problems.append(Problem(key="partitioner.class", expected=f"expected one of {', '.join(BY_NAME)}", found=name))
+        return None
+    return BY_NAME[name]()
+
+
+def _assemble(
+    values: dict[str, Value | None],
+    servers: tuple[HostPort, ...],
+    idempotent: bool,
+    delivery_timeout_ms: int,
+    custom: Partitioner | None,
+    kip: bool,
+    warnings: tuple[str, ...],
+) -> ProducerSettings:
+    codec = Codec[str(values["compression.type"]).upper()]
+    level = values.get(f"compression.{codec.name.lower()}.level")
+    transactional_id = values["transactional.id"]
+    name = str(values["client.id"] or f"producer-{transactional_id or next(_NUMBERS)}")
+    return ProducerSettings(
+        bootstrap_servers=servers,
+        client_id=name,
+        acks=int(str(values["acks"]).replace("all", "-1")),
+        batch_size=max(1, _number(values, "batch.size")),
+        linger_ms=min(_number(values, "linger.ms"), MAX_INT),
+        buffer_memory=_number(values, "buffer.memory"),
+        max_block_ms=_number(values, "max.block.ms"),
+        max_request_size=_number(values, "max.request.size"),
+        request_timeout_ms=_number(values, "request.timeout.ms"),
+        delivery_timeout_ms=delivery_timeout_ms,
+        retries=_number(values, "retries"),
+        retry_backoff_ms=_number(values, "retry.backoff.ms"),
+        retry_backoff_max_ms=_number(values, "retry.backoff.max.ms"),
+        reconnect_backoff_ms=_number(values, "reconnect.backoff.ms"),
+        reconnect_backoff_max_ms=_number(values, "reconnect.backoff.max.ms"),
+        connect_timeout_ms=_number(values, "socket.connection.setup.timeout.ms"),
+        max_in_flight=_number(values, "max.in.flight.requests.per.connection"),
+        idempotent=idempotent,
+        transactional_id=None if transactional_id is None else str(transactional_id),
+        transaction_timeout_ms=_number(values, "transaction.timeout.ms"),
+        codec=codec,
+        level=level if isinstance(level, int) else None,
+        partitioner=custom,
+        adaptive=bool(values["partitioner.adaptive.partitioning.enable"]),
+        availability_timeout_ms=_number(values, "partitioner.availability.timeout.ms"),
+        ignore_keys=bool(values["partitioner.ignore.keys"]),
+        metadata_max_age_ms=_number(values, "metadata.max.age.ms"),
+        metadata_max_idle_ms=_number(values, "metadata.max.idle.ms"),
+        connections_max_idle_ms=_number(values, "connections.max.idle.ms"),
+        kip=kip,
+        warnings=warnings,
+    )
