@@ -2,11 +2,13 @@
 
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 from stepdown.broker import log_moves
 from stepdown.broker.broker import Broker
+from stepdown.broker.clock import Clock
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -42,6 +44,14 @@ class Slow(Files):
         super().replace(path, data, sync=sync)
 
 
+def over(
+    directories: list[str], *, clock: Clock | None = None, files: Files | None = None
+) -> AbstractAsyncContextManager[Broker]:
+    """A broker over these directories."""
+    paths = ",".join(directories)
+    return running_broker(Path(directories[0]), clock=clock, files=files, log_dirs=paths, log_retention_ms=-1)
+
+
 @pytest.fixture
 def directories(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -54,8 +64,7 @@ def files() -> Slow:
 
 @pytest.fixture
 async def broker(directories: list[str], files: Slow) -> AsyncIterator[Broker]:
-    settings = {"log_dirs": ",".join(directories), "log_retention_ms": -1}
-    async with running_broker(Path(directories[0]), clock=ManualClock(NOW), files=files, **settings) as running:
+    async with over(directories, clock=ManualClock(NOW), files=files) as running:
         yield running
 
 
@@ -120,9 +129,8 @@ async def test_what_is_written_meanwhile_is_moved_too(
 
 
 async def test_a_moved_log_survives_a_restart(directories: list[str]) -> None:
-    settings = {"log_dirs": ",".join(directories), "log_retention_ms": -1}
     async with (
-        running_broker(Path(directories[0]), **settings) as broker,
+        over(directories) as broker,
         await RawClient.connect(broker.address.host, broker.address.port) as client,
     ):
         await create(client, "orders", configs=SMALL_SEGMENTS)
@@ -132,7 +140,7 @@ async def test_a_moved_log_survives_a_restart(directories: list[str]) -> None:
         topic_id, destination = broker.cluster.topics["orders"].topic_id, other(broker)
         await move(client, destination)
         await broker.topics.moves.idle()
-    async with running_broker(Path(directories[0]), **settings) as broker:
+    async with over(directories) as broker:
         log = log_of(broker)
         assert log.directory == f"{destination}/orders-0"
         assert (log.log_start_offset, log.log_end_offset, log.topic_id) == (4, 60, topic_id)
@@ -151,9 +159,8 @@ async def test_a_producer_goes_on_where_it_was(broker: Broker, client: RawClient
 
 
 async def test_a_crash_at_the_end_of_a_move_leaves_one_log(directories: list[str]) -> None:
-    settings = {"log_dirs": ",".join(directories), "log_retention_ms": -1}
     async with (
-        running_broker(Path(directories[0]), **settings) as broker,
+        over(directories) as broker,
         await RawClient.connect(broker.address.host, broker.address.port) as client,
     ):
         await create(client, "orders", configs=SMALL_SEGMENTS)
@@ -162,23 +169,22 @@ async def test_a_crash_at_the_end_of_a_move_leaves_one_log(directories: list[str
     shutil.copytree(source, target)
     (source / MOVED_MARK).write_text(str(target))
     for _ in range(2):
-        async with running_broker(Path(directories[0]), **settings) as broker:
+        async with over(directories) as broker:
             assert log_of(broker).directory == str(target)
             assert log_of(broker).log_end_offset == 60
             assert not folders(source.parent)
 
 
 async def test_two_logs_of_one_name_stop_the_start_unless_one_was_moved(directories: list[str]) -> None:
-    settings = {"log_dirs": ",".join(directories)}
     async with (
-        running_broker(Path(directories[0]), **settings) as broker,
+        over(directories) as broker,
         await RawClient.connect(broker.address.host, broker.address.port) as client,
     ):
         await create(client, "orders")
         source, target = Path(log_of(broker).directory), Path(other(broker)) / "orders-0"
     shutil.copytree(source, target)
     with pytest.raises(DiskFault, match="in two places"):
-        async with running_broker(Path(directories[0]), **settings):
+        async with over(directories):
             pass
 
 
@@ -196,7 +202,7 @@ async def test_a_move_that_fails_leaves_the_log_where_it_is(broker: Broker, clie
 async def test_a_copy_that_a_crash_left_unfinished_is_removed(directories: list[str]) -> None:
     unfinished = Path(directories[1]) / f"orders-0.{'0' * 32}-future"
     unfinished.mkdir(parents=True)
-    async with running_broker(Path(directories[0]), log_dirs=",".join(directories)):
+    async with over(directories):
         assert not unfinished.exists()
 
 

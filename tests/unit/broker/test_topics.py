@@ -1,8 +1,7 @@
 """Topics on the disk and in the image, over restarts and crashes."""
 
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from uuid import UUID
 
@@ -40,12 +39,8 @@ class BrittleFiles(Files):
             raise DiskFault(f"{path}: No space left on device")
 
 
-@asynccontextmanager
-async def started(directory: Path, files: Files | None = None, **settings: object) -> AsyncIterator[Broker]:
-    async with running_broker(
-        directory, files=files, clock=ManualClock(NOW), log_retention_ms=-1, **settings
-    ) as broker:
-        yield broker
+def started(directory: Path, files: Files | None = None, **settings: object) -> AbstractAsyncContextManager[Broker]:
+    return running_broker(directory, files=files, clock=ManualClock(NOW), log_retention_ms=-1, **settings)  # type: ignore[arg-type]
 
 
 async def create(broker: Broker, name: str, partitions: int = 1) -> dict[str, ApiError]:

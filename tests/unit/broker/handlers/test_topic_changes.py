@@ -168,7 +168,8 @@ async def test_the_leaders_epoch_is_known_before_anything_is_written(client: Raw
 async def test_topics_are_described_a_page_at_a_time(client: RawClient) -> None:
     for name, partitions in (("a", 2), ("b", 3), ("c", 1)):
         await create(client, name, partitions)
-    pages, cursor = [], None
+    pages: list[list[tuple[str, list[int]]]] = []
+    cursor = None
     while not pages or cursor is not None:
         request = DescribeTopicPartitionsRequest(response_partition_limit=2, cursor=cursor)
         response = await client.send(request, 0)
