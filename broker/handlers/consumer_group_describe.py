@@ -1,7 +1,8 @@
 """ConsumerGroupDescribe, versions 0-1: state and members of groups of the consumer protocol (KIP-848).
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. A group
-that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND.
+that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND. Version notes: v1 is Kafka 4.0's and says
+which protocol a member speaks.
 """
 
 from typing import TYPE_CHECKING

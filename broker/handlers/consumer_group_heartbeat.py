@@ -1,6 +1,11 @@
 """ConsumerGroupHeartbeat, versions 0-1: joins, keeps alive and leaves a group of the consumer protocol (KIP-848).
 
-Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does.
+Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. The broker
+assigns, uniformly or by ranges; group.consumer.migration.policy lets classic groups change over while they have
+members.
+
+Version notes: in v0 a member may leave its id to the broker. v1 is Kafka 4.0's and what librdkafka needs: members make
+their own id (KIP-1082) and may subscribe by an expression, which matches whole names, and no internal topics.
 """
 
 from typing import TYPE_CHECKING

@@ -26,6 +26,9 @@ ABSENT: Mapping[ApiKey, str] = {
     ApiKey.REMOVE_RAFT_VOTER: "a quorum of controllers",
 }
 
+# Newest versions of Kafka 3.9 where stepdown speaks one of a later Kafka.
+KAFKA_3_9_LAST: Mapping[ApiKey, int] = {ApiKey.CONSUMER_GROUP_HEARTBEAT: 0, ApiKey.CONSUMER_GROUP_DESCRIBE: 0}
+
 _FIRST_PARAGRAPH = re.compile(
     r"(?P<name>\w+), versions? (?P<versions>\d+(?:-\d+)?)(?: \([^)]*\))?(?:: |\.)(?P<note>.*)", re.S
 )
@@ -72,8 +75,8 @@ def _table() -> str:
     rows = ["| key | API | versions | Kafka 3.9 |", "|---|---|---|---|"]
     for key, served in sorted(SERVED.items()):
         spec = API[key]
-        whole = (served.first, served.last) == (spec.min_version, spec.max_version)
-        kafka = "same" if whole else _range(spec.min_version, spec.max_version)
+        theirs = (spec.min_version, KAFKA_3_9_LAST.get(key, spec.max_version))
+        kafka = "same" if (served.first, served.last) == theirs else _range(*theirs)
         rows.append(f"| {key.value} | {spec.name} | {_range(served.first, served.last)} | {kafka} |")
     return "\n".join(rows) + "\n"
 
