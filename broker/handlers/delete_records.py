@@ -2,7 +2,8 @@
 
 Records below the given offset (-1: the high watermark) are gone at once; their segments are deleted with the next
 retention. An offset below the log's start changes nothing and succeeds. All replicas are here, so nothing is waited
-for. Not possible where `cleanup.policy` has no `delete`, nor for internal topics.
+for. The new start is on the disk when the answer goes out, so that a crash does not bring records back (Kafka notes
+it once a minute). Not possible where `cleanup.policy` has no `delete`, nor for internal topics.
 """
 
 from typing import TYPE_CHECKING
@@ -25,14 +26,14 @@ NO_LOW_WATERMARK = -1
 
 
 async def handle(broker: "Broker", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_result(broker, topic.name, partition) for partition in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name, partitions=[_result(broker, topic.name, partition) for partition in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    await broker.heavy(broker.log_dirs.checkpoint_log_starts)
+    return DeleteRecordsResponse(topics=topics)
 
 
 def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> DeleteRecordsResponse:

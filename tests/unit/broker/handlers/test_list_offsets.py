@@ -1,3 +1,6 @@
+import shutil
+from pathlib import Path
+
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.protocol.errors import ErrorCode
@@ -15,6 +18,7 @@ from stepdown.protocol.messages.list_offsets import (
 from support.admin import create, write
 from support.client import RawClient
 from support.record_sets import NOW
+from support.running import running_broker
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = range(-1, -6, -1)
 
@@ -139,3 +143,13 @@ async def test_minus_one_deletes_up_to_the_high_watermark_and_less_than_the_star
         request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name="orders", partitions=(asked,)),))
         (answer,) = (await client.send(request, 2)).topics[0].partitions
         assert (answer.error_code, answer.low_watermark) == (0, low_watermark)
+
+
+@pytest.mark.usefixtures("orders")
+async def test_deleted_records_stay_deleted_after_a_crash(tmp_path: Path, client: RawClient) -> None:
+    asked = DeleteRecordsPartition(partition_index=0, offset=4)
+    request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name="orders", partitions=(asked,)),))
+    await client.send(request, 2)
+    crashed = shutil.copytree(tmp_path / "data", tmp_path / "crashed")
+    async with running_broker(crashed) as broker:
+        assert broker.cluster.topics["orders"].partitions[0].log.log_start_offset == 4
