@@ -122,6 +122,26 @@ def convert(
         run_fetches("convert", grid, desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
 
 
+@bench.command()
+def start(
+    peer: Peer = "none",
+    partitions: Annotated[str, typer.Option(metavar="COUNT,...", help="Partitions of one record each.")] = "0,1000",
+    heap: Heap = "1g",
+    rounds: Rounds = 5,
+    as_json: AsJson = False,
+    out: Out = None,
+    html: Html = None,
+    data: Data = None,
+) -> None:
+    """Compare the time until a broker is ready, and its memory when nothing happens."""
+    from ..bench.contest import Terms
+    from ..bench.starting import run_starts
+
+    with _desk(as_json, out, html, data) as desk:
+        terms = Terms(peer=peer, rounds=rounds)
+        run_starts(_numbers(partitions), desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Desk:
     """Where a benchmark works: a folder for the servers, jars, a journal, and somebody to tell."""

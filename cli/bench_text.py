@@ -24,6 +24,7 @@ COLUMNS = {
         "out_of_memory",
         "readers_lost",
     ),
+    "start": ("ready_s", "ready_cpu_s", "idle_rss_bytes"),
 }
 COLUMNS |= dict.fromkeys(("chunks", "fetch"), COLUMNS["convert"])
 """The values that a table shows, by bench; the JSON lines have all."""
@@ -34,6 +35,8 @@ TITLES = {
     "server_cpu": "server CPUs",
     "load_cpu": "load CPUs",
     "seconds": "s",
+    "ready_s": "ready s",
+    "ready_cpu_s": "CPU s until ready",
 }
 
 
