@@ -70,6 +70,7 @@ class Sender:
     async def send(self, pieces: Sequence[Piece]) -> None:
         """Sends all of `pieces`, in order. Raises OSError when the peer has gone."""
         last = len(pieces) - 1
+        index = -1
         try:
             for index, piece in enumerate(pieces):
                 if isinstance(piece, bytes | bytearray | memoryview):
@@ -80,6 +81,9 @@ class Sender:
                     await self._send_lazy(cast(LazyPiece, piece))
         finally:
             self._wire.rest()
+            for unsent in pieces[index + 1 :]:
+                if not isinstance(unsent, bytes | bytearray | memoryview | FileSlice):
+                    cast(LazyPiece, unsent).done()
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)
@@ -125,11 +129,10 @@ class Sender:
         while sent < size:
             held = await self._make(chunks)
             try:
-                data = held.data[:most_bytes]
-                size = len(data)
-                sent = await self._send_held(held, data, sent)
+                held.data = held.data[:most_bytes]
+                size = len(held.data)
+                sent = await self._send_held(held, sent)
             finally:
-                data = memoryview(b"")
                 held.drop()
         return size
 
@@ -163,12 +166,15 @@ class Sender:
             claim = await self._budget.claim(size_bytes)
         return claim
 
-    async def _send_held(self, held: "_Held", data: memoryview, sent: int) -> int:
-        """How far into the chunk the peer has got; less than all when the chunk was dropped for others."""
+    async def _send_held(self, held: "_Held", sent: int) -> int:
+        """How far into the chunk the peer has got; less than all when the chunk was dropped for others.
+
+        Only `held` looks at the bytes while the peer stalls: dropping it frees them.
+        """
         stalled = False
         while True:
-            sent += self._wire.try_send(data[sent:])
-            if sent == len(data):
+            sent += self._wire.try_send(held.data[sent:])
+            if sent == len(held.data):
                 break
             stalled = True
             held.offer()
@@ -195,7 +201,11 @@ class _Held:
     def __init__(self, claim: Claim, buffers: BufferPool, size_bytes: int) -> None:
         self._claim = claim
         self._buffers = buffers
-        self.buffer = buffers.take(size_bytes)
+        try:
+            self.buffer = buffers.take(size_bytes)
+        except MemoryError:
+            claim.release()
+            raise
         self.data = memoryview(b"")
         self.was_dropped = False
 

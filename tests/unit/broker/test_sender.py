@@ -1,6 +1,7 @@
 import asyncio
 import os
 import socket
+import weakref
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -178,3 +179,41 @@ async def test_closing_the_wire_wakes_a_stalled_send() -> None:
         with pytest.raises(ConnectionResetError):
             await sending
     assert budget.in_use_bytes == 0
+
+
+async def test_a_dropped_chunk_is_gone_while_its_reader_still_stalls() -> None:
+    """A stalled send went on holding the bytes whose memory it had given back to the budget."""
+
+    class Buffer(bytearray):
+        """A bytearray that tells when it is gone."""
+
+    class Pool(BufferPool):
+        def take(self, size_bytes: int) -> bytearray:
+            taken = Buffer(size_bytes)
+            made.append(weakref.ref(taken))
+            return taken
+
+        def give(self, buffer: bytearray) -> None: ...
+
+    made: list[weakref.ref[Buffer]] = []
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as slow:
+        slow.sender._buffers = Pool()
+        sending = asyncio.create_task(slow.sender.send([Pattern(2)]))
+        await settle()
+        assert [buffer() is None for buffer in made] == [False]
+        with await budget.claim(CHUNK):
+            assert [buffer() is None for buffer in made] == [True]
+        sending.cancel()
+
+
+async def test_pieces_that_are_not_reached_are_done_too() -> None:
+    """What the first pieces of a broken response took was never counted: the last ones did not say that they ended."""
+    pieces = [Pattern(4), Pattern(1), Pattern(1)]
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([b"head", *pieces]))
+        await settle()
+        there.theirs.close()
+        with pytest.raises(OSError):
+            await sending
+    assert [piece.is_done for piece in pieces] == [True] * 3
