@@ -1,4 +1,4 @@
-"""Kafka 3.9.1's own admin tools against stepdown."""
+"""Kafka's own admin tools, of 3.9.1 and of 4.0.0, against stepdown."""
 
 import json
 import re
@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from support.broker import Stepdown
 from support.java_build import java
-from support.maven import KAFKA_3_9, class_path
+from support.maven import class_path
 
 pytestmark = pytest.mark.java
 
-TOOLS = "org.apache.kafka:kafka-tools:3.9.1"
+RELEASES = ("3.9.1", "4.0.0")
+JARS = ("org.apache.kafka:kafka-tools", "org.apache.kafka:kafka_2.13")
 TOOL_TIMEOUT_S = 90
 
 TOPIC = "org.apache.kafka.tools.TopicCommand"
@@ -52,8 +53,13 @@ COMMANDS: Sequence[tuple[str, str, str]] = (
 )
 
 
+@pytest.fixture(scope="module", params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stepdown]:
+def broker(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stepdown]:
     folder = tmp_path_factory.mktemp("tools")
     with Stepdown(folder, properties={"log.dirs": f"{folder / 'data'},{folder / 'more'}"}) as running:
         yield running
@@ -74,11 +80,13 @@ def paths(broker: Stepdown) -> dict[str, str]:
 @pytest.mark.parametrize(
     "command", COMMANDS, ids=[f"{tool.rpartition('.')[2]} {arguments}" for tool, arguments, _ in COMMANDS]
 )
-def test_a_tool_does_its_work(broker: Stepdown, paths: dict[str, str], command: tuple[str, str, str]) -> None:
+def test_a_tool_does_its_work(
+    release: str, broker: Stepdown, paths: dict[str, str], command: tuple[str, str, str]
+) -> None:
     tool, arguments, printed = command
     at = ["--bootstrap-server", broker.address, *arguments.format(**paths).split()]
     done = subprocess.run(
-        java(class_path(TOOLS, KAFKA_3_9), tool, *at),
+        java(class_path(*(f"{jar}:{release}" for jar in JARS)), tool, *at),
         capture_output=True,
         text=True,
         timeout=TOOL_TIMEOUT_S,
