@@ -9,9 +9,10 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..config import BrokerSettings, HostPort, Layers
+from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.frame import FrameParser
 from ..protocol.records.layout import Codec
 from ..storage.files import Files
@@ -26,7 +27,6 @@ from .connection import Connection, Peer
 from .dispatch import Dispatcher
 from .faults import Interceptor
 from .gauges import show_state
-from .groups.coordinator import GroupCoordinator
 from .handlers import SERVED
 from .http.pages import pages_of
 from .http.server import HttpServer
@@ -36,10 +36,14 @@ from .purgatory import Purgatory
 from .sender import Sender
 from .server import Limits, Server
 from .session import FetchSessions
+from .topic_rules import OFFSETS_TOPIC
 from .topics import Topics
 from .transactions.coordinator import TransactionCoordinator
 from .upkeep import Upkeep
 from .wire import PlainWire
+
+if TYPE_CHECKING:
+    from .groups.coordinator import GroupCoordinator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,13 +82,14 @@ class Broker:
             cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
         self.topics = Topics(self, layers)
-        self.groups = GroupCoordinator(self)
+        self._groups: GroupCoordinator | None = None
+        self._is_stopping = False
         self.transactions = TransactionCoordinator(self)
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._server = Server(_limits(settings), self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
+        self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
         self.cleaner = Cleaner(self)
@@ -94,6 +99,21 @@ class Broker:
     def address(self) -> HostPort:
         """Where the first listener was bound."""
         return next(iter(self.addresses.values()))
+
+    @property
+    def groups(self) -> "GroupCoordinator":
+        """The group coordinator. It begins, and its modules are loaded, when there are offsets or the first group.
+
+        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
+        """
+        if self._groups is None:
+            if self._is_stopping:
+                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            from .groups.coordinator import GroupCoordinator
+
+            self._groups = GroupCoordinator(self)
+            self._groups.start()
+        return self._groups
 
     @property
     def connections(self) -> int:
@@ -108,7 +128,6 @@ class Broker:
     async def start(self) -> None:
         """Returns when clients are served. Raises OSError when an address cannot be bound."""
         self.topics.load()
-        self.groups.start()
         self.transactions.start()
         for listener in self.settings.listeners:
             host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
@@ -119,15 +138,19 @@ class Broker:
         self._upkeep.start()
         self.cleaner.start()
         self.is_ready = True
+        if OFFSETS_TOPIC in self.cluster.topics:
+            asyncio.get_running_loop().call_soon(lambda: self.groups)
 
     async def stop(self) -> None:
         """Returns when everything acknowledged is on disk and the clean-shutdown mark is written."""
         self.is_ready = False
+        self._is_stopping = True
         self._server.stop_accepting()
         self.fetch_purgatory.close()
         self.produce_purgatory.close()
         await self.transactions.stop()
-        await self.groups.stop()
+        if self._groups is not None:
+            await self._groups.stop()
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
         await self.topics.stop()
         await self.cleaner.stop()
@@ -153,6 +176,9 @@ class Broker:
         parser = FrameParser(self.settings.socket_request_max_bytes)
         sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
         return Connection(wire, peer, parser, sender, self.clock, self.request_memory)
+
+    def _limits(self) -> Limits:
+        return _limits(self.settings)
 
     def _on_closed(self, reason: str) -> None:
         self.metrics.closed_connections.of(reason).add()
