@@ -16,7 +16,7 @@ from .contest import Contest, Terms, Told, contestants, measure, values_of
 from .load import Lane, LoadPlan, LoadProcess
 from .maven import JarStore
 from .results import Journal, Result, Value
-from .servers import Server
+from .servers import Server, Stepdown
 from .topics import Filling, check_fetch, fetch_request, fill
 
 PARTITION_FETCH_BYTES = 1 << 20
@@ -85,6 +85,33 @@ def run_fetches(
                 contest = Contest(bench, case.as_case(), terms, journal, tell)
                 found += play_case(contest, case, filling, servers, load)
     return found
+
+
+def run_chunks(
+    chunk_bytes: Sequence[int], folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+) -> list[Result]:
+    """KIP-283's table: v2 by the bytes that stepdown converts at a time (Kafka: always 131072), then unconverted."""
+    found: list[Result] = []
+    filling = next(FetchGrid().fillings())
+    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+        for server in servers:
+            fill(server.address, topic_of(filling), filling, load)
+        for size in (*chunk_bytes, 0):
+            if size:
+                _restart_with_chunks(servers[0], size)
+            case = FetchCase(
+                record_bytes=filling.record_bytes, codec=filling.codec, version=2 if size else 4, readers=1
+            )
+            named = {"chunk_bytes": size or "unconverted"}
+            found += play_case(Contest("chunks", named, terms, journal, tell), case, filling, servers, load)
+    return found
+
+
+def _restart_with_chunks(server: Server, size: int) -> None:
+    assert isinstance(server, Stepdown)
+    server.stop()
+    server.properties["stepdown.downconversion.chunk.bytes"] = str(size)
+    server.start()
 
 
 def play_case(

@@ -12,8 +12,9 @@ server's CPU clock, and gets a `LoadResult`.
 import multiprocessing
 import select
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle
 from multiprocessing.connection import Connection as Pipe
 from struct import Struct
@@ -40,12 +41,16 @@ class Stall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One connection. `error_at`: where an answer's error code stands, counted from its size field; None: unread."""
+    """One connection. `error_at`: where an answer's error code stands, counted from its size field; None: unread.
+
+    `pace_s`: the least time between two requests, so that a lane asks as often of a slow server as of a fast one.
+    """
 
     requests: tuple[bytes, ...]
     in_flight: int = 1
     error_at: int | None = None
     stall: Stall | None = None
+    pace_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +169,7 @@ class _Runner:
         self.view = memoryview(self.buffer)
         self.poll = select.epoll()
         self.lanes = {lane.fd: lane for lane in (_Connection(self, each) for each in plan.lanes)}
-        self.stalled: dict[int, float] = {}
+        self.timers: dict[int, tuple[float, Callable[[], None]]] = {}
         self.end = 0.0
 
     def run(self) -> LoadResult:
@@ -194,27 +199,22 @@ class _Runner:
         )
 
     def _loop(self) -> None:
-        while any(lane.waiting for lane in self.lanes.values()):
+        while self.timers or any(lane.waiting for lane in self.lanes.values()):
             wait_s = SILENCE_S
-            if self.stalled:
-                wait_s = max(0.0, min(self.stalled.values()) - perf_counter())
+            if self.timers:
+                wait_s = max(0.0, min(at for at, _ in self.timers.values()) - perf_counter())
             events = self.poll.poll(wait_s)
-            if not events and not self.stalled:
+            if not events and not self.timers:
                 raise BenchFailed(f"nothing came from {self.plan.address} for {SILENCE_S} s")
             for fd, _ in events:
                 self.lanes[fd].readable()
-            if self.stalled:
+            if self.timers:
                 self._wake()
-
-    def stall(self, lane: "_Connection", seconds: float) -> None:
-        self.poll.unregister(lane.fd)
-        self.stalled[lane.fd] = perf_counter() + seconds
 
     def _wake(self) -> None:
         now = perf_counter()
-        for fd in [fd for fd, until in self.stalled.items() if until <= now]:
-            del self.stalled[fd]
-            self.poll.register(fd, select.EPOLLIN)
+        for fd in [fd for fd, (at, _) in self.timers.items() if at <= now]:
+            self.timers.pop(fd)[1]()
 
 
 class _Connection:
@@ -230,6 +230,7 @@ class _Connection:
         self.received = self.sent = self.errors = 0
         self.last = 0.0
         self._begun = 0
+        self._sent_at = 0.0
         self._requests = cycle(lane.requests)
         self._left = 0
         self._carry = b""
@@ -251,7 +252,7 @@ class _Connection:
         self.received += received
         done = self._take(held + received)
         if self._stall is not None and self.received >= self._stall.after_bytes:
-            self.runner.stall(self, self._stall.seconds)
+            self._pause(self._stall.seconds)
             self._stall = None
         if done:
             self._answered(done)
@@ -281,8 +282,19 @@ class _Connection:
         for began in self.waiting[:count]:
             self.latencies.append(now - began)
         del self.waiting[:count]
-        if now < self.runner.end:
+        if now >= self.runner.end:
+            return
+        due = self._sent_at + self.lane.pace_s
+        if due > now:
+            self.runner.timers[self.fd] = due, partial(self._send, count)
+        else:
             self._send(count)
+
+    def _pause(self, seconds: float) -> None:
+        """Takes nothing for a while."""
+        poll, fd = self.runner.poll, self.fd
+        poll.unregister(fd)
+        self.runner.timers[fd] = perf_counter() + seconds, partial(poll.register, fd, select.EPOLLIN)
 
     def _send(self, count: int) -> None:
         most = self.runner.plan.responses
@@ -292,7 +304,8 @@ class _Connection:
             return
         self._begun += count
         data = b"".join(next(self._requests) for _ in range(count)) if count > 1 else next(self._requests)
-        self.waiting += [perf_counter()] * count
+        self._sent_at = perf_counter()
+        self.waiting += [self._sent_at] * count
         self.sent += len(data)
         self.sock.sendall(data)
 

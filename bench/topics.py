@@ -99,6 +99,30 @@ def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
         raise BenchFailed(f"{result.errors} of {wanted} produce requests to {name} at {address} were refused")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How a client writes: a batch a request."""
+
+    acks: int = 1
+    connections: int = 8
+    in_flight: int = 5
+    pace_s: float = 0.0
+
+    def lanes(self, topic: str, filling: Filling) -> tuple[Lane, ...]:
+        """Each connection writes to all partitions in turn, and none begins where another does."""
+        count = filling.partitions
+        frames = [produce_frame(topic, partition, filling, acks=self.acks) for partition in range(count)]
+        return tuple(
+            Lane(
+                requests=tuple(frames[index % count :] + frames[: index % count]),
+                in_flight=self.in_flight,
+                error_at=produce_error_at(topic, filling.magic),
+                pace_s=self.pace_s,
+            )
+            for index in range(self.connections)
+        )
+
+
 def produce_frame(topic: str, partition: int, filling: Filling, *, acks: int = 1) -> bytes:
     """A Produce request with one batch."""
     batch = batch_of(filling)

@@ -142,6 +142,128 @@ def start(
         run_starts(_numbers(partitions), desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
 
 
+@bench.command()
+def fetch(
+    peer: Peer = "none",
+    sizes: Sizes = "100,1000,10000,100000",
+    codecs: Codecs = "none,gzip,snappy,lz4",
+    versions: Versions = "0,2,11",
+    readers: ReaderCounts = "1,8,64",
+    heap: Heap = "1g",
+    rounds: Rounds = 3,
+    seconds: Seconds = 2.0,
+    jvm_warm_up: WarmUp = 5.0,
+    as_json: AsJson = False,
+    out: Out = None,
+    html: Html = None,
+    data: Data = None,
+) -> None:
+    """Compare fetches over all sizes, codecs, versions and numbers of readers: some hours with a peer."""
+    convert(
+        peer=peer,
+        sizes=sizes,
+        codecs=codecs,
+        versions=versions,
+        readers=readers,
+        heap=heap,
+        rounds=rounds,
+        seconds=seconds,
+        jvm_warm_up=jvm_warm_up,
+        as_json=as_json,
+        out=out,
+        html=html,
+        data=data,
+        partitions=12,
+    )
+
+
+@bench.command()
+def chunks(
+    peer: Peer = "none",
+    chunk_bytes: Annotated[
+        str, typer.Option(metavar="BYTES,...", help="What stepdown converts at a time.")
+    ] = "16384,32768,65536,131072,262144,524288,1048576",
+    heap: Heap = "1g",
+    rounds: Rounds = 5,
+    seconds: Seconds = 2.0,
+    jvm_warm_up: WarmUp = 10.0,
+    as_json: AsJson = False,
+    out: Out = None,
+    html: Html = None,
+    data: Data = None,
+) -> None:
+    """Compare sizes of converted chunks, as KIP-283's table does, and no conversion."""
+    from ..bench.contest import Terms
+    from ..bench.fetching import run_chunks
+
+    terms = Terms(peer=peer, rounds=rounds, seconds=seconds, jvm_warm_up_s=jvm_warm_up)
+    with _desk(as_json, out, html, data) as desk:
+        run_chunks(_numbers(chunk_bytes), desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
+
+
+@bench.command()
+def produce(
+    peer: Peer = "none",
+    batch_bytes: Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of batches, opened.")] = "64000,1800",
+    record_bytes: Annotated[int, typer.Option(min=1)] = 600,
+    codecs: Codecs = "none",
+    magics: Annotated[str, typer.Option(metavar="MAGIC,...", help="0 and 1 are converted up.")] = "2",
+    acks: Annotated[str, typer.Option(metavar="ACKS,...", help="1 or -1.")] = "1",
+    compression_types: Annotated[
+        str, typer.Option(metavar="TYPE,...", help="compression.type of the topic; another codec recompresses.")
+    ] = "producer",
+    connections: Annotated[int, typer.Option(min=1)] = 8,
+    in_flight: Annotated[int, typer.Option(help="Requests of a connection that wait for answers.", min=1)] = 5,
+    heap: Heap = "1g",
+    rounds: Rounds = 5,
+    seconds: Seconds = 2.0,
+    jvm_warm_up: WarmUp = 10.0,
+    as_json: AsJson = False,
+    out: Out = None,
+    html: Html = None,
+    data: Data = None,
+) -> None:
+    """Compare what is taken in a second, as it comes and compressed anew."""
+    from ..bench.contest import Terms
+    from ..bench.producing import ProduceGrid, run_produce
+    from ..bench.topics import Writing
+
+    grid = ProduceGrid(
+        batch_bytes=_numbers(batch_bytes),
+        record_bytes=record_bytes,
+        codecs=_codecs(codecs),
+        magics=_numbers(magics),
+        acks=_numbers(acks),
+        compression_types=tuple(compression_types.split(",")),
+    )
+    writing = Writing(connections=connections, in_flight=in_flight)
+    terms = Terms(peer=peer, rounds=rounds, seconds=seconds, jvm_warm_up_s=jvm_warm_up)
+    with _desk(as_json, out, html, data) as desk:
+        run_produce(grid, writing, desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
+
+
+@bench.command()
+def mixed(
+    peer: Peer = "none",
+    old_readers: Annotated[str, typer.Option(metavar="COUNT,...", help="Readers that are converted for.")] = "0,1,8",
+    heap: Heap = "1g",
+    rounds: Rounds = 5,
+    seconds: Seconds = 3.0,
+    jvm_warm_up: WarmUp = 10.0,
+    as_json: AsJson = False,
+    out: Out = None,
+    html: Html = None,
+    data: Data = None,
+) -> None:
+    """Compare what producers and modern readers wait while old readers convert as fast as they can."""
+    from ..bench.contest import Terms
+    from ..bench.mixed import run_mixed
+
+    terms = Terms(peer=peer, rounds=rounds, seconds=seconds, jvm_warm_up_s=jvm_warm_up)
+    with _desk(as_json, out, html, data) as desk:
+        run_mixed(_numbers(old_readers), desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Desk:
     """Where a benchmark works: a folder for the servers, jars, a journal, and somebody to tell."""

@@ -1,0 +1,91 @@
+"""Do old readers hurt the rest? Producers and modern readers keep asking, at a pace, while others convert all they can.
+
+| who | what | pace |
+|---|---|---|
+| 2 producers | a batch of 16 kB, acks=1, one in flight | 100 a second each |
+| 2 modern readers | Fetch v4 of one partition, 64 kB | 100 a second each |
+| N old readers | Fetch v2 of 12 partitions, 1 MB each | as fast as they are served |
+
+The figures are the latencies of the first two, from sending to the last byte, and what the old readers got.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .connection import frame_of
+from .contest import MEGABYTE, Contest, Terms, Told, contestants, measure, quantile
+from .failures import BenchFailed
+from .load import Lane, LoadPlan, LoadProcess, LoadResult
+from .maven import JarStore
+from .results import Journal, Result
+from .servers import Server
+from .topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
+
+OLD_VERSION, MODERN_VERSION = 2, 4
+PACE_S = 0.01
+PARTITIONS = 12
+STORED = Filling(partitions=PARTITIONS, partition_bytes=2 << 20, record_bytes=1000)
+WRITTEN = Filling(partitions=PARTITIONS, partition_bytes=16_000, record_bytes=1000)
+WRITING = Writing(connections=2, in_flight=1, pace_s=PACE_S)
+MODERN_READERS = 2
+OLD_FETCH_BYTES, MODERN_FETCH_BYTES = 1 << 20, 64_000
+MOST_BYTES = 250 << 20
+SETTINGS = {"fetch.max.bytes": str(MOST_BYTES)}
+READ, WRITE = "read", "write"
+
+
+def run_mixed(
+    old_readers: Sequence[int], folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+) -> list[Result]:
+    """Medians and ratios for each number of old readers."""
+    found: list[Result] = []
+    with (
+        LoadProcess() as producers,
+        LoadProcess() as readers,
+        LoadProcess() as converting,
+        contestants(folder, store, terms, SETTINGS, heap) as servers,
+    ):
+        loads = (producers, readers, converting)
+        for server in servers:
+            fill(server.address, READ, STORED, converting)
+            create_topic(server.address, WRITE, PARTITIONS)
+        for number in old_readers:
+
+            def turn(server: Server, seconds: float, number: int = number) -> dict[str, float]:
+                return _turn(server, number, seconds, loads)
+
+            contest = Contest("mixed", {"old_readers": number}, terms, journal, tell)
+            found += contest.play(servers, turn)
+    return found
+
+
+def _turn(server: Server, old_readers: int, seconds: float, loads: Sequence[LoadProcess]) -> dict[str, float]:
+    modern = fetch_request({READ: 1}, partition_bytes=MODERN_FETCH_BYTES, most_bytes=MODERN_FETCH_BYTES)
+    old = fetch_request({READ: PARTITIONS}, partition_bytes=OLD_FETCH_BYTES, most_bytes=MOST_BYTES)
+    check_fetch(server.address, modern, MODERN_VERSION)
+    check_fetch(server.address, old, OLD_VERSION)
+    lanes = (
+        WRITING.lanes(WRITE, WRITTEN),
+        (Lane(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S),) * MODERN_READERS,
+        (Lane(requests=(frame_of(old, OLD_VERSION),)),) * old_readers,
+    )
+    plans = [LoadPlan(address=server.address, lanes=each, seconds=seconds) for each in lanes]
+    cpu, (written, read, converted) = measure(server, plans, loads)
+    if written.errors:
+        raise BenchFailed(f"{written.errors} produce requests were refused")
+    return {
+        **_latencies("produce", written),
+        **_latencies("fetch", read),
+        "converted_mb_per_s": converted.received_bytes / MEGABYTE / converted.seconds if old_readers else 0.0,
+        "server_cpu": cpu / seconds,
+        "load_cpu": sum(result.cpu_seconds for result in (written, read, converted)) / seconds,
+    }
+
+
+def _latencies(who: str, result: LoadResult) -> dict[str, float]:
+    ordered = sorted(result.latencies_s)
+    return {
+        f"{who}_p50_ms": 1000 * quantile(ordered, 0.50),
+        f"{who}_p99_ms": 1000 * quantile(ordered, 0.99),
+        f"{who}s_per_s": result.responses / result.seconds,
+    }
