@@ -12,10 +12,11 @@ from uuid import UUID
 
 import pytest
 from stepdown.protocol.schema import schema_of
-from support.admin_steps import Step, steps
+from support.admin_steps import steps
 from support.broker import broker_under_test
 from support.client import RawClient
 from support.kafka import ApacheKafka
+from support.steps import Step
 
 pytestmark = pytest.mark.java
 

@@ -26,7 +26,6 @@ FEATURES = "org.apache.kafka.tools.FeatureCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-API_VERSIONS = "kafka.admin.BrokerApiVersionsCommand"
 
 # One after the other: the tool, its arguments, what it has to print. {deletion}, {reassignment}, {directory} are paths.
 COMMANDS: Sequence[tuple[str, str, str]] = (
@@ -48,7 +47,6 @@ COMMANDS: Sequence[tuple[str, str, str]] = (
     (FEATURES, "describe", r"metadata.version.*FinalizedVersionLevel: 3.9-IV0"),
     (QUORUM, "describe --status", r"LeaderId:\s+1"),
     (ELECTION, "--election-type preferred --all-topic-partitions", r""),
-    (API_VERSIONS, "", r"Produce\(0\): 0 to 11 \[usable: 11\]"),
     (TOPIC, "--delete --topic orders", r""),
 )
 
