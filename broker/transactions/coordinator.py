@@ -68,6 +68,13 @@ class TransactionCoordinator:
         """Returns when every decided transaction has its markers."""
         await self._ending.finished()
 
+    def hold_markers(self) -> None:
+        """Leaves decided transactions without markers, so that one can look at what lies in between."""
+        self._ending.gate.clear()
+
+    def release_markers(self) -> None:
+        self._ending.gate.set()
+
     async def stop(self) -> None:
         """No marker is written any more; what is left of them is written after the next start."""
         self._is_active = False

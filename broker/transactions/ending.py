@@ -32,7 +32,7 @@ class Ending:
         self._markers = markers
         self._write = write
         self._tasks: set[asyncio.Task[None]] = set()
-        # Tests hold it to look at what lies between a decision and its markers.
+        # Closed to look at what lies between a decision and its markers.
         self.gate = asyncio.Event()
         self.gate.set()
 
