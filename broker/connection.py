@@ -7,6 +7,7 @@ frame, what was read ahead, and one response.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,7 +31,7 @@ class CloseConnection(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Peer:
-    """Who is at the other end, as far as it has said so."""
+    """Who is at the other end, as far as it has said so. `on_leave`, if set, hears that it sends no more."""
 
     host: str
     port: int
@@ -38,17 +39,33 @@ class Peer:
     client_id: str = ""
     software_name: str = "unknown"
     software_version: str = "unknown"
+    on_leave: Callable[[], None] | None = None
+
+    def leave(self) -> None:
+        """It sends no more: whoever waits on its behalf need not."""
+        if self.on_leave is not None:
+            self.on_leave()
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A response in pieces, None when none is due; whose it is, when its request came and when it was ready."""
+
+    pieces: list[Piece] | None
+    api_name: str
+    began_s: float
+    ready_s: float
+
+
 class Answerer(Protocol):
-    """Turns a frame into the pieces of its response; None when none is due."""
+    """Turns a frame into its reply, and hears when that has been sent."""
 
-    async def answer(self, frame: memoryview, peer: Peer) -> list[Piece] | None: ...
+    async def answer(self, frame: memoryview, peer: Peer) -> Reply: ...
 
-    def answered(self) -> None: ...
+    def answered(self, reply: Reply) -> None: ...
 
 
 class Connection:
@@ -76,6 +93,7 @@ class Connection:
         self._clock = clock
         self._request_memory = request_memory
         self._claim: Claim | None = None
+        self._seen_sent_bytes = 0
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
@@ -84,14 +102,15 @@ class Connection:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
         try:
             while True:
-                frame = self._parser.next_frame()
+                frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
                     if self._at_end or self._is_draining:
                         return "end"
                     await self._more()
                     continue
-                await self._serve_frame(frame, answerer)
+                reply = await self._answer(frame, answerer)
                 del frame
+                await self._send(reply, answerer)
         except (MalformedFrame, CloseConnection) as fault:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
             return "fault"
@@ -110,26 +129,35 @@ class Connection:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_exception(ConnectionResetError("closed"))
 
+    def note_progress(self) -> None:
+        """Counts it as activity when the peer has read anything since the last look."""
+        if self._wire.sent_bytes != self._seen_sent_bytes:
+            self._seen_sent_bytes = self._wire.sent_bytes
+            self.last_active_ms = self._clock.now_ms()
+
     def drain(self) -> None:
         """Finishes the request at hand, then hangs up."""
         self._is_draining = True
         if not self.is_busy:
             self.close()
 
-    async def _serve_frame(self, frame: memoryview, answerer: Answerer) -> None:
-        self.is_busy = True
+    async def _answer(self, frame: memoryview, answerer: Answerer) -> Reply:
+        self.is_busy = self.is_waiting = True
+        self.last_active_ms = self._clock.now_ms()
         try:
-            self.last_active_ms = self._clock.now_ms()
-            self.is_waiting = True
-            pieces = await answerer.answer(frame, self.peer)
+            return await answerer.answer(frame, self.peer)
+        finally:
             self.is_waiting = False
             self._release()
-            if pieces is not None:
-                await self._sender.send(pieces)
-                answerer.answered()
-            self.last_active_ms = self._clock.now_ms()
-        finally:
-            self.is_busy = self.is_waiting = False
+
+    async def _send(self, reply: Reply, answerer: Answerer) -> None:
+        """The request is let go by now: a peer that does not read its answer must not keep us holding what it sent."""
+        if reply.pieces is not None:
+            await self._sender.send(reply.pieces)
+        answerer.answered(reply)
+        self._seen_sent_bytes = self._wire.sent_bytes
+        self.last_active_ms = self._clock.now_ms()
+        self.is_busy = False
 
     async def _more(self) -> None:
         """Returns when bytes have been fed to the parser, or the stream has ended."""
@@ -166,6 +194,7 @@ class Connection:
         else:
             self._at_end = True
             self._wire.unwatch()
+            self.peer.leave()
         return True
 
     def _on_readable(self) -> None:
@@ -189,3 +218,4 @@ class Connection:
             self._read()
         except (OSError, MalformedFrame):
             self._wire.unwatch()
+            self.peer.leave()

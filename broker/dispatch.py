@@ -18,7 +18,7 @@ from ..protocol.api import API, ApiKey, ApiSpec
 from ..protocol.errors import ApiError, ErrorCode, MalformedFrame
 from ..protocol.frame import RequestHeader, decode_request_header, encode_response
 from ..protocol.schema import Piece, decode
-from .connection import CloseConnection, Peer
+from .connection import CloseConnection, Peer, Reply
 from .error_tally import ErrorTally
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ class Dispatcher:
         self._modules: dict[str, ModuleType] = {}
         self._errors = ErrorTally(broker.metrics.request_errors)
 
-    async def answer(self, frame: memoryview, peer: Peer) -> list[Piece] | None:
-        """The response's pieces; None when the request wants none. Raises MalformedFrame or CloseConnection."""
+    async def answer(self, frame: memoryview, peer: Peer) -> Reply:
+        """The response. Raises MalformedFrame or CloseConnection."""
         began = perf_counter()
         header, body = decode_request_header(frame)
         peer.client_id = header.client_id or ""
         spec, served = self._find(header, peer)
         if not served.first <= header.api_version <= served.last:
             if spec.key is ApiKey.API_VERSIONS:
-                return self._refuse_api_versions(spec, served, header)
+                return _reply(self._refuse_api_versions(spec, served, header), spec, began)
             raise MalformedFrame(
                 f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}"
             )
@@ -89,10 +89,13 @@ class Dispatcher:
         module = self._module(served.module)
         response = await self._respond(module, call)
         self._count(spec, call, response, perf_counter() - began)
-        return None if response is None else _encoded(spec, call, response)
+        return _reply(None if response is None else _encoded(spec, call, response), spec, began)
 
-    def answered(self) -> None:
-        """The response to the last request has been sent."""
+    def answered(self, reply: Reply) -> None:
+        """Counts how long it took until all was sent; conversion while sending is part of it."""
+        now, duration = perf_counter(), self._broker.metrics.request_duration
+        duration.of(reply.api_name, "send").observe(now - reply.ready_s)
+        duration.of(reply.api_name, "total").observe(now - reply.began_s)
 
     def _find(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, Served]:
         try:
@@ -147,6 +150,10 @@ class Dispatcher:
         if spec.is_deprecated(call.version):
             peer = call.peer
             metrics.deprecated_requests.of(spec.name, version, peer.software_name, peer.software_version).add()
+
+
+def _reply(pieces: list[Piece] | None, spec: ApiSpec, began_s: float) -> Reply:
+    return Reply(pieces=pieces, api_name=spec.name, began_s=began_s, ready_s=perf_counter())
 
 
 def _encoded(spec: ApiSpec, call: Call, response: Any) -> list[Piece]:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable
 
 from .clock import Clock, wait_until
+from .connection import Peer
 
 
 class Waiter:
@@ -21,8 +22,13 @@ class Waiter:
 
     def look(self) -> None:
         """Wakes the request if what it waits for is there."""
-        if not self.done.done() and self._is_satisfied():
-            self.done.set_result(None)
+        if self.done.done():
+            return
+        try:
+            if self._is_satisfied():
+                self.done.set_result(None)
+        except Exception as fault:  # the waiter's, not of whom brought the news
+            self.done.set_exception(fault)
 
     def give_up(self) -> None:
         """Wakes the request without it."""
@@ -42,10 +48,17 @@ class Purgatory:
     def __len__(self) -> int:
         return len(self._parked)
 
-    async def wait(self, keys: Iterable[Hashable], is_satisfied: Callable[[], bool], timeout_ms: float) -> bool:
-        """True when `is_satisfied` turned true, at once or after an event on one of `keys`.
+    async def wait(
+        self,
+        keys: Iterable[Hashable],
+        is_satisfied: Callable[[], bool],
+        timeout_ms: float,
+        *,
+        peer: Peer | None = None,
+    ) -> bool:
+        """True when `is_satisfied` turned true, at once or after an event on one of `keys`; or when `peer` has left.
 
-        False when time ran out first.
+        False when time ran out first. What `is_satisfied` raises is raised here, not where the event came from.
         """
         if is_satisfied():
             return True
@@ -56,9 +69,16 @@ class Purgatory:
         for key in watched:
             self._watchers.setdefault(key, set()).add(waiter)
         self._parked.add(waiter)
+        if peer is not None:
+            peer.on_leave = waiter.give_up
         try:
-            return await wait_until(waiter.done, self._clock, timeout_ms)
+            in_time = await wait_until(waiter.done, self._clock, timeout_ms)
+            if in_time:
+                waiter.done.result()
+            return in_time
         finally:
+            if peer is not None:
+                peer.on_leave = None
             self._parked.discard(waiter)
             self._forget(waiter, watched)
 

@@ -14,6 +14,7 @@ from .wire import PlainWire
 
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64
+RETRY_MS = 1_000
 
 log = logging.getLogger(__name__)
 
@@ -39,21 +40,28 @@ class Server:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: Callable[[], Limits],
         clock: Clock,
         answerer: Answerer,
         connect: Callable[[PlainWire, Peer], Connection],
         on_closed: Callable[[str], None],
     ) -> None:
-        self._limits = limits
+        self._limits_now = limits
         self._clock = clock
         self._answerer = answerer
         self._connect = connect
         self._on_closed = on_closed
-        self._listeners: list[socket.socket] = []
+        self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._per_host: Tally[str] = Tally()
         self._sweep: Timer | None = None
+        self._retry: Timer | None = None
+        self._is_full = False
+
+    @property
+    def _limits(self) -> Limits:
+        """They may change while the broker runs."""
+        return self._limits_now()
 
     @property
     def connections(self) -> int:
@@ -75,8 +83,8 @@ class Server:
         except OSError:
             sock.close()
             raise
-        self._listeners.append(sock)
-        asyncio.get_running_loop().add_reader(sock.fileno(), self._accept, sock, name)
+        self._listeners[sock] = name
+        self._watch()
         if self._sweep is None:
             self._schedule_sweep()
         taken = sock.getsockname()
@@ -84,11 +92,34 @@ class Server:
 
     def stop_accepting(self) -> None:
         """Closes the listeners; connections go on."""
-        loop = asyncio.get_running_loop()
+        self._unwatch()
         for sock in self._listeners:
-            loop.remove_reader(sock.fileno())
             sock.close()
         self._listeners.clear()
+
+    def _watch(self) -> None:
+        for sock, name in self._listeners.items():
+            asyncio.get_running_loop().add_reader(sock.fileno(), self._accept, sock, name)
+
+    def _unwatch(self) -> None:
+        for sock in self._listeners:
+            asyncio.get_running_loop().remove_reader(sock.fileno())
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+
+    def _pause(self) -> None:
+        """Whoever connects now waits with the kernel until there may be room: the loop would spin over them."""
+        if not self._is_full:
+            self._is_full = True
+            self._unwatch()
+            self._retry = self._clock.call_later(RETRY_MS, self._resume)
+
+    def _resume(self) -> None:
+        if self._is_full:
+            self._is_full = False
+            self._unwatch()
+            self._watch()
 
     async def drain(self, grace_ms: int) -> None:
         """Lets requests in flight be answered, for at most `grace_ms`; then hangs up on everybody."""
@@ -115,6 +146,7 @@ class Server:
     def _accept(self, listener: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_A_TURN):
             if len(self._open) >= self._limits.connections:
+                self._pause()
                 return
             try:
                 sock, address = listener.accept()
@@ -124,6 +156,7 @@ class Server:
                 log.error(
                     "cannot accept on %s: %s; raise the limit of open files or lower max.connections", name, fault
                 )
+                self._pause()
                 return
             self._welcome(sock, Peer(host=address[0], port=address[1], listener=name))
 
@@ -153,6 +186,7 @@ class Server:
             self._per_host[host] -= 1
             if not self._per_host[host]:
                 del self._per_host[host]
+            self._resume()
 
     def _schedule_sweep(self) -> None:
         interval_ms = min(MOST_IDLE_CHECKS_MS, max(1, self._limits.idle_ms // 4))
@@ -161,6 +195,7 @@ class Server:
     def _close_idle(self) -> None:
         oldest_ms = self._clock.now_ms() - self._limits.idle_ms
         for connection in list(self._open):
+            connection.note_progress()
             if connection.last_active_ms < oldest_ms and not connection.is_waiting:
                 connection.close()
         self._schedule_sweep()

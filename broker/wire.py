@@ -14,7 +14,9 @@ MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
 
 class PlainWire:
-    """An accepted TCP socket. `on_readable` is called whenever there are bytes, or the end, to be read."""
+    """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
+    the end, to be read.
+    """
 
     can_send_file = True
 
@@ -27,6 +29,7 @@ class PlainWire:
         self._reading = False
         self._writing = False
         self._closed = False
+        self.sent_bytes = 0
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLOUT)
 
@@ -56,9 +59,11 @@ class PlainWire:
     def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
         """Bytes taken, 0 when there is no room. `more`: the rest of the response follows at once."""
         try:
-            return self._sock.send(data, MSG_MORE if more else 0)
+            sent = self._sock.send(data, MSG_MORE if more else 0)
         except (BlockingIOError, InterruptedError):
             return 0
+        self.sent_bytes += sent
+        return sent
 
     def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
         """Bytes that went from file to socket inside the kernel, 0 when there is no room.
@@ -71,6 +76,7 @@ class PlainWire:
             return 0
         if sent == 0 and size_bytes:
             raise EOFError("the file ends before the slice does")
+        self.sent_bytes += sent
         return sent
 
     def has_room(self) -> bool:

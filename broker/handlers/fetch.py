@@ -103,7 +103,7 @@ async def _read(
     parked = perf_counter()
     watched = [reading.partition.key for reading in readings if reading.partition is not None]
     in_time = await broker.fetch_purgatory.wait(
-        watched, lambda: has_enough(broker.cluster, interests, terms), max_wait_ms
+        watched, lambda: has_enough(broker.cluster, interests, terms), max_wait_ms, peer=call.peer
     )
     call.waited_s = perf_counter() - parked
     if not in_time:

@@ -2,16 +2,27 @@
 
 import asyncio
 import logging
+import socket
 import struct
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.broker.connection import Peer, Reply
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
+from stepdown.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.records.builder import build_batch
 from support.client import RawClient
 from support.clock import ManualClock, settle
+from support.fetching import create, fetch, parked, produce, records
 from support.running import running_broker
 
 
@@ -135,3 +146,165 @@ async def test_stopping_hangs_up_on_everybody_and_answers_what_was_asked(tmp_pat
         await busy.finish(ApiVersionsRequest(), 0, correlation_id)
     assert await idle.read_frame() is None
     assert await busy.read_frame() is None
+
+
+async def test_connections_above_the_limit_wait_for_a_free_place(tmp_path: Path) -> None:
+    """At the limit the loop span, trying to accept who waited."""
+    async with running_broker(tmp_path, max_connections=1) as broker:
+        first = await connect(broker)
+        await first.send(ApiVersionsRequest(), 0)
+        second = await connect(broker)
+        correlation_id = await second.begin(ApiVersionsRequest(), 0)
+        await settle()
+        tries: list[object] = []
+        accept = broker._server._accept
+        broker._server._accept = lambda *args: tries.append(args) or accept(*args)  # type: ignore[method-assign]
+        await settle()
+        assert (broker.connections, tries) == (1, [])
+        await first.close()
+        await second.finish(ApiVersionsRequest(), 0, correlation_id)
+        assert len(tries) == 1
+
+
+async def test_a_limit_that_is_raised_lets_those_in_who_wait(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with running_broker(tmp_path, clock=clock, max_connections=1) as broker:
+        first, second = await connect(broker), await connect(broker)
+        await first.send(ApiVersionsRequest(), 0)
+        correlation_id = await second.begin(ApiVersionsRequest(), 0)
+        await settle()
+        change = AlterableConfig(name="max.connections", value="2")
+        resource = AlterConfigsResource(resource_type=4, resource_name="", configs=(change,))
+        answer = await first.send(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
+        assert answer.responses[0].error_code == 0
+        await clock.advance(1_000)
+        await second.finish(ApiVersionsRequest(), 0, correlation_id)
+
+
+async def test_who_leaves_while_its_fetch_waits_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The connection stayed, with its descriptor, for as long as the client had asked to wait: up to 24 days."""
+    async with running_broker(tmp_path, clock=ManualClock()) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        await client.begin(fetch("t", max_wait_ms=(1 << 31) - 1, min_bytes=1), 11)
+        await parked(broker)
+        await client.close()
+        await until(lambda: broker.connections == 0)
+        assert len(broker.fetch_purgatory) == 0
+
+
+async def test_what_was_asked_before_leaving_is_answered(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        sent = [await client.begin(ApiVersionsRequest(), 0) for _ in range(3)]
+        client._writer.write_eof()
+        for correlation_id in sent:
+            await client.finish(ApiVersionsRequest(), 0, correlation_id)
+        assert await client.read_frame() is None
+
+
+async def test_a_slow_reader_is_not_idle(tmp_path: Path) -> None:
+    """A response that takes longer to read than connections.max.idle.ms was broken off, again and again."""
+    clock = ManualClock()
+    small = {"socket_send_buffer_bytes": 16384, "connections_max_idle_ms": 60_000}
+    async with running_broker(tmp_path, clock=clock, **small) as broker, await connect(broker) as writer:
+        await create(writer, "t")
+        for _ in range(8):
+            await produce(writer, "t", build_batch(records(1, 1_000_000)))
+        loop = asyncio.get_running_loop()
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+            reader.setblocking(False)
+            await loop.sock_connect(reader, (broker.address.host, broker.address.port))
+            await loop.sock_sendall(reader, writer.frame(fetch("t", max_bytes=8 << 20), 4))
+            size = int.from_bytes(await loop.sock_recv(reader, 4), "big")
+            for _ in range(20):
+                size -= await taken(reader, 100_000)
+                await clock.advance(20_000)
+            assert size > 4_000_000, "the response was not long enough for this test"
+            assert await taken(reader, size) == size
+            await clock.advance(70_000)
+            assert await loop.sock_recv(reader, 1) == b""
+
+
+async def taken(reader: socket.socket, most: int) -> int:
+    """Bytes read, all of `most` unless the stream ends."""
+    loop, count = asyncio.get_running_loop(), 0
+    while count < most and (part := await loop.sock_recv(reader, min(most - count, 65536))):
+        count += len(part)
+    return count
+
+
+async def test_a_peer_that_never_reads_is_idle(tmp_path: Path) -> None:
+    clock = ManualClock()
+    small = {"socket_send_buffer_bytes": 16384, "connections_max_idle_ms": 60_000}
+    async with running_broker(tmp_path, clock=clock, **small) as broker, await connect(broker) as writer:
+        await create(writer, "t")
+        for _ in range(8):
+            await produce(writer, "t", build_batch(records(1, 1_000_000)))
+        reader = await connect(broker)
+        await reader.begin(fetch("t", max_bytes=8 << 20), 4)
+        await settle()
+        for _ in range(4):
+            await clock.advance(40_000)
+            await writer.send(ApiVersionsRequest(), 0)
+        assert broker.connections == 1
+
+
+async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> None:
+    """A peer that did not read kept its request alive here, up to socket.request.max.bytes of it."""
+    held: list[weakref.ref[memoryview]] = []
+
+    class Answering:
+        async def answer(self, frame: memoryview, peer: Peer) -> Reply:
+            held.append(weakref.ref(frame))
+            return Reply(pieces=[bytes(4_000_000)], api_name="Any", began_s=0.0, ready_s=0.0)
+
+        def answered(self, reply: Reply) -> None: ...
+
+    async with running_broker(tmp_path) as broker:
+        broker._server._answerer = Answering()
+        client = await connect(broker)
+        await client.send_raw(framed(bytes(100_000)))
+        await until(lambda: len(held) > 0)
+        await settle()
+        assert [frame() for frame in held] == [None]
+
+
+async def test_large_requests_wait_for_memory_and_small_ones_do_not(tmp_path: Path) -> None:
+    limits = {"queued_max_request_bytes": 1_000_000, "socket_request_max_bytes": 1_000_000}
+    async with running_broker(tmp_path, **limits) as broker:
+        first, second, small = [await connect(broker) for _ in range(3)]
+        await create(small, "t")
+        await first.send_raw(struct.pack(">i", 900_000) + bytes(1000))
+        await until(lambda: broker.request_memory.in_use_bytes == 900_000)
+        await second.send_raw(struct.pack(">i", 900_000) + bytes(1000))
+        await until(lambda: broker.request_memory.waiting == 1)
+        stuck = next(c for c in broker._server._open if c._claim is None and c._parser.pending_frame_bytes)
+        await second.send_raw(bytes(300_000))
+        await settle()
+        assert stuck._parser.buffered_bytes == 1004
+        assert (await small.send(ApiVersionsRequest(), 0)).error_code == 0
+        await first.close()
+        await until(lambda: broker.request_memory.waiting == 0)
+        assert broker.request_memory.in_use_bytes == 900_000
+        await second.close()
+        await until(lambda: broker.request_memory.in_use_bytes == 0)
+
+
+async def test_a_pipelining_client_does_not_hold_up_the_stop(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, clock=ManualClock()) as broker:
+        client = await connect(broker)
+        await client.send(ApiVersionsRequest(), 0)
+        await client.send_raw(client.frame(fetch("t", max_wait_ms=60_000, min_bytes=1), 4) * 1000)
+    answered = 0
+    while await client.read_frame() is not None:
+        answered += 1
+    assert answered < 1000
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Returns when something has come about that nobody tells."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0)
