@@ -30,20 +30,21 @@ from .gauges import show_state
 from .handlers import SERVED
 from .http.pages import pages_of
 from .http.server import HttpServer
+from .loop_delay import LoopDelay
 from .metrics import Metrics
 from .partition import Partition
 from .purgatory import Purgatory
 from .sender import Sender
 from .server import Limits, Server
 from .session import FetchSessions
-from .topic_rules import OFFSETS_TOPIC
+from .topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .topics import Topics
-from .transactions.coordinator import TransactionCoordinator
 from .upkeep import Upkeep
 from .wire import PlainWire
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
+    from .transactions.coordinator import TransactionCoordinator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,9 +73,11 @@ class Broker:
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
-        self.conversion_budget = MemoryBudget(settings.stepdown_conversion_memory_bytes)
+        self.conversion_budget = MemoryBudget(
+            settings.stepdown_conversion_memory_bytes, self.metrics.conversion_wait.observe
+        )
         pool = settings.queued_max_request_bytes
-        self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES)
+        self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)
         self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
         self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
         node_id = self.log_dirs.node_id
@@ -82,9 +85,10 @@ class Broker:
             cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
         self.topics = Topics(self, layers)
+        self.topics.on_deleted.append(self.metrics.forget_topics)
         self._groups: GroupCoordinator | None = None
         self._is_stopping = False
-        self.transactions = TransactionCoordinator(self)
+        self._transactions: TransactionCoordinator | None = None
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -92,6 +96,7 @@ class Broker:
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
+        self._loop_delay = LoopDelay(self.clock, self.metrics.loop_delay)
         self.cleaner = Cleaner(self)
         show_state(self)
 
@@ -116,6 +121,21 @@ class Broker:
         return self._groups
 
     @property
+    def transactions(self) -> "TransactionCoordinator":
+        """The transaction coordinator, which begins as the group coordinator does.
+
+        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
+        """
+        if self._transactions is None:
+            if self._is_stopping:
+                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            from .transactions.coordinator import TransactionCoordinator
+
+            self._transactions = TransactionCoordinator(self)
+            self._transactions.start()
+        return self._transactions
+
+    @property
     def connections(self) -> int:
         return self._server.connections
 
@@ -128,7 +148,6 @@ class Broker:
     async def start(self) -> None:
         """Returns when clients are served. Raises OSError when an address cannot be bound."""
         self.topics.load()
-        self.transactions.start()
         for listener in self.settings.listeners:
             host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
@@ -136,10 +155,13 @@ class Broker:
         wanted = self.settings.stepdown_http_listen
         self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
         self._upkeep.start()
+        self._loop_delay.start()
         self.cleaner.start()
         self.is_ready = True
         if OFFSETS_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.groups)
+        if TRANSACTION_TOPIC in self.cluster.topics:
+            asyncio.get_running_loop().call_soon(lambda: self.transactions)
 
     async def stop(self) -> None:
         """Returns when everything acknowledged is on disk and the clean-shutdown mark is written."""
@@ -148,13 +170,15 @@ class Broker:
         self._server.stop_accepting()
         self.fetch_purgatory.close()
         self.produce_purgatory.close()
-        await self.transactions.stop()
+        if self._transactions is not None:
+            await self._transactions.stop()
         if self._groups is not None:
             await self._groups.stop()
         await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
         await self.topics.stop()
         await self.cleaner.stop()
         await self._upkeep.stop()
+        self._loop_delay.stop()
         await self._http.stop()
         self.workers.shutdown()
         self.log_dirs.shutdown()

@@ -8,22 +8,17 @@ too, so that nobody else takes a segment that is being cleaned.
 A log that cannot be read is left alone until the next start; a disk that fails or is full is tried again.
 """
 
-import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from time import perf_counter
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from ..protocol.errors import ApiError, DiskFault
 from ..storage.checkpoint import TopicPartition
 from ..storage.cleanable import Cleanable, cleanable
-from ..storage.cleaned_segment import swap_in
-from ..storage.compaction import Compaction, Exchange, Limits
 from ..storage.log import Log
 from .cluster import Topic
 from .partition import Partition
@@ -31,13 +26,9 @@ from .periodic import Periodic
 
 if TYPE_CHECKING:
     from .broker import Broker
+    from .cleaning import Cleaning
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-STEP_BYTES: Final = 1 << 20
 LOGS_A_TURN: Final = 20
-SHORTEST_PAUSE_MS: Final = 10
 NICENESS: Final = 10
 
 log = logging.getLogger(__name__)
@@ -52,9 +43,9 @@ class Cleaner:
         self._threads: ThreadPoolExecutor | None = None
         self._clean_below: dict[TopicPartition, int] = {}
         self._in_progress: set[TopicPartition] = set()
+        self._cleaning: dict[TopicPartition, Cleaning] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
         self._is_stopping = False
-        self._paid_bytes = 0
 
     # Life
 
@@ -76,6 +67,8 @@ class Cleaner:
     async def stop(self) -> None:
         """Gives up what is being cleaned, within a step's time."""
         self._is_stopping = True
+        for work in self._cleaning.values():
+            work.cancel()
         for task in self._tasks:
             await task.stop()
         if self._threads is not None:
@@ -145,11 +138,12 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, what: Cleanable) -> bool:
         """Whether to go on with the next log at once."""
-        work = Compaction(what, self._limits(), self._broker.clock.now_ms())
-        steps = work.steps()
-        began = perf_counter()
+        from .cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
+
+        assert self._threads is not None
+        self._cleaning[partition.key] = work = Cleaning(self._broker, self._threads, partition, what)
         try:
-            is_done = await self._carry_out(partition, steps)
+            is_done = await work.run()
         except DiskFault as fault:
             log.warning("%s could not be cleaned and is tried again: %s", what.log.name, fault)
             return False
@@ -157,67 +151,14 @@ class Cleaner:
             self._give_up(partition, fault)
             return True
         finally:
-            await self._run(steps.close)
+            del self._cleaning[partition.key]
         if is_done:
-            self._done(partition, what, work, perf_counter() - began)
+            self._clean_below[partition.key] = work.clean_end
         return is_done
-
-    def _limits(self) -> Limits:
-        settings = self._broker.settings
-        threads = max(1, settings.log_cleaner_threads)
-        return Limits(
-            map_bytes=settings.log_cleaner_dedupe_buffer_bytes // threads,
-            load_factor=settings.log_cleaner_io_buffer_load_factor,
-            io_bytes=max(1, settings.log_cleaner_io_buffer_bytes // threads // 2),
-            max_opened_bytes=settings.stepdown_decompression_max_bytes,
-        )
-
-    async def _carry_out(self, partition: Partition, steps: Iterator[int | Exchange]) -> bool:
-        """Whether all was done. Raises: as the steps do."""
-        while not self._is_stopping:
-            done_bytes, exchange, is_over = await self._run(_advance, steps)
-            if exchange is not None and not self._exchange(partition, exchange):
-                return False
-            if is_over:
-                return True
-            if exchange is not None:
-                await self._run(self._broker.log_dirs.files.sync_directory, exchange.cleaned.directory)
-            await self._throttle(done_bytes)
-        return False
-
-    def _exchange(self, partition: Partition, exchange: Exchange) -> bool:
-        is_there = self._broker.log_dirs.logs.get(partition.key) is partition.log
-        if not is_there or exchange.cleaned.directory != partition.log.directory:
-            exchange.cleaned.discard()  # deleted, or moved to another disk meanwhile
-            return False
-        return swap_in(partition.log, exchange.cleaned, exchange.replaced, self._broker.clock.now_ms())
-
-    async def _throttle(self, done_bytes: int) -> None:
-        """Sleeps as long as `log.cleaner.io.max.bytes.per.second` asks for what was read and written."""
-        self._paid_bytes += done_bytes
-        pause_ms = 1000 * self._paid_bytes / self._broker.settings.log_cleaner_io_max_bytes_per_second
-        if pause_ms >= SHORTEST_PAUSE_MS:
-            self._paid_bytes = 0
-            await self._broker.clock.sleep(pause_ms)
-
-    def _done(self, partition: Partition, what: Cleanable, work: Compaction, seconds: float) -> None:
-        self._clean_below[partition.key] = work.clean_end
-        if work.clean_end == what.first_dirty:
-            log.warning("%s: log.cleaner.dedupe.buffer.size is too small for the keys of one batch", what.log.name)
-            self._uncleanable[partition.key] = partition.log
-            return
-        log.info(
-            "%s is clean below offset %d: %d of %d records left, %.1f of %.1f MiB, in %.2f s",
-            what.log.name, work.clean_end, work.records_kept, work.records_read,
-            work.bytes_written / (1 << 20), (what.clean_bytes + what.dirty_bytes) / (1 << 20), seconds,
-        )  # fmt: skip
 
     def _give_up(self, partition: Partition, fault: ApiError) -> None:
         self._uncleanable[partition.key] = partition.log
         log.error("%s is not cleaned any more until the next start: %s", partition.log.name, fault)
-
-    async def _run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
 
     # Retention
 
@@ -231,17 +172,6 @@ class Cleaner:
                     log.warning("%s: old segments could not be deleted: %s", partition.log.name, fault)
             if at % LOGS_A_TURN == 0:
                 await self._broker.breathe()
-
-
-def _advance(steps: Iterator[int | Exchange]) -> tuple[int, Exchange | None, bool]:
-    """How many bytes were worked on; the exchange at which it stopped, if any; whether all is done."""
-    done_bytes = 0
-    while done_bytes < STEP_BYTES:
-        step = next(steps, None)
-        if step is None or isinstance(step, Exchange):
-            return done_bytes, step, step is None
-        done_bytes += step
-    return done_bytes, None, False
 
 
 def _be_nice() -> None:

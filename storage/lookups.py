@@ -103,6 +103,7 @@ def aborted_in(segments: Segments, fetch_offset: int, found: FileSlice, log_end_
     for segment in segments.from_number(at):
         if segment.transaction_index is not None and segment.transaction_index.collect(fetch_offset, upper, aborted):
             break
+    aborted.sort(key=lambda transaction: transaction.first_offset)  # some clients take them in this order only
     return [(transaction.producer_id, transaction.first_offset) for transaction in aborted]
 
 

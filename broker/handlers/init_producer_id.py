@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ..dispatch import Call
+from ..topic_rules import TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -31,7 +32,8 @@ async def handle(broker: "Broker", request: InitProducerIdRequest, call: Call) -
             ErrorCode.INVALID_REQUEST,
         )
     if request.transactional_id is None:
-        await broker.transactions.loaded()  # what it knows of was handed out too
+        if TRANSACTION_TOPIC in broker.cluster.topics:
+            await broker.transactions.loaded()  # what it knows of was handed out too
         return InitProducerIdResponse(producer_id=broker.cluster.next_producer_id(), producer_epoch=0)
     producer_id, producer_epoch = await broker.transactions.init_producer(
         request.transactional_id,
