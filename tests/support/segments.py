@@ -48,9 +48,7 @@ def write_segment(folder: Path, batches: Sequence[bytes], last_offsets: Sequence
     """Write a segment and indexes that have an entry for every batch but the first."""
     folder.mkdir(parents=True, exist_ok=True)
     positions = tuple(sum(map(len, batches[:at])) for at in range(len(batches)))
-    segment = WrittenSegment(
-        log=folder / f"{base:020d}.log", positions=positions, last_offsets=tuple(last_offsets)
-    )
+    segment = WrittenSegment(log=folder / f"{base:020d}.log", positions=positions, last_offsets=tuple(last_offsets))
     segment.log.write_bytes(b"".join(batches))
     entries = list(zip(last_offsets, positions, strict=True))[1:]
     segment.index.write_bytes(b"".join(OffsetIndex.layout.pack(last - base, at) for last, at in entries))
