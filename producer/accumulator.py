@@ -93,9 +93,7 @@ class Accumulator:
         return self._append_sticky(view, entry, now_ms)
 
     def _append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
-        built_in = self._built_in.get(view.topic)
-        if built_in is None:
-            built_in = self._built_in[view.topic] = BuiltIn(self.settings.batch_size, self._draws)
+        built_in = self._built_in_of(view.topic)
         while True:
             stay = built_in.current(view)
             queue = self._queue(view.topic, stay.partition)
@@ -106,6 +104,12 @@ class Accumulator:
                 return taken
             built_in.appended(stay, taken, view, self._last_is_full(queue))
             return stay.partition
+
+    def _built_in_of(self, topic: str) -> BuiltIn:
+        built_in = self._built_in.get(topic)
+        if built_in is None:
+            built_in = self._built_in[topic] = BuiltIn(self.settings.batch_size, self._draws)
+        return built_in
 
     def _append_to(self, topic: str, partition: int, entry: Entry, now_ms: int, new_batch: bool) -> int:
         """By how many bytes the last batch grew; WOULD_OPEN or NO_MEMORY as `append`."""
@@ -177,9 +181,9 @@ class Accumulator:
                 if queue:
                     queue[0].saw_leader(leader.epoch)
                     self._check(queue, leader.node_id, now_ms, result)
-            if self.settings.adaptive and topic in self._built_in:
+            if self.settings.adaptive and self.settings.partitioner is None:
                 lengths, partitions = measured if measured is not None else (None, [])
-                self._built_in[topic].learn(lengths, partitions, len(queues))
+                self._built_in_of(topic).learn(lengths, partitions, len(queues))
         return result
 
     def _check(self, queue: deque[Batch], node_id: int, now_ms: int, result: Ready) -> None:
@@ -195,12 +199,12 @@ class Accumulator:
         else:
             result.next_check_ms = min(result.next_check_ms, max(0, due_ms - waited_ms))
 
-    def _backing_off(self, batch: Batch, waited_ms: int) -> int:
+    @staticmethod
+    def _backing_off(batch: Batch, waited_ms: int) -> int:
         """How long after the failed try the next one may go, 0 when that is now."""
         if not batch.attempts or batch.leader_changed:
             return 0
-        delay_ms = self._backoff.delay_ms(batch.attempts)
-        return delay_ms if waited_ms < delay_ms else 0
+        return batch.backoff_ms if waited_ms < batch.backoff_ms else 0
 
     def _unavailable(self, node_id: int) -> bool:
         times, timeout_ms = self._node_times.get(node_id), self.settings.availability_timeout_ms
@@ -264,8 +268,12 @@ class Accumulator:
     # --- coming back --------------------------------------------------------------------------------------------------
 
     def reenqueue(self, batch: Batch, now_ms: int) -> None:
-        """Puts a batch that is to be sent again in front, or by its sequence."""
+        """Puts a batch that is to be sent again in front, or by its sequence.
+
+        The wait is drawn here, once. Kafka 3.9 draws at every look, so it may find a node ready and then drain nothing.
+        """
         batch.reenqueued(now_ms)
+        batch.backoff_ms = self._backoff.delay_ms(batch.attempts)
         self._insert(batch)
 
     def split(self, batch: Batch) -> int:

@@ -43,6 +43,7 @@ class Batch:
         "_waiters",
         "attempted_epoch",
         "attempts",
+        "backoff_ms",
         "base_sequence",
         "base_timestamp",
         "closed",
@@ -91,7 +92,7 @@ class Batch:
         self.ratio = ratio * SAFETY_FACTOR
         self.is_split_child = is_split_child
         self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
-        self.attempts = 0
+        self.attempts = self.backoff_ms = 0
         self.in_retry = self.closed = self.sequence_was_reset = self.split = self.transactional = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE

@@ -140,7 +140,7 @@ def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partit
         key = KEYS.get(name)
         if key is None:
             problems.append(Problem(key=written, expected="no producer has this setting", nearest=nearest(name, KEYS)))
-        elif name == "partitioner.class" and hasattr(value, "partition"):
+        elif name == "partitioner.class" and not isinstance(value, str) and hasattr(value, "partition"):
             custom = value  # type: ignore[assignment]  # a partitioner of the caller's own
         elif value is not None:
             try:
