@@ -13,6 +13,7 @@ later.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from types import TracebackType
 
 
@@ -57,12 +58,13 @@ class Claim:
 class MemoryBudget:
     """A limit in bytes shared by everybody who is handed it.
 
-    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` and `waited_ns` count those who had
-    to queue.
+    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` counts those who had to queue, and
+    `on_wait`, if given, hears for how many seconds, when it is over.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, on_wait: Callable[[float], None] | None = None) -> None:
         self.limit_bytes = limit_bytes
+        self._on_wait = on_wait
         self.in_use_bytes = 0
         self.peak_bytes = 0
         self.waits = 0
@@ -86,6 +88,7 @@ class MemoryBudget:
         if taken is not None:
             return taken
         self.waits += 1
+        began = perf_counter()
         turn: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
         self._queue.append((size_bytes, turn))
         self._reclaim()
@@ -96,6 +99,9 @@ class MemoryBudget:
                 turn.result().release()
             self._serve_queue()
             raise
+        finally:
+            if self._on_wait is not None:
+                self._on_wait(perf_counter() - began)
 
     def _fits(self, size_bytes: int) -> bool:
         return self.in_use_bytes == 0 or self.in_use_bytes + size_bytes <= self.limit_bytes

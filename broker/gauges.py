@@ -1,9 +1,12 @@
 """Gauges: what a scrape reads off the broker as it stands."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from operator import attrgetter
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from ..storage.log import Log
 from .instruments import GaugeRow
 
 if TYPE_CHECKING:
@@ -30,24 +33,42 @@ def show_state(broker: "Broker") -> None:
     gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(broker), "operation")
     gauge("stepdown_partitions", "Partitions on this broker", lambda: len(broker.cluster.partitions()))
     gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(broker.cluster.partitions()))
+    gauge("stepdown_producer_ids", "Producers that logs remember", lambda: _producers(broker))
+    gauge(
+        "stepdown_offline_log_directories",
+        "Log directories in which a write or a sync failed",
+        lambda: _offline_directories(broker),
+    )
     _show_logs(broker)
 
 
 def _show_logs(broker: "Broker") -> None:
     gauge = broker.metrics.instruments.gauge
-    for name, help, attribute in (
-        ("stepdown_log_size_bytes", "Bytes of a partition", "size_bytes"),
-        ("stepdown_log_start_offset", "First offset", "log_start_offset"),
-        ("stepdown_log_end_offset", "Next offset", "log_end_offset"),
-    ):
-        gauge(name, help, partial(_rows, broker, attribute), "topic", "partition")
+    shown: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
+        ("stepdown_log_size_bytes", "Bytes of a partition", attrgetter("size_bytes")),
+        ("stepdown_log_segments", "Segments of a partition", lambda log: len(log.segments)),
+        ("stepdown_log_start_offset", "First offset", attrgetter("log_start_offset")),
+        ("stepdown_log_end_offset", "Next offset", attrgetter("log_end_offset")),
+    )
+    for name, help, read in shown:
+        gauge(name, help, partial(_rows, broker, read), "topic", "partition")
 
 
-def _rows(broker: "Broker", attribute: str) -> Iterable[GaugeRow]:
+def _rows(broker: "Broker", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
     return [
-        ((partition.topic_name, str(partition.index)), float(getattr(partition.log, attribute)))
+        ((partition.topic_name, str(partition.index)), float(read(partition.log)))
         for partition in broker.cluster.partitions()
     ]
+
+
+def _producers(broker: "Broker") -> int:
+    return sum(len(partition.log.producers.state.producers) for partition in broker.cluster.partitions())
+
+
+def _offline_directories(broker: "Broker") -> int:
+    """Log directories in which a write or a sync has failed."""
+    faulty = (partition.log for partition in broker.cluster.partitions() if partition.log.fault is not None)
+    return len({PurePath(log.directory).parent for log in faulty})
 
 
 def _parked(broker: "Broker") -> Iterable[GaugeRow]:

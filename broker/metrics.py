@@ -1,20 +1,22 @@
 """What a broker counts, by the names of Kafka's beans in Prometheus' manner (see docs/metrics.md)."""
 
-from prometheus_client import CollectorRegistry
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
+
+if TYPE_CHECKING:
+    from .cluster import Topic
 
 MOST_CLIENT_SOFTWARE = 500
 
 
 class Metrics:
-    """One broker's instruments and the registry that shows them."""
+    """One broker's instruments."""
 
     def __init__(self) -> None:
         kept = Instruments()
         self.instruments = kept
-        self.registry = CollectorRegistry(auto_describe=False)
-        self.registry.register(kept)
 
         self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
         self.deprecated_requests = kept.counter(
@@ -75,6 +77,20 @@ class Metrics:
             "stepdown_downconversion_truncated_responses", "Converted slices cut at their promised size"
         )
         self.conversions_rejected = kept.counter("stepdown_downconversion_rejected", "Conversions refused", "reason")
+        self.conversion_bytes = kept.counter(
+            "stepdown_downconversion_bytes",
+            "Bytes of converted slices as promised, by what they became and whether a codec was needed",
+            *("to_magic", "codec"),
+        )
+        self.conversion_wait = kept.histogram(
+            "stepdown_downconversion_wait_seconds", "Time that a chunk waited for conversion memory", DURATION_BUCKETS
+        )
+        self.request_memory_wait = kept.counter(
+            "stepdown_request_memory_pool_depleted_seconds", "Time that requests waited for queued.max.request.bytes"
+        )
+        self.loop_delay = kept.histogram(
+            "stepdown_event_loop_delay_seconds", "How late the event loop came to a timer", DURATION_BUCKETS
+        )
         self.sendfile_bytes = kept.counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
         self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from converted chunks")
 
@@ -85,3 +101,8 @@ class Metrics:
         self.flush_duration = kept.histogram(
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
         )
+
+    def forget_topics(self, topics: "Sequence[Topic]") -> None:
+        """Drops what was counted for deleted topics, so that names cannot pile up."""
+        for topic in topics:
+            self.instruments.forget_topic(topic.name)

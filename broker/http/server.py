@@ -6,7 +6,7 @@ h11 and not a web framework: three GET paths do not earn 20 MB of resident memor
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -27,10 +27,13 @@ class Page:
     status: HTTPStatus = HTTPStatus.OK
 
 
+MakePage = Callable[[], Awaitable[Page]]
+
+
 class HttpServer:
     """Answers GET and HEAD on a fixed set of paths; each page is made anew when asked for."""
 
-    def __init__(self, pages: Mapping[str, Callable[[], Page]], *, idle_s: float = 75.0) -> None:
+    def __init__(self, pages: Mapping[str, MakePage], *, idle_s: float = 75.0) -> None:
         self._pages = pages
         self._idle_s = idle_s
         self._server: asyncio.Server | None = None
@@ -68,7 +71,7 @@ class HttpServer:
             request = await self._next_request(protocol, reader)
             if request is None:
                 return
-            page = self._page_for(request)
+            page = await self._page_for(request)
             headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
             writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
             if request.method != b"HEAD":
@@ -93,7 +96,7 @@ class HttpServer:
             elif isinstance(event, h11.ConnectionClosed):
                 return None
 
-    def _page_for(self, request: h11.Request) -> Page:
+    async def _page_for(self, request: h11.Request) -> Page:
         path = request.target.split(b"?")[0].decode("ascii", "replace")
         if request.method not in (b"GET", b"HEAD"):
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
@@ -101,4 +104,4 @@ class HttpServer:
         if make is None:
             there = ", ".join(self._pages)
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
-        return make()
+        return await make()

@@ -98,3 +98,16 @@ async def test_a_holder_that_moves_again_keeps_its_claim() -> None:
     claim.release()
     (await waiting).release()
     assert budget.in_use_bytes == 0
+
+
+async def test_who_had_to_wait_is_told_for_how_long() -> None:
+    waits: list[float] = []
+    budget = MemoryBudget(100, waits.append)
+    held = await budget.claim(90)
+    waiting = asyncio.create_task(budget.claim(50))
+    await settle()
+    assert waits == []
+    held.release()
+    (await waiting).release()
+    assert len(waits) == 1
+    assert waits[0] >= 0

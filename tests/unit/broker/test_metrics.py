@@ -12,8 +12,8 @@ from support.client import RawClient
 from support.running import running_broker
 
 
-def scraped(broker: Broker) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    text = pages_of(broker)["/metrics"]().body.decode()
+async def scraped(broker: Broker) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    text = (await pages_of(broker)["/metrics"]()).body.decode()
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
@@ -21,8 +21,8 @@ def scraped(broker: Broker) -> dict[tuple[str, frozenset[tuple[str, str]]], floa
     }
 
 
-def value(broker: Broker, name: str, **labels: str) -> float:
-    return scraped(broker).get((name, frozenset(labels.items())), 0.0)
+async def value(broker: Broker, name: str, **labels: str) -> float:
+    return (await scraped(broker)).get((name, frozenset(labels.items())), 0.0)
 
 
 async def test_requests_and_their_error_codes_are_counted(tmp_path: Path) -> None:
@@ -31,10 +31,10 @@ async def test_requests_and_their_error_codes_are_counted(tmp_path: Path) -> Non
         await client.send(ApiVersionsRequest(), 0)
         nowhere = FetchTopic(topic="nowhere", partitions=(FetchPartition(partition=0, partition_max_bytes=1),))
         await client.send(FetchRequest(topics=(nowhere,)), 2)
-        assert value(broker, "stepdown_requests_total", request="ApiVersions", version="0") == 1
+        assert await value(broker, "stepdown_requests_total", request="ApiVersions", version="0") == 1
         unknown = {"request": "Fetch", "error": "UNKNOWN_TOPIC_OR_PARTITION"}
-        assert value(broker, "stepdown_request_errors_total", **unknown) == 1
-        assert value(broker, "stepdown_request_duration_seconds_count", request="Fetch", phase="local") == 1
+        assert await value(broker, "stepdown_request_errors_total", **unknown) == 1
+        assert await value(broker, "stepdown_request_duration_seconds_count", request="Fetch", phase="local") == 1
 
 
 def test_labels_from_outside_cannot_grow_without_bound() -> None:
