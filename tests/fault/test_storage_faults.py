@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from stepdown.protocol.errors import ApiError
+from stepdown.protocol.errors import ApiError, InvalidRecord
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.log import Log
 from stepdown.storage.log_config import LogConfig
@@ -162,6 +162,8 @@ def open_and_use(directory: Path, *, clean: bool) -> None:
                 offset += 1
         log.offset_for_timestamp(NOW)
         log.max_timestamp_offset()
+    except InvalidRecord:
+        pass  # the offset of a wrapper lies outside its checksum, so any may be left
     except ApiError:
         assert clean  # without the mark all that is left has a good checksum
     if log.log_end_offset < 1 << 62:
