@@ -55,10 +55,17 @@ class Tally:
         self._seconds = 0.0
         self._temporary_bytes = 0
 
-    def expect(self, topic: str) -> Callable[[ConversionStats], None]:
-        """What to call with the stats of one more slice."""
+    def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
+        """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
         self._open += 1
+        codec = "compressed" if converted.needs_worker else "none"
+        self._metrics.conversion_bytes.of(str(converted.rules.target), codec).add(converted.size_bytes)
         return partial(self._add, topic)
+
+    def opened(self) -> None:
+        """No more slices follow. Requests for which nothing is converted are observed too, as 0."""
+        if not self._open:
+            self._observe()
 
     def _add(self, topic: str, stats: ConversionStats) -> None:
         metrics = self._metrics
@@ -70,8 +77,11 @@ class Tally:
         self._temporary_bytes += stats.temporary_bytes
         self._open -= 1
         if not self._open:
-            metrics.conversion_seconds.of("Fetch").observe(self._seconds)
-            metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
+            self._observe()
+
+    def _observe(self) -> None:
+        self._metrics.conversion_seconds.of("Fetch").observe(self._seconds)
+        self._metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
 
 
 async def convert_for(
@@ -79,18 +89,17 @@ async def convert_for(
 ) -> dict[int, ConvertedSlice | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
     replaced: dict[int, ConvertedSlice | Refusal] = {}
-    if terms.version >= FIRST_VERSION_WITH_ZSTD:
-        return replaced
-    target = target_magic(terms.version)
     tally = Tally(broker.metrics)
-    for index, reading in enumerate(readings):
+    target = target_magic(terms.version)
+    for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
         refusal = _refusal(broker, reading, terms, target)
         if refusal is not None:
             replaced[index] = refusal
         elif target is not None and reading.slice.size_bytes:
             replaced[index] = await _convert(broker, reading, terms, target, tally)
-            if index % SLICES_A_TURN == SLICES_A_TURN - 1:
-                await broker.breathe()
+        if index % SLICES_A_TURN == SLICES_A_TURN - 1:
+            await broker.breathe()
+    tally.opened()
     return replaced
 
 
@@ -123,7 +132,8 @@ async def _convert(
         while True:
             converted = await _promise(broker, reading, terms, target)
             if converted.size_bytes or not reading.interest.fetch_offset < converted.next_offset < visible_end:
-                converted.on_done = tally.expect(topic.name)
+                if converted.size_bytes:
+                    converted.on_done = tally.expect(topic.name, converted)
                 return converted
             reading.slice = partition.log.read(
                 converted.next_offset,
@@ -134,6 +144,7 @@ async def _convert(
             )
             if not reading.slice.size_bytes:
                 return converted
+            await broker.breathe()
     except ApiError as error:
         is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         broker.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
@@ -149,9 +160,7 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
         shows_too_large=not terms.limits_are_soft,
     )
     converted = ConvertedSlice(reading.slice, rules)
-    if converted.needs_worker:
+    if converted.needs_worker or not converted.promise():
         with await broker.conversion_budget.claim(converted.claim_bytes):
             await broker.heavy(converted.promise)
-    else:
-        converted.promise()
     return converted

@@ -75,13 +75,14 @@ class ConvertedSlice:
     `on_done`, if set, hears the stats once, when nothing more will be asked for.
     """
 
-    __slots__ = ("needs_worker", "next_offset", "on_done", "rules", "size_bytes", "source", "stats")
+    __slots__ = ("_at", "needs_worker", "next_offset", "on_done", "rules", "size_bytes", "source", "stats")
 
     def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
         self.source = source
         self.rules = rules
         self.stats = ConversionStats()
         self.size_bytes = 0
+        self._at = 0
         self.next_offset = rules.first_offset
         self.needs_worker = needs_codec(source, 0, rules.target)
         self.on_done: Callable[[ConversionStats], None] | None = None
@@ -89,24 +90,28 @@ class ConvertedSlice:
     @property
     def claim_bytes(self) -> int:
         """Memory that `promise` takes."""
-        return claim_for(self.source, 0, self.needs_worker)
+        return claim_for(self.source, self._at, self.needs_worker)
 
-    def promise(self) -> None:
+    def promise(self) -> bool:
         """Sets `size_bytes`, and `next_offset` to what follows the last whole batch if all of them vanish.
 
-        In a worker if `needs_worker`: a codec is at work. Raises: UnsupportedCompression, CorruptRecord,
-        InvalidRecord for the first batch that does not vanish; DiskFault.
+        In a worker if `needs_worker`: a codec is at work. False when it turns out on the way that it does: then it is
+        to be called again, there. Raises: UnsupportedCompression, CorruptRecord, InvalidRecord for the first batch
+        that does not vanish; DiskFault.
         """
-        at = 0
-        while (header := batch_at(self.source, at)) is not None:
+        while (header := batch_at(self.source, self._at)) is not None:
+            if not self.needs_worker and _has_to_be_opened(header, self.rules.target):
+                self.needs_worker = True
+                return False
             self.next_offset = max(self.next_offset, header.last_offset + 1)
-            size = self._converted_bytes(header, at)
+            size = self._converted_bytes(header, self._at)
             if size:
                 self.size_bytes = max(self.source.size_bytes, size)
-                return
-            at += header.size_bytes
-        if at == 0 and self.source.size_bytes and self.rules.shows_too_large:
+                return True
+            self._at += header.size_bytes
+        if self._at == 0 and self.source.size_bytes and self.rules.shows_too_large:
             self.size_bytes = OVERFLOW_ENTRY.size
+        return True
 
     def chunks(self) -> "ConvertedChunks":
         return ConvertedChunks(self)
@@ -137,7 +142,7 @@ class ConvertedChunks:
         self._produced = 0
         self._made = _Made()
         self.is_padding = False
-        self.needs_worker = converted.needs_worker
+        self.needs_worker = needs_codec(converted.source, 0, converted.rules.target)
         self.claim_bytes = claim_for(converted.source, 0, self.needs_worker)
 
     def make(self, out: bytearray) -> memoryview | None:
@@ -286,9 +291,11 @@ class _Made:
 def needs_codec(source: FileSlice, at: int, target: int) -> bool:
     """Whether the batch at `at` has to be opened to be converted."""
     header = batch_at(source, at)
-    if header is None or header.magic <= target or header.is_control:
-        return False
-    return bool(header.attributes & CODEC_MASK)
+    return header is not None and _has_to_be_opened(header, target)
+
+
+def _has_to_be_opened(header: BatchHeader, target: int) -> bool:
+    return header.magic > target and not header.is_control and bool(header.attributes & CODEC_MASK)
 
 
 def claim_for(source: FileSlice, at: int, with_codec: bool) -> int:

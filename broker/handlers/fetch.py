@@ -172,6 +172,7 @@ def _count(
     broker: "Broker", readings: Sequence[Reading], answers: Sequence[tuple[Interest, PartitionData]], terms: Terms
 ) -> None:
     metrics = broker.metrics
+    metrics.requests.of("FetchFollower" if terms.is_follower else "FetchConsumer", str(terms.version)).add()
     for reading, (_, data) in zip(readings, answers, strict=True):
         if reading.topic is None:
             continue

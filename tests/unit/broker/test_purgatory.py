@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+from stepdown.broker.connection import Peer
 from stepdown.broker.purgatory import Purgatory
 from support.clock import ManualClock, settle
 
@@ -44,3 +46,31 @@ async def test_closing_wakes_everybody() -> None:
     purgatory.close()
     await parked
     assert not await purgatory.wait(["p"], lambda: False, 500)
+
+
+async def test_what_a_waiter_raises_is_its_own_and_not_of_whom_brought_the_news() -> None:
+    """An append failed, though it was written, when a fetch that waited for it could not be read."""
+    purgatory = Purgatory(ManualClock())
+    looks = iter((False,))
+
+    def broken() -> bool:
+        if next(looks, True):
+            raise ValueError("unreadable")
+        return False
+
+    waiting = asyncio.create_task(purgatory.wait(["key"], broken, 100))
+    await settle()
+    purgatory.notify("key")
+    with pytest.raises(ValueError, match="unreadable"):
+        await waiting
+    assert len(purgatory) == 0
+
+
+async def test_a_peer_that_leaves_ends_its_wait() -> None:
+    purgatory, peer = Purgatory(ManualClock()), Peer(host="127.0.0.1", port=1, listener="PLAINTEXT")
+    waiting = asyncio.create_task(purgatory.wait(["key"], lambda: False, 100, peer=peer))
+    await settle()
+    peer.leave()
+    await waiting
+    assert (len(purgatory), peer.on_leave) == (0, None)
+    peer.leave()

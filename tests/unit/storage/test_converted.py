@@ -38,7 +38,8 @@ def stored(tmp_path: Path, data: bytes) -> FileSlice:
 def converted(source: FileSlice, **rules: object) -> ConvertedSlice:
     settings = {"target": 1, "first_offset": 0, **rules}
     lazily = ConvertedSlice(source, ConversionRules(**settings))  # type: ignore[arg-type]
-    lazily.promise()
+    while not lazily.promise():
+        assert lazily.needs_worker
     return lazily
 
 
@@ -115,6 +116,19 @@ def test_a_slice_of_which_nothing_is_left_promises_nothing_and_says_where_to_go_
     lazily = converted(stored(tmp_path, data), first_offset=3, shows_too_large=True)
     last = [b.last_offset for b in iter_batches(memoryview(data))][-1]
     assert (lazily.size_bytes, lazily.next_offset) == (0, max(3, last + 1))
+
+
+def test_a_codec_behind_what_vanishes_is_left_to_a_worker(tmp_path: Path) -> None:
+    """Opening it stopped the event loop, for as long as the codec took, and was not charged to the budget."""
+    source = stored(tmp_path, marker(0) + batch(1, 3, codec=Codec.GZIP))
+    lazily = ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
+    assert not lazily.needs_worker
+    assert not lazily.promise()
+    assert lazily.needs_worker
+    assert lazily.claim_bytes > 512 * 1024
+    assert lazily.promise()
+    assert lazily.size_bytes > 0
+    assert [record.offset for read in iter_batches(memoryview(sent(lazily))) for record in read.records()] == [1, 2, 3]
 
 
 def test_a_slice_without_a_whole_batch_shows_old_clients_that_it_is_too_large(tmp_path: Path) -> None:
