@@ -6,7 +6,10 @@ from operator import attrgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from prometheus_client import ProcessCollector
+
 from ..storage.log import Log
+from .group_gauges import show_groups
 from .instruments import GaugeRow
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ def show_state(broker: "Broker") -> None:
         lambda: _offline_directories(broker),
     )
     _show_logs(broker)
+    show_groups(broker)
+    broker.metrics.instruments.include(ProcessCollector(registry=None))
 
 
 def _show_logs(broker: "Broker") -> None:

@@ -136,6 +136,7 @@ class Instruments(Collector):
 
     def __init__(self) -> None:
         self._families: list[CounterFamily | HistogramFamily | GaugeFamily] = []
+        self._others: list[Collector] = []
 
     def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
         """A family of counters; `limit` bounds those whose label values come from outside."""
@@ -151,14 +152,22 @@ class Instruments(Collector):
         self._families.append(family)
         return family
 
+    def include(self, other: Collector) -> None:
+        """Shows what another collector has too."""
+        self._others.append(other)
+
     def collect(self) -> Iterable[Metric]:
-        return [family.collect() for family in self._families]
+        own = [family.collect() for family in self._families]
+        return [*own, *(family for other in self._others for family in other.collect())]
 
     async def read(self, breathe: Callable[[], Awaitable[None]]) -> AsyncIterator[Metric]:
         """As `collect`, with a turn for others after each family."""
         for family in self._families:
             yield family.collect()
             await breathe()
+        for other in self._others:
+            for shown in other.collect():
+                yield shown
 
     def forget_topic(self, name: str) -> None:
         """Drops what was counted for a topic that is no more."""
