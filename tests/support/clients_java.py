@@ -57,8 +57,9 @@ class JavaClient:
         self.oracle.call("Client.produce", payload, timeout_s=READ_TIMEOUT_S)
 
     def consume(
-        self, address: str, client_id: str, spans: Sequence[Span], *, max_bytes: int = LARGEST_FETCH
+        self, address: str, client_id: str, spans: Sequence[Span], *, max_bytes: int = LARGEST_FETCH, **more: str
     ) -> list[Received]:
+        """As `Client` says; `more` are settings as for `produce`."""
         settings = {
             "bootstrap.servers": address,
             "client.id": client_id,
@@ -67,7 +68,7 @@ class JavaClient:
             "auto.offset.reset": "none",
             "fetch.max.wait.ms": "50",
             "max.partition.fetch.bytes": str(max_bytes),
-        }
+        } | {key.replace("_", "."): value for key, value in more.items()}
         wanted = b"".join(
             string(span.topic) + struct.pack(">iqi", span.partition, span.offset, span.count) for span in spans
         )
