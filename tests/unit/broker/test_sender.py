@@ -1,10 +1,11 @@
 import asyncio
 import os
 import socket
+import threading
 import weakref
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,78 @@ async def test_pieces_that_are_not_reached_are_done_too() -> None:
         with pytest.raises(OSError):
             await sending
     assert [piece.is_done for piece in pieces] == [True] * 3
+
+
+async def test_a_file_that_became_shorter_ends_the_connection(tmp_path: Path) -> None:
+    """The size is promised already: nothing else could take the place of what is missing."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1000))
+    part = FileSlice(Files().handle(str(path)).opened(), 0, 5000)
+    async with line() as there:
+        with pytest.raises(EOFError):
+            await there.sender.send([part])
+
+
+async def test_many_stalled_readers_share_the_budget_and_all_get_everything() -> None:
+    budget = MemoryBudget(2 * CHUNK)
+    pieces = [Pattern(3, needs_worker=at % 2 == 0) for at in range(6)]
+    async with AsyncExitStack() as opened:
+        lines = [await opened.enter_async_context(line(budget)) for _ in pieces]
+        sends = [asyncio.create_task(on.sender.send([piece])) for on, piece in zip(lines, pieces, strict=True)]
+        await settle()
+        for on, piece in zip(lines, pieces, strict=True):
+            assert await on.read(piece.size_bytes) == piece.expected
+        await asyncio.gather(*sends)
+    assert budget.peak_bytes <= 2 * CHUNK
+    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+
+
+async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_claim() -> None:
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        held = await budget.claim(CHUNK)
+        sending = asyncio.create_task(there.sender.send([Pattern(2)]))
+        await settle()
+        assert budget.waiting == 1
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        held.release()
+    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+
+
+async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_when_the_worker_is_done() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    class Slow(Pattern):
+        def make(self, out: bytearray) -> memoryview | None:
+            begun.set()
+            may_end.wait(10)
+            return super().make(out)
+
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Slow(1, needs_worker=True)]))
+        await asyncio.to_thread(begun.wait, 10)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert budget.in_use_bytes == CHUNK
+        may_end.set()
+        with await budget.claim(CHUNK):
+            assert budget.in_use_bytes == CHUNK
+    assert budget.in_use_bytes == 0
+
+
+async def test_a_chunk_that_cannot_be_made_gives_its_memory_back() -> None:
+    class Broken(Pattern):
+        def make(self, out: bytearray) -> memoryview | None:
+            raise ValueError("broken")
+
+    for needs_worker in (False, True):
+        budget = MemoryBudget(CHUNK)
+        async with line(budget) as there:
+            with pytest.raises(ValueError, match="broken"):
+                await there.sender.send([Broken(1, needs_worker=needs_worker)])
+            await settle()
+        assert budget.in_use_bytes == 0
