@@ -19,9 +19,8 @@ from pathlib import Path
 from .failures import BenchFailed
 from .load import LoadPlan, LoadProcess, LoadResult, latencies_of
 from .maven import JarStore
-from .process import cpu_seconds
 from .results import Journal, Result, Value
-from .servers import Server, Stepdown, make_peer
+from .servers import RunningBroker, Server, Stepdown, make_peer
 
 MEGABYTE = 1e6
 Told = Callable[[str], None]
@@ -30,9 +29,14 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How a contest runs. A JVM has compiled what it runs after some seconds; Python is as it is."""
+    """How a contest runs. A JVM has compiled what it runs after some seconds; Python is as it is.
+
+    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started.
+    """
 
     peer: str = "none"
+    broker: str = ""
+    metrics: str = ""
     rounds: int = 5
     seconds: float = 2.0
     warm_up_s: float = 1.0
@@ -47,8 +51,10 @@ def contestants(
     folder: Path, store: JarStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
 ) -> Iterator[list[Server]]:
     """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
-    ours = Stepdown(folder / "stepdown", properties=properties)
-    ours.folder.mkdir(parents=True, exist_ok=True)
+    ours: Server = RunningBroker(terms.broker, terms.metrics)
+    if not terms.broker:
+        (folder / "stepdown").mkdir(parents=True, exist_ok=True)
+        ours = Stepdown(folder / "stepdown", properties=properties)
     theirs = make_peer(terms.peer, folder / "peer", store, properties, heap)
     servers: list[Server] = [ours] if theirs is None else [ours, theirs]
     try:
@@ -66,11 +72,11 @@ def measure(server: Server, plans: Sequence[LoadPlan], loads: Sequence[LoadProce
     running = list(zip(loads, plans, strict=True))
     for load, plan in running:
         load.prepare(plan)
-    before = cpu_seconds(server.pid)
+    before = server.usage.cpu_seconds()
     for load, _ in running:
         load.go()
     results = [load.result() for load, _ in running]
-    return cpu_seconds(server.pid) - before, results
+    return server.usage.cpu_seconds() - before, results
 
 
 def values_of(cpu: float, results: Sequence[LoadResult], *, of_sent: bool = False) -> dict[str, float]:

@@ -16,7 +16,7 @@ from ..protocol.messages.metadata import MetadataRequest
 from .connection import Connection
 from .failures import BenchFailed
 from .maven import STDERR_LOG, JarStore
-from .process import Process, free_port, wait_until
+from .process import Process, Usage, free_port, text_of, wait_until
 
 KAFKA_3_9 = "org.apache.kafka:kafka_2.13:3.9.1"
 KAFKA_1_1 = "org.apache.kafka:kafka_2.12:1.1.1"
@@ -61,6 +61,7 @@ class KafkaServer:
 
     name = "kafka"
     version = "3.9.1"
+    http = ""
 
     def __init__(
         self,
@@ -93,8 +94,13 @@ class KafkaServer:
         return self._process is not None and self._process.has_ended
 
     @property
-    def log_path(self) -> Path:
-        return self.folder / "kafka.out"
+    def usage(self) -> Usage:
+        return self._running().usage
+
+    @property
+    def log(self) -> str:
+        """What it wrote, over all its starts."""
+        return text_of(self.folder / "kafka.out")
 
     def start(self) -> None:
         """Starts, and returns when the broker is unfenced and answers. Raises: BenchFailed, JarsMissing."""
@@ -105,7 +111,7 @@ class KafkaServer:
         settings.write_text(_properties_text(self._settings()))
         self._start_others()
         command = java(self._jars(), "kafka.Kafka", str(settings), heap=self.heap, options=self._options())
-        self._process = Process(command, self.log_path)
+        self._process = Process(command, self.folder / "kafka.out")
         try:
             wait_until(self._answers, "Kafka answers", timeout_s=START_TIMEOUT_S)
         except BaseException:

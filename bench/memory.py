@@ -21,7 +21,6 @@ from .contest import Terms, Told, contestants
 from .failures import BenchFailed
 from .load import Lane, LoadPlan, LoadProcess, Stall
 from .maven import JarStore
-from .process import forget_peak_rss, peak_rss_bytes, rss_bytes
 from .results import Journal, Kind, Result, Value
 from .scrape import Watch
 from .servers import Server
@@ -33,7 +32,7 @@ BAR_BYTES = 32 << 20
 GIANT_BATCH_BYTES = 100_000_000
 SETTINGS = {"log.cleaner.dedupe.buffer.size": str(4 << 20)}
 """Kafka would take 128 MB of its heap for a compaction that has nothing to do here."""
-TOPIC, GIANT_TOPIC = "memory", "giant"
+TOPIC, GIANT_TOPIC = "bench-memory", "bench-giant"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,13 +127,14 @@ def _measure(
     for topic, filling in test.fillings.items():
         await_leaders(server.address, topic, filling.partitions)
     sleep(SETTLE_S)
-    idle, logged_before = rss_bytes(server.pid), server.log_path.stat().st_size
-    forget_peak_rss(server.pid)
-    with Watch(server) as watch:
+    usage, logged_before = server.usage, len(server.log)
+    idle = usage.rss_bytes()
+    usage.forget_peak()
+    with Watch(usage, server.http) as watch:
         values = _read(test, readers, server, load)
     sleep(SETTLE_S)
-    values["out_of_memory"] = float(b"OutOfMemoryError" in server.log_path.read_bytes()[logged_before:])
-    peak = watch.most("rss_bytes") if server.has_ended else peak_rss_bytes(server.pid)
+    values["out_of_memory"] = float("OutOfMemoryError" in server.log[logged_before:])
+    peak = watch.most("rss_bytes") if server.has_ended else usage.peak_rss_bytes()
     values |= {"idle_rss_bytes": idle, "peak_rss_bytes": peak, "above_idle_bytes": peak - idle}
     values |= {name: watch.most(name) for name in ("budget_peak_bytes", "budget_waiters") if watch.most(name)}
 

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Protocol
 
 from .failures import BenchFailed
 
@@ -46,13 +47,22 @@ class Process:
         return self.popen.pid
 
     @property
+    def usage(self) -> "ProcessUsage":
+        return ProcessUsage(self.pid)
+
+    @property
     def has_ended(self) -> bool:
         return self.popen.poll() is not None
 
     @property
+    def log(self) -> str:
+        """All that it wrote, over all starts."""
+        return text_of(self.output)
+
+    @property
     def log_tail(self) -> str:
         """The end of what it wrote."""
-        return self.output.read_text(errors="replace")[-LOG_TAIL:]
+        return self.log[-LOG_TAIL:]
 
     def stop(self) -> int:
         """Its exit code after SIGTERM. Raises: BenchFailed when it does not end and had to be killed."""
@@ -76,25 +86,55 @@ class Process:
             self.popen.stdout.close()
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and its threads, those that ended included."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+class Usage(Protocol):
+    """What a server has used."""
+
+    def cpu_seconds(self) -> float:
+        """User and system time of the process and its threads, those that ended included."""
+        ...
+
+    def rss_bytes(self) -> int:
+        """Resident memory now."""
+        ...
+
+    def peak_rss_bytes(self) -> int:
+        """The most resident memory since `forget_peak`."""
+        ...
+
+    def forget_peak(self) -> None:
+        """Makes the present RSS the peak."""
+        ...
 
 
-def rss_bytes(pid: int) -> int:
-    """Resident memory now."""
-    return _status(pid, "VmRSS:")
+class ProcessUsage:
+    """Read off /proc. The kernel keeps the peak itself and misses nothing, as samples would."""
+
+    def __init__(self, pid: int) -> None:
+        self._folder = Path(f"/proc/{pid}")
+
+    def cpu_seconds(self) -> float:
+        fields = (self._folder / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+
+    def rss_bytes(self) -> int:
+        return self._status("VmRSS:")
+
+    def peak_rss_bytes(self) -> int:
+        return self._status("VmHWM:")
+
+    def forget_peak(self) -> None:
+        (self._folder / "clear_refs").write_text("5")
+
+    def _status(self, name: str) -> int:
+        for line in (self._folder / "status").read_text().splitlines():
+            if line.startswith(name):
+                return int(line.split()[1]) * 1024
+        raise BenchFailed(f"{self._folder}/status has no {name}")
 
 
-def peak_rss_bytes(pid: int) -> int:
-    """The most resident memory there was since the start or since `forget_peak_rss`."""
-    return _status(pid, "VmHWM:")
-
-
-def forget_peak_rss(pid: int) -> None:
-    """Makes the present RSS the peak; the kernel then watches every page, which no sampling can."""
-    Path(f"/proc/{pid}/clear_refs").write_text("5")
+def text_of(log: Path) -> str:
+    """What is in a log file, "" before there is one."""
+    return log.read_text(errors="replace") if log.exists() else ""
 
 
 def free_port() -> int:
@@ -112,10 +152,3 @@ def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float =
         if monotonic() > end:
             raise BenchFailed(f"not within {timeout_s} s: {what}")
         sleep(POLL_S)
-
-
-def _status(pid: int, name: str) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) * 1024
-    raise BenchFailed(f"/proc/{pid}/status has no {name}")

@@ -9,8 +9,7 @@ from time import perf_counter
 
 from .connection import host_and_port
 from .failures import BenchFailed
-from .process import rss_bytes
-from .servers import Server, Stepdown
+from .process import Usage
 
 EVERY_S = 0.05
 SHOWN = {
@@ -51,12 +50,45 @@ class Scraper:
         self._http.close()
 
 
-class Watch:
-    """Samples a server from a thread until it is closed, or the server has gone."""
+class ScrapedUsage:
+    """What a server's process has used, as it tells itself; the peak is that of the samples taken."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._peak = 0
+
+    def cpu_seconds(self) -> float:
+        return self._read("process_cpu_seconds_total")
+
+    def rss_bytes(self) -> int:
+        now = int(self._read("process_resident_memory_bytes"))
+        self._peak = max(self._peak, now)
+        return now
+
+    def peak_rss_bytes(self) -> int:
+        self.rss_bytes()
+        return self._peak
+
+    def forget_peak(self) -> None:
+        self._peak = 0
+
+    def _read(self, name: str) -> float:
+        scraper = Scraper(self._address)
+        try:
+            return scraper.read()[name]
+        except KeyError:
+            raise BenchFailed(f"/metrics of {self._address} has no {name}") from None
+        finally:
+            scraper.close()
+
+
+class Watch:
+    """Samples a server from a thread until it is closed, or the server has gone. `http` "": it has no /metrics."""
+
+    def __init__(self, usage: Usage, http: str = "") -> None:
         self.samples: list[Sample] = []
-        self._server = server
+        self._usage = usage
+        self._http = http
         self._over = threading.Event()
         self._began = perf_counter()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -74,16 +106,15 @@ class Watch:
         return max((sample.values[name] for sample in self.samples if name in sample.values), default=0.0)
 
     def _run(self) -> None:
-        scraper = Scraper(self._server.http) if isinstance(self._server, Stepdown) else None
+        scraper = Scraper(self._http) if self._http else None
         with suppress(OSError, BenchFailed):
-            pid = self._server.pid
             while not self._over.wait(EVERY_S):
-                self._sample(pid, scraper)
+                self._sample(scraper)
         if scraper is not None:
             scraper.close()
 
-    def _sample(self, pid: int, scraper: Scraper | None) -> None:
-        values = {"rss_bytes": float(rss_bytes(pid))}
+    def _sample(self, scraper: Scraper | None) -> None:
+        values = {"rss_bytes": float(self._usage.rss_bytes())}
         if scraper is not None:
             shown = scraper.read()
             values |= {ours: shown[theirs] for theirs, ours in SHOWN.items() if theirs in shown}

@@ -13,7 +13,8 @@ from .. import __version__
 from .failures import BenchFailed
 from .kafka import KafkaServer, OldKafkaServer
 from .maven import JarStore
-from .process import Process
+from .process import Process, Usage, text_of
+from .scrape import ScrapedUsage
 
 READY_TIMEOUT_S = 60.0
 PEERS = ("none", "kafka:3.9.1", "kafka:1.1.1")
@@ -21,18 +22,19 @@ _READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\
 
 
 class Server(Protocol):
-    """A broker in a process of its own. `address` may change with each start."""
+    """A broker in a process of its own. `address` may change with each start; `http` "": it has no /metrics."""
 
     name: str
     version: str
     address: str
+    http: str
 
     @property
-    def pid(self) -> int: ...
+    def usage(self) -> Usage: ...
     @property
     def has_ended(self) -> bool: ...
     @property
-    def log_path(self) -> Path: ...
+    def log(self) -> str: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def kill(self) -> None: ...
@@ -70,8 +72,13 @@ class Stepdown:
         return self._process is not None and self._process.has_ended
 
     @property
-    def log_path(self) -> Path:
-        return self.folder / "stepdown.err"
+    def usage(self) -> Usage:
+        return self._running().usage
+
+    @property
+    def log(self) -> str:
+        """What it wrote to stderr, over all its starts."""
+        return text_of(self.folder / "stepdown.err")
 
     def start(self) -> None:
         """Starts, and returns when it has said where it listens.
@@ -81,7 +88,7 @@ class Stepdown:
         if self._process is not None:
             raise BenchFailed("stepdown is running")
         self.log_dir.mkdir(parents=True, exist_ok=True)
-        self._process = Process(self._command(), self.log_path, pipe_stdout=True)
+        self._process = Process(self._command(), self.folder / "stepdown.err", pipe_stdout=True)
         line = _first_line(self._process)
         ready = _READY.fullmatch(line)
         if ready is None:
@@ -113,6 +120,29 @@ class Stepdown:
         if self._process is None:
             raise BenchFailed("stepdown is not running")
         return self._process
+
+
+class RunningBroker:
+    """A stepdown that somebody else runs, in a container say: it is neither started nor stopped, only asked."""
+
+    name = "stepdown"
+    version = __version__
+    has_ended = False
+    log = ""
+
+    def __init__(self, address: str, http: str) -> None:
+        self.address = address
+        self.http = http
+        self.usage: Usage = ScrapedUsage(http)
+
+    def start(self) -> None:
+        """It runs already."""
+
+    def stop(self) -> None:
+        """It is not ours to stop."""
+
+    def kill(self) -> None:
+        """It is not ours to stop."""
 
 
 def make_peer(name: str, folder: Path, store: JarStore, properties: Mapping[str, str], heap: str) -> Server | None:

@@ -12,7 +12,6 @@ from time import perf_counter, sleep
 from .contest import Contest, Terms, Told, contestants
 from .load import LoadProcess
 from .maven import JarStore
-from .process import cpu_seconds, rss_bytes
 from .results import Journal, Result
 from .servers import Server
 from .topics import Filling, fill
@@ -50,6 +49,6 @@ def _start(server: Server) -> dict[str, float]:
     server.stop()
     began = perf_counter()
     server.start()
-    ready, cpu = perf_counter() - began, cpu_seconds(server.pid)
+    ready, cpu = perf_counter() - began, server.usage.cpu_seconds()
     sleep(SETTLE_S)
-    return {"ready_s": ready, "ready_cpu_s": cpu, "idle_rss_bytes": rss_bytes(server.pid)}
+    return {"ready_s": ready, "ready_cpu_s": cpu, "idle_rss_bytes": server.usage.rss_bytes()}

@@ -81,15 +81,19 @@ def await_leaders(address: str, name: str, partitions: int) -> None:
         wait_until(lambda: _has_leaders(connection, name, partitions), f"{name} has leaders", timeout_s=60)
 
 
-def delete_topic(address: str, name: str) -> None:
+def delete_topic(address: str, name: str, *, may_be_missing: bool = False) -> None:
+    """Returns when the topic is gone."""
     with Connection(address) as connection:
         answer = connection.call(DeleteTopicsRequest(topic_names=(name,), timeout_ms=TIMEOUT_MS), DELETE_VERSION)
         for deleted in answer.responses:
+            if deleted.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and may_be_missing:
+                continue
             _check(deleted.error_code, f"DeleteTopics {name}")
 
 
 def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
-    """Creates a topic and writes its records."""
+    """Creates a topic, anew if it is there, and writes its records."""
+    delete_topic(address, name, may_be_missing=True)
     create_topic(address, name, filling.partitions)
     requests = tuple(produce_frame(name, partition, filling) for partition in range(filling.partitions))
     lane = Lane(requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic))

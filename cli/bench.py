@@ -63,6 +63,10 @@ def memory(
     fetch_bytes: Annotated[int, typer.Option(help="fetch.max.bytes of clients and servers.", min=1)] = 250 << 20,
     partition_fetch_bytes: Annotated[int, typer.Option(help="max.partition.fetch.bytes.", min=1)] = 1 << 20,
     giant: Annotated[bool, typer.Option("--giant", help="Begin with one batch that is 100 MB once opened.")] = False,
+    broker: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="A stepdown that runs already; else one is started.")
+    ] = "",
+    metrics: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where that one answers /metrics.")] = "",
     heap: Heap = "200m",
     rounds: Rounds = 1,
     as_json: AsJson = False,
@@ -84,7 +88,9 @@ def memory(
         giant=giant,
     )
     who = [Readers.some_stall(version, count) for version in _numbers(versions) for count in _numbers(readers)]
-    terms = Terms(peer=peer, rounds=rounds)
+    if bool(broker) != bool(metrics):
+        raise typer.BadParameter("--broker and --metrics go together")
+    terms = Terms(peer=peer, rounds=rounds, broker=broker, metrics=metrics)
     with _desk(as_json, out, html, data) as desk:
         run_memory(test, who, desk.folder, desk.store, terms, heap, desk.journal, desk.tell)
 

@@ -22,7 +22,7 @@ COLUMNS = {
         "above_idle_bytes",
         "budget_peak_bytes",
         "out_of_memory",
-        "readers_lost",
+        "received_bytes",
     ),
     "produce": ("mb_per_s", "mb_per_cpu_s", "requests_per_s", "p50_ms", "p99_ms", "server_cpu", "load_cpu"),
     "mixed": ("produce_p50_ms", "produce_p99_ms", "fetch_p50_ms", "fetch_p99_ms", "converted_mb_per_s", "server_cpu"),
