@@ -9,7 +9,7 @@ Rules (spec: fetch-down-conversion, section 5):
 - Sizes are those of stored bytes, before any conversion.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from ..protocol.errors import ApiError, ErrorCode
@@ -19,6 +19,7 @@ from .partition import READ_COMMITTED, Partition
 from .session import Interest
 
 FIRST_VERSION_WITH_SOFT_LIMITS = 3
+PARTITIONS_A_TURN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +81,16 @@ def find_topic(cluster: Cluster, interest: Interest) -> Topic:
     return found
 
 
-def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> list[Reading]:
-    """One `Reading` for each interest, in order."""
+async def read_all(
+    cluster: Cluster, interests: Sequence[Interest], terms: Terms, breathe: Callable[[], Awaitable[None]]
+) -> list[Reading]:
+    """One `Reading` for each interest, in order; others get the loop in between."""
     left = terms.max_bytes
     owes_one_batch = terms.limits_are_soft
     readings = []
-    for interest in interests:
+    for at, interest in enumerate(interests):
+        if at % PARTITIONS_A_TURN == PARTITIONS_A_TURN - 1:
+            await breathe()
         reading = Reading(interest=interest)
         try:
             _read(

@@ -96,7 +96,7 @@ def _terms(broker: "Broker", request: FetchRequest, version: int) -> Terms:
 async def _read(
     broker: "Broker", interests: Sequence[Interest], terms: Terms, max_wait_ms: int, call: Call
 ) -> list[Reading]:
-    readings = read_all(broker.cluster, interests, terms)
+    readings = await read_all(broker.cluster, interests, terms, broker.breathe)
     size = sum(reading.slice.size_bytes for reading in readings)
     if max_wait_ms <= 0 or not readings or size >= terms.min_bytes or any(r.ends_wait for r in readings):
         return readings
@@ -108,7 +108,7 @@ async def _read(
     call.waited_s = perf_counter() - parked
     if not in_time:
         broker.metrics.fetch_expirations.of("follower" if terms.is_follower else "consumer").add()
-    return read_all(broker.cluster, interests, terms)
+    return await read_all(broker.cluster, interests, terms, broker.breathe)
 
 
 def _partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: Terms) -> PartitionData:

@@ -278,6 +278,20 @@ async def test_a_fetch_ends_with_its_segment(client: RawClient) -> None:
     assert offsets((await fetched(client, fetch("t", 2), 4)).records) == [2, 3]
 
 
+async def test_a_fetch_of_very_many_partitions_leaves_the_loop_to_others_in_between(
+    client: RawClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+
+    async def breathe() -> None:
+        turns.append(1)
+
+    monkeypatch.setattr(broker, "breathe", breathe)
+    answers = await client.send(fetch("nowhere", partitions=range(10_000)), 11)
+    assert len(answers.responses[0].partitions) == 10_000
+    assert len(turns) >= 10_000 // 200
+
+
 # Waiting
 
 
