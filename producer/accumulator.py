@@ -8,7 +8,7 @@ starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulato
 
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .backoff import Backoff
@@ -301,18 +301,20 @@ class Accumulator:
         queue.extendleft(reversed(behind))
 
     def expired(self, now_ms: int) -> list[Batch]:
-        """Takes out the queued batches whose time is over, from the front of each queue."""
+        """Takes out the queued batches whose time is over, oldest first."""
         found = []
         for queues in self._queues.values():
             for queue in queues.values():
-                while queue and queue[0].expired(now_ms, self.settings.delivery_timeout_ms):
-                    found.append(queue.popleft())
+                over = list(_expired(queue, now_ms, self.settings.delivery_timeout_ms))
+                for batch in sorted(over, key=lambda batch: batch.created_ms):
+                    queue.remove(batch)
+                    found.append(batch)
         return found
 
     def next_expiry_ms(self) -> int:
         """When the oldest queued batch expires."""
-        firsts = [queue[0].created_ms for queues in self._queues.values() for queue in queues.values() if queue]
-        return min(firsts, default=NEVER_MS) + self.settings.delivery_timeout_ms
+        ages = [age for queues in self._queues.values() for queue in queues.values() for age in _first_ages(queue)]
+        return min(ages, default=NEVER_MS) + self.settings.delivery_timeout_ms
 
     def ended(self, batch: Batch) -> None:
         """Frees what the batch held."""
@@ -346,3 +348,20 @@ class Accumulator:
     def oldest_live(self) -> int | None:
         """The number of the oldest batch that has not ended; children count as their parent."""
         return min(self.live, default=None)
+
+
+def _expired(queue: deque[Batch], now_ms: int, timeout_ms: int) -> Iterator[Batch]:
+    """Those past their time. Batches that came back may lie in front of older ones; behind them age falls."""
+    for batch in queue:
+        if batch.expired(now_ms, timeout_ms):
+            yield batch
+        elif not batch.came_back:
+            return
+
+
+def _first_ages(queue: deque[Batch]) -> Iterator[int]:
+    """When those that came back, and the first one behind them, were created."""
+    for batch in queue:
+        yield batch.created_ms
+        if not batch.came_back:
+            return

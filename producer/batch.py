@@ -223,6 +223,11 @@ class Batch:
         self.leader_epoch = max(self.leader_epoch, epoch)
 
     @property
+    def came_back(self) -> bool:
+        """Whether it was put back into its queue, so that its place does not tell its age."""
+        return self.in_retry or self.is_split_child
+
+    @property
     def leader_changed(self) -> bool:
         """Whether a newer leader is known than the one that the last try was for (KIP-951)."""
         return self.attempts > 0 and self.leader_epoch > self.attempted_epoch

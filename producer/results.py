@@ -86,14 +86,16 @@ class Results:
     def expire(self, now_ms: int) -> int:
         """Fails what is past `delivery.timeout.ms`, in flight first since that is older; when the next one will be.
 
-        Kafka 3.9 fails queued batches first, so callbacks could run out of order when the loop stalled.
+        Kafka 3.9 fails queued batches first, so callbacks could run out of order when the loop stalled; and it looks
+        at batches in the order in which they were sent last, so a retried one could outlive its time behind newer ones.
         """
         next_ms = 1 << 62
         for batches in list(self.in_flight.values()):
-            while batches and batches[0].expired(now_ms, self._settings.delivery_timeout_ms):
-                self._expire(batches[0], now_ms)
-            if batches:
-                next_ms = min(next_ms, batches[0].created_ms + self._settings.delivery_timeout_ms)
+            for batch in sorted(batches, key=_created):
+                if not batch.expired(now_ms, self._settings.delivery_timeout_ms):
+                    next_ms = min(next_ms, batch.created_ms + self._settings.delivery_timeout_ms)
+                    break
+                self._expire(batch, now_ms)
         for batch in self._accumulator.expired(now_ms):
             self._expire(batch, now_ms)
         return min(next_ms, self._accumulator.next_expiry_ms())
@@ -178,3 +180,7 @@ class Results:
             batches.remove(batch)
             if not batches:
                 del self.in_flight[batch.topic_partition]
+
+
+def _created(batch: Batch) -> int:
+    return batch.created_ms

@@ -149,7 +149,6 @@ class Sender:
         if version is None or not sent:
             return
         request = ProduceRequest(
-            transactional_id=self._settings.transactional_id if version >= MAGIC_V2_SINCE else None,
             acks=self._settings.acks,
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],

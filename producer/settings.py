@@ -5,7 +5,6 @@ Source: Kafka 3.9, ProducerConfig and KafkaProducer. Rules that join settings:
     delivery.timeout.ms >= linger.ms + request.timeout.ms   given: an error; not given: raised    (KIP-91: the sum has
                                                             retry.backoff.ms too, and 2^63-1 is allowed)
     idempotence needs acks=all, retries > 0, in flight <= 5 asked for: an error; default: switched off
-    a transactional id needs idempotence
 """
 
 from collections.abc import Callable, Mapping
@@ -53,8 +52,6 @@ KEYS: dict[str, Key] = {
         _key("socket.connection.setup.timeout.ms", LONG, 10000, AT_LEAST_0, "How long connecting may take."),
         _key("max.in.flight.requests.per.connection", INT, 5, AtLeast(1), "Requests without answer on a connection."),
         _key("enable.idempotence", BOOLEAN, True, None, "Whether brokers drop what a retry repeats."),
-        _key("transactional.id", STRING, None, None, "The name under which transactions outlive the producer."),
-        _key("transaction.timeout.ms", INT, 60000, None, "How long the coordinator lets a transaction be open."),
         _key("compression.type", STRING, "none", OneOf(CODECS), "The codec of batches."),
         _key("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), "The level of gzip; -1 is its default."),
         _key("compression.lz4.level", INT, 9, Between(1, 17), "The level of lz4."),
@@ -93,8 +90,6 @@ class ProducerSettings:
     connect_timeout_ms: int
     max_in_flight: int
     idempotent: bool
-    transactional_id: str | None
-    transaction_timeout_ms: int
     codec: Codec
     level: int | None
     partitioner: Partitioner | None
@@ -122,8 +117,6 @@ def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> Pro
     servers, problems = _addresses(values["bootstrap.servers"])
     idempotent = _idempotence(values, asked, problems, warnings)
     delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings, kip)
-    if values["transactional.id"] == "":
-        problems.append(Problem(key="transactional.id", expected="expected a name that is not empty"))
     if custom is None and values["partitioner.class"]:
         custom = _partitioner(str(values["partitioner.class"]), problems)
     if problems:
@@ -166,8 +159,6 @@ def _idempotence(
     values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str]
 ) -> bool:
     if not values["enable.idempotence"]:
-        if values["transactional.id"]:
-            problems.append(Problem(key="transactional.id", expected="needs enable.idempotence=true"))
         return False
     conflicts = (
         ("retries", values["retries"] == 0, "more than 0"),
@@ -179,7 +170,7 @@ def _idempotence(
         ),
     )
     found = [(name, wanted) for name, conflict, wanted in conflicts if conflict]
-    if found and ("enable.idempotence" in asked or values["transactional.id"]):
+    if found and "enable.idempotence" in asked:
         problems.extend(
             Problem(key=name, expected=f"idempotence needs {wanted}", found=str(values[name])) for name, wanted in found
         )
@@ -234,8 +225,7 @@ def _assemble(
 ) -> ProducerSettings:
     codec = Codec[str(values["compression.type"]).upper()]
     level = values.get(f"compression.{codec.name.lower()}.level")
-    transactional_id = values["transactional.id"]
-    name = str(values["client.id"] or f"producer-{transactional_id or next(_NUMBERS)}")
+    name = str(values["client.id"] or f"producer-{next(_NUMBERS)}")
     return ProducerSettings(
         bootstrap_servers=servers,
         client_id=name,
@@ -255,8 +245,6 @@ def _assemble(
         connect_timeout_ms=_number(values, "socket.connection.setup.timeout.ms"),
         max_in_flight=_number(values, "max.in.flight.requests.per.connection"),
         idempotent=idempotent,
-        transactional_id=None if transactional_id is None else str(transactional_id),
-        transaction_timeout_ms=_number(values, "transaction.timeout.ms"),
         codec=codec,
         level=level if isinstance(level, int) else None,
         partitioner=custom,

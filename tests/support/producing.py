@@ -71,6 +71,16 @@ class Asked:
         self.answer_each(lambda topic, index: code, offset, **fields)
 
     def answer_each(self, code_of: Callable[[str, int], ErrorCode], offset: int | None = None, **fields: Any) -> None:
+        self.finish(Answer(response=self._response(code_of, offset, fields)))
+
+    def lose(self) -> None:
+        """The broker writes everything, and the connection breaks before it says so."""
+        self._response(lambda topic, index: ErrorCode.NONE, None, {})
+        self.drop()
+
+    def _response(
+        self, code_of: Callable[[str, int], ErrorCode], offset: int | None, fields: dict[str, Any]
+    ) -> ProduceResponse:
         topics = [
             TopicProduceResponse(
                 name=topic.name,
@@ -81,12 +91,14 @@ class Asked:
             )
             for topic in self.request.topic_data
         ]
-        self.finish(Answer(response=ProduceResponse(responses=topics)))
+        return ProduceResponse(responses=topics)
 
     def _partition(
         self, topic: str, index: int, code: ErrorCode, offset: int | None, fields: dict[str, Any]
     ) -> PartitionProduceResponse:
         base = -1
+        if code is ErrorCode.NONE and self.cluster.checks_sequences:
+            code = self.cluster.checked(topic, index, self.batches[topic, index])
         if code is ErrorCode.NONE:
             base = self.cluster.written(topic, index, self.batches[topic, index]) if offset is None else offset
         return PartitionProduceResponse(index=index, error_code=code, base_offset=base, **fields)
@@ -117,6 +129,8 @@ class Cluster:
     metadata_asked: list[list[str]] = field(default_factory=list)
     producer_ids: int = 1000
     init_codes: list[ErrorCode] = field(default_factory=list)
+    checks_sequences: bool = False
+    sequences: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
     other: Callable[[Asked], None] | None = None
 
     @property
@@ -163,6 +177,23 @@ class Cluster:
         base = len(log)
         log.extend(bytes(record.value or b"") for record in batch.records())
         return base
+
+    def checked(self, topic: str, partition: int, batch: RecordBatch | LegacyBatch) -> ErrorCode:
+        """What a broker says to the sequence of a batch; a batch that it takes counts from now on."""
+        assert isinstance(batch, RecordBatch)
+        producer, epoch, following = self.sequences.get(
+            (topic, partition), (batch.producer_id, batch.producer_epoch, 0)
+        )
+        if (batch.producer_id, batch.producer_epoch) != (producer, epoch):
+            if batch.producer_epoch < epoch:
+                return ErrorCode.INVALID_PRODUCER_EPOCH
+            following = 0
+        elif batch.base_sequence < following:
+            return ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+        if batch.base_sequence != following:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        self.sequences[topic, partition] = (batch.producer_id, batch.producer_epoch, batch.last_sequence + 1)
+        return ErrorCode.NONE
 
     def _producer_id(self) -> InitProducerIdResponse:
         code = self.init_codes.pop(0) if self.init_codes else ErrorCode.NONE
