@@ -110,8 +110,8 @@ async def read_all(
 def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> bool:
     """Whether to wait no longer: enough bytes are there, or something that the client has to hear.
 
-    What counts is what each partition could give on its own. A segment's remainder is never waited on to grow: it
-    cannot, once visible data goes on in the next (Kafka: `DelayedFetch`).
+    What counts is what each partition could give on its own. Nothing is waited on that cannot grow, as a segment once
+    visible data goes on in the next, or is gone from sight, as after a truncation (Kafka: `DelayedFetch`).
     """
     size = 0
     for interest in interests:
@@ -121,16 +121,19 @@ def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) ->
         except ApiError:
             return True
         size += min(reading.slice.size_bytes, interest.max_bytes)
-        if reading.ends_wait or size >= terms.min_bytes or _goes_on_elsewhere(reading, terms):
+        if reading.ends_wait or size >= terms.min_bytes or _cannot_grow(reading, terms):
             return True
     return False
 
 
-def _goes_on_elsewhere(reading: Reading, terms: Terms) -> bool:
+def _cannot_grow(reading: Reading, terms: Terms) -> bool:
+    """Whether the offset asked for lies beyond what is visible, or in a segment that visible data has left."""
     partition = reading.partition
-    if partition is None or not reading.slice.size_bytes:
+    if partition is None:
         return False
     visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+    if not reading.slice.size_bytes:
+        return reading.interest.fetch_offset > visible_end
     return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end)
 
 

@@ -349,6 +349,15 @@ async def test_the_rest_of_a_closed_segment_is_not_waited_on(broker: Broker, cli
     assert offsets(answer.records) == [1]
 
 
+async def test_an_offset_beyond_what_is_visible_is_not_waited_on(broker: Broker, client: RawClient) -> None:
+    await create(client, "t")
+    log = broker.cluster.partition("t", 0).log
+    log.append_as_is(build_batch(records(3), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
+    request = fetch("t", 2, max_wait_ms=60_000, min_bytes=1, isolation_level=1)
+    answer = await fetched(client, request, 11)
+    assert (answer.error_code, answer.last_stable_offset, bytes(answer.records)) == (0, 0, b"")
+
+
 @pytest.mark.parametrize("version", [3, 11])
 async def test_a_deleted_topic_ends_the_wait(broker: Broker, client: RawClient, version: int) -> None:
     await create(client, "t")
