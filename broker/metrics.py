@@ -41,6 +41,9 @@ class Metrics:
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
         self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")
         self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes announced to consumers", "topic")
+        self.fetch_bytes = kept.counter(
+            "stepdown_fetch_bytes", "Record bytes announced to consumers, by the version they fetch with", "version"
+        )
         self.bytes_rejected = kept.counter("stepdown_bytes_rejected", "Bytes of sets refused as too large", "topic")
         self.produce_partition_requests = kept.counter(
             "stepdown_produce_partition_requests", "Partitions in produce requests", "topic"

@@ -63,7 +63,7 @@ async def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchRe
     lazy = await convert_for(broker, readings, terms)
     answers = [(r.interest, _partition_data(r, lazy.get(i), terms)) for i, r in enumerate(readings)]
     _count(broker, readings, answers, terms)
-    told = context.select(answers)
+    told = sorted(context.select(answers), key=_is_unknown)
     return FetchResponse(
         session_id=context.session_id,
         responses=_by_topic(told),
@@ -172,6 +172,7 @@ def _count(
     broker: "Broker", readings: Sequence[Reading], answers: Sequence[tuple[Interest, PartitionData]], terms: Terms
 ) -> None:
     metrics = broker.metrics
+    by_version = metrics.fetch_bytes.of(str(terms.version))
     metrics.requests.of("FetchFollower" if terms.is_follower else "FetchConsumer", str(terms.version)).add()
     for reading, (_, data) in zip(readings, answers, strict=True):
         if reading.topic is None:
@@ -179,7 +180,9 @@ def _count(
         name = reading.topic.name
         metrics.fetch_partition_requests.of(name).add()
         if not terms.is_follower:
-            metrics.bytes_out.of(name).add(size_of(data))
+            size_bytes = size_of(data)
+            metrics.bytes_out.of(name).add(size_bytes)
+            by_version.add(size_bytes)
         if reading.error not in EXPECTED_FAILURES:
             metrics.failed_fetch_requests.of(name).add()
 
@@ -197,6 +200,11 @@ def _new_leaders(
                 node_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack
             )
     return tuple(found.values())
+
+
+def _is_unknown(answer: tuple[Interest, PartitionData]) -> bool:
+    """Kafka answers for what it does not know after all others."""
+    return answer[1].error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 def _by_topic(answers: Sequence[tuple[Interest, PartitionData]]) -> tuple[FetchableTopicResponse, ...]:
