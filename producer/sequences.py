@@ -13,7 +13,7 @@ Source: Kafka 3.9, TransactionManager, TxnPartitionMap and TxnPartitionEntry.
 from dataclasses import dataclass, field
 
 from ..protocol.errors import ErrorCode
-from ..protocol.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, next_sequence
+from ..protocol.records.layout import MAX_INT32, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, next_sequence
 from .batch import Batch, TopicPartition
 
 MAX_EPOCH = 32767
@@ -103,7 +103,7 @@ class Sequences:
         """A broker took it."""
         entry = self.at(batch.topic_partition)
         last = batch.last_sequence
-        if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & 0x7FFFFFFF < 1 << 30:
+        if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:
             entry.last_acked = last
         if base_offset >= 0:
             entry.last_acked_offset = max(entry.last_acked_offset, base_offset + batch.count - 1)
@@ -118,6 +118,8 @@ class Sequences:
             return self._retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if key not in self.unresolved and (batch.sequence_was_reset or not follows):
+                if not self.transactional and self._overtaken(batch):
+                    self._to_rewrite.add(key)
                 return True
             if self.transactional:
                 return False
@@ -125,6 +127,14 @@ class Sequences:
                 self._to_rewrite.add(key)
             return True
         return code.retriable
+
+    def _overtaken(self, batch: Batch) -> bool:
+        """Whether a broker that knew nothing of the producer took a later batch first, as brokers do.
+
+        That happens when the first batch is split. Kafka 3.9 sends the children again until they expire.
+        """
+        last_acked = self.at(batch.topic_partition).last_acked
+        return last_acked != NO_SEQUENCE and 0 < (last_acked - batch.base_sequence) & MAX_INT32 < 1 << 30
 
     def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
         key = batch.topic_partition
@@ -154,10 +164,10 @@ class Sequences:
         entry = self.at(batch.topic_partition)
         if batch.producer_id != entry.identity.producer_id or batch.producer_epoch != entry.identity.epoch:
             return
-        entry.next = (entry.next - batch.count) & 0x7FFFFFFF
+        entry.next = (entry.next - batch.count) & MAX_INT32
         for later in entry.in_flight:
             if not comes_before(later, batch):
-                sequence = (later.base_sequence - batch.count) & 0x7FFFFFFF
+                sequence = (later.base_sequence - batch.count) & MAX_INT32
                 later.set_producer(later.producer_id, later.producer_epoch, sequence, transactional=self.transactional)
 
     def expired(self, batch: Batch) -> None:
@@ -221,4 +231,4 @@ class Sequences:
 
 def comes_before(one: Batch, other: Batch) -> bool:
     """Whether a sequence comes before another one, over the wrap too: half of the range is ahead."""
-    return 0 < (other.base_sequence - one.base_sequence) & 0x7FFFFFFF < 1 << 30
+    return 0 < (other.base_sequence - one.base_sequence) & MAX_INT32 < 1 << 30

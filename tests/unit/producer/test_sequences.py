@@ -91,6 +91,16 @@ async def test_out_of_order_behind_a_lost_batch_is_only_sent_again() -> None:
         assert stage.producer._caller is not None and stage.producer._caller.sequences.identity.epoch == 0
 
 
+async def test_a_batch_that_a_later_one_overtook_gets_a_new_epoch() -> None:
+    """A broker takes any first sequence; children of a split first batch were sent again until they expired."""
+    async with producing(**IDEMPOTENT) as stage:
+        first, second = await sent(stage, 2)
+        second.answer()
+        first.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        [again] = await stage.produced(200)
+        assert header(again) == (1001, 1, 0) and again.values()[0][:1] == b"0"
+
+
 async def test_out_of_order_on_the_next_sequence_raises_the_epoch_and_starts_at_zero() -> None:
     async with producing(**IDEMPOTENT) as stage:
         [first] = await sent(stage, 1)
