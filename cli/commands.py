@@ -15,9 +15,11 @@ COMMANDS = {
     "serve": (".commands", "serve"),
     "topics": (".topics", "topics"),
     "groups": (".groups", "groups"),
+    "transactions": (".transactions", "transactions"),
     "log": (".logfiles", "log"),
     "config": (".settings", "config"),
     "bench": (".bench", "bench"),
+    "producer-perf": (".producer_perf", "producer_perf"),
 }
 """Name of a command to its module and the Typer application there, in the order of the help."""
 
