@@ -10,8 +10,6 @@ from .errors import (
     RecordTooLarge,
     Serialization,
     Timeout,
-    TransactionAborted,
-    TransactionState,
 )
 from .partitioners import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer, ProducerInterceptor, ProducerRecord
@@ -34,7 +32,5 @@ __all__ = [
     "Sticky",
     "Timeout",
     "TopicView",
-    "TransactionAborted",
-    "TransactionState",
     "UniformSticky",
 ]

@@ -2,7 +2,7 @@
 
 A record goes into the last batch of its partition, or opens another. A node is ready when one of its partitions, not
 muted and not backing off, has a full batch, a second one, one that lingered long enough since its creation, or when
-memory is short, a flush runs, a transaction completes or the producer closes. A drain takes one batch per partition,
+memory is short, a flush runs or the producer closes. A drain takes one batch per partition,
 starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulator.
 """
 
@@ -69,7 +69,7 @@ class Accumulator:
         draws: random.Random | None = None,
     ) -> None:
         self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
-        self.closing = self.completing = False
+        self.closing = False
         self.flushes = 0
         self.muted: set[TopicPartition] = set()
         self._draws = draws or random.Random()
@@ -193,7 +193,7 @@ class Accumulator:
         waited_ms = batch.waited_ms(now_ms)
         backoff_ms = self._backing_off(batch, waited_ms)
         due_ms = backoff_ms or self.settings.linger_ms
-        urgent = self.memory.exhausted or self.closing or self.flushes > 0 or self.completing
+        urgent = self.memory.exhausted or self.closing or self.flushes > 0
         if not backoff_ms and (urgent or len(queue) > 1 or batch.is_full or waited_ms >= due_ms):
             result.nodes.add(node_id)
         else:
@@ -325,20 +325,14 @@ class Accumulator:
                 del self.live[batch.number]
             self.memory.give_back(batch.memory_bytes)
 
-    def take_all(self, *, unsent_only: bool = False) -> list[Batch]:
-        """Empties the queues, for an abort or a forced end; batches with a sequence stay if `unsent_only`."""
+    def take_all(self) -> list[Batch]:
+        """Empties the queues, for a forced end."""
         found: list[Batch] = []
         for queues in self._queues.values():
             for queue in queues.values():
-                keep = [batch for batch in queue if unsent_only and batch.has_sequence]
-                found.extend(batch for batch in queue if not (unsent_only and batch.has_sequence))
+                found.extend(queue)
                 queue.clear()
-                queue.extend(keep)
         return found
-
-    @property
-    def has_undrained(self) -> bool:
-        return any(queue for queues in self._queues.values() for queue in queues.values())
 
     @property
     def last_number(self) -> int:

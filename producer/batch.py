@@ -70,7 +70,6 @@ class Batch:
         "sequence_was_reset",
         "split",
         "topic",
-        "transactional",
         "uncompressed_bytes",
     )
 
@@ -93,7 +92,7 @@ class Batch:
         self.is_split_child = is_split_child
         self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
         self.attempts = self.backoff_ms = 0
-        self.in_retry = self.closed = self.sequence_was_reset = self.split = self.transactional = False
+        self.in_retry = self.closed = self.sequence_was_reset = self.split = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
         self.count = self.uncompressed_bytes = self.max_record_bytes = 0
@@ -178,11 +177,10 @@ class Batch:
         """Compressed over uncompressed bytes, when the bytes are made; 1.0 before."""
         return len(self._body) / self.uncompressed_bytes if self._body and self.uncompressed_bytes else 1.0
 
-    def set_producer(self, producer_id: int, epoch: int, sequence: int, *, transactional: bool) -> None:
+    def set_producer(self, producer_id: int, epoch: int, sequence: int) -> None:
         """Gives it its place in the producer's sequence; the bytes follow."""
         self.sequence_was_reset |= self.has_sequence
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
-        self.transactional = transactional
         self._bytes = None
 
     def to_bytes(self, magic: int = CURRENT_MAGIC, level: int | None = None) -> bytes:
@@ -201,7 +199,6 @@ class Batch:
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
                 base_sequence=self.base_sequence,
-                transactional=self.transactional,
             )
         if magic == CURRENT_MAGIC:
             return self._bytes
@@ -315,7 +312,7 @@ class Batch:
         for child in children:
             child.leader_epoch = self.leader_epoch
             if self.has_sequence:
-                child.set_producer(self.producer_id, self.producer_epoch, sequence, transactional=self.transactional)
+                child.set_producer(self.producer_id, self.producer_epoch, sequence)
                 sequence = next_sequence(sequence, child.count)
         self.split = True
         self.deliveries = []

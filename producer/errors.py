@@ -46,27 +46,15 @@ class Serialization(ProducerError):
 
 
 class Fenced(ProducerError):
-    """Another producer with the same transactional id took over, or the producer may not go on."""
+    """The broker knows a later epoch of the producer's id: it may not go on."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.PRODUCER_FENCED) -> None:
         super().__init__(message, code)
 
 
-class TransactionAborted(ProducerError):
-    """The transaction was aborted while the record waited to be sent."""
-
-
-class TransactionState(ProducerError):
-    """The call does not fit the state of the transaction."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, ErrorCode.INVALID_TXN_STATE)
-
-
 FATAL_CODES = frozenset(
     {
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ErrorCode.PRODUCER_FENCED,
         ErrorCode.UNSUPPORTED_VERSION,
     }

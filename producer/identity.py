@@ -17,13 +17,11 @@ UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request for a broker. `node_id` None: any. `at_most` bounds the version."""
+    """A request for any broker."""
 
     key: ApiKey
     request: Callable[[int], Any]
     done: Callable[[Answer], None]
-    node_id: int | None = None
-    at_most: int = 1 << 15
 
 
 class Caller:

@@ -100,7 +100,8 @@ class Intake:
 
     def _stand_in(self, line: _Line, waiting: _Waiting) -> None:
         self._lines.setdefault(line, deque()).append(waiting)
-        self._metadata.request_update()
+        if not self._metadata.is_new(waiting.topic):
+            self._metadata.request_update()
         self._wake()
 
     def _proceed_line(self, line: _Line, now_ms: int) -> None:
@@ -108,6 +109,7 @@ class Intake:
         queue = self._lines[line]
         code = self._metadata.failed.get(topic)
         if code in FATAL_TOPIC_CODES and code is not None:
+            del self._metadata.failed[topic]
             while queue:
                 self._refuse(queue.popleft(), error_of(code, f"topic {topic} cannot be written to: {code.name}"))
         known = self._metadata.topics.get(topic)

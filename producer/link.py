@@ -47,9 +47,9 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
-def common_version(key: ApiKey, ranges: VersionRanges, *, at_most: int = 1 << 15) -> int | None:
+def common_version(key: ApiKey, ranges: VersionRanges) -> int | None:
     """The newest version that both sides speak; None when there is none."""
     low, high = ranges.get(key, (0, -1))
     spec = API[key]
-    version = min(high, spec.max_version, at_most)
+    version = min(high, spec.max_version)
     return version if version >= max(low, spec.min_version) else None

@@ -74,6 +74,10 @@ class Metadata:
         """Something is out of date: ask again as soon as the backoff allows."""
         self._wanted = True
 
+    def is_new(self, topic: str) -> bool:
+        """Whether the topic was not asked for yet, so that it will be at once."""
+        return topic in self._new
+
     @property
     def update_wanted(self) -> bool:
         return self._wanted or bool(self._new)

@@ -68,7 +68,7 @@ COUNTED = {
     "batch-split": "splits",
     "buffer-exhausted": "exhausted",
 }
-TIMED = ("flush", "metadata-wait", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "txn-abort")
+TIMED = ("flush",)
 TOPIC_COUNTED = {"record-send": "sent", "byte": "sent_bytes", "record-retry": "retried", "record-error": "failed"}
 
 

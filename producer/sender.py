@@ -69,7 +69,7 @@ class Sender:
         waits.append(max(0, self._intake.next_deadline_ms() - now_ms))
         return min(waits)
 
-    # --- producer id and transactions ---------------------------------------------------------------------------------
+    # --- producer id -------------------------------------------------------------------------------------------------
 
     def _send_calls(self, now_ms: int) -> int:
         caller = self._caller
@@ -80,11 +80,10 @@ class Sender:
         if call is None:
             return caller.next_call_ms(now_ms)
         nodes = self._metadata.nodes or self._bootstrap
-        candidates = [call.node_id] if call.node_id is not None else self._link.least_loaded(nodes)
-        for node_id in candidates:
-            if node_id not in nodes or not self._link.ready(node_id, nodes[node_id], now_ms):
+        for node_id in self._link.least_loaded(nodes):
+            if not self._link.ready(node_id, nodes[node_id], now_ms):
                 continue
-            version = common_version(call.key, self._link.versions(node_id), at_most=call.at_most)
+            version = common_version(call.key, self._link.versions(node_id))
             if version is None:
                 caller.unsupported(call)
                 return 0
@@ -92,8 +91,6 @@ class Sender:
             done = partial(self._called, call.done)
             self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
             return 1 << 62
-        if call.node_id is not None and call.node_id not in nodes:
-            self._metadata.request_update()
         return 1 << 62
 
     def _called(self, done: Callable[[Answer], None], answer: Answer) -> None:

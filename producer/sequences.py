@@ -36,14 +36,11 @@ class _Partition:
     identity: Identity
     next: int = 0
     last_acked: int = NO_SEQUENCE
-    last_acked_offset: int = -1
     in_flight: list[Batch] = field(default_factory=list)
 
 
 class Sequences:
     """The table of one idempotent producer."""
-
-    transactional = False
 
     def __init__(self) -> None:
         self.identity = Identity()
@@ -81,7 +78,7 @@ class Sequences:
         entry = self.at(batch.topic_partition)
         if entry.identity != self.identity and not entry.in_flight:
             self._restart(entry)
-        batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next, transactional=self.transactional)
+        batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
         entry.next = next_sequence(entry.next, batch.count)
         self.register(batch)
 
@@ -99,14 +96,12 @@ class Sequences:
         if batch in in_flight:
             in_flight.remove(batch)
 
-    def acknowledged(self, batch: Batch, base_offset: int) -> None:
+    def acknowledged(self, batch: Batch) -> None:
         """A broker took it."""
         entry = self.at(batch.topic_partition)
         last = batch.last_sequence
         if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:
             entry.last_acked = last
-        if base_offset >= 0:
-            entry.last_acked_offset = max(entry.last_acked_offset, base_offset + batch.count - 1)
         self.forget(batch)
 
     def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
@@ -118,11 +113,9 @@ class Sequences:
             return self._retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if key not in self.unresolved and (batch.sequence_was_reset or not follows):
-                if not self.transactional and self._overtaken(batch):
+                if self._overtaken(batch):
                     self._to_rewrite.add(key)
                 return True
-            if self.transactional:
-                return False
             if key not in self.unresolved or batch.base_sequence == self.unresolved[key]:
                 self._to_rewrite.add(key)
             return True
@@ -140,11 +133,6 @@ class Sequences:
         key = batch.topic_partition
         if log_start_offset == -1 or batch.sequence_was_reset:
             return True
-        if self.transactional:
-            if self.at(key).last_acked_offset < log_start_offset:
-                self._restart(self.at(key))
-                return True
-            return False
         self._to_rewrite.add(key)
         return True
 
@@ -154,29 +142,16 @@ class Sequences:
         if not batch.has_sequence:
             return
         lost = code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
-        if not self.transactional and (lost or adjust):
+        if lost or adjust:
             self._to_rewrite.add(batch.topic_partition)
-        elif adjust:
-            self._lower(batch)
-
-    def _lower(self, batch: Batch) -> None:
-        """Transactional: sequences after the failed batch close the gap it leaves."""
-        entry = self.at(batch.topic_partition)
-        if batch.producer_id != entry.identity.producer_id or batch.producer_epoch != entry.identity.epoch:
-            return
-        entry.next = (entry.next - batch.count) & MAX_INT32
-        for later in entry.in_flight:
-            if not comes_before(later, batch):
-                sequence = (later.base_sequence - batch.count) & MAX_INT32
-                later.set_producer(later.producer_id, later.producer_epoch, sequence, transactional=self.transactional)
 
     def expired(self, batch: Batch) -> None:
         """It may or may not have been written."""
         if batch.has_sequence:
             self.unresolved[batch.topic_partition] = next_sequence(batch.base_sequence, batch.count)
 
-    def resolve(self) -> list[TopicPartition]:
-        """Partitions whose unresolved sequence turned out lost; those whose answers closed the gap go on."""
+    def resolve(self) -> None:
+        """Lets partitions go on whose answers closed the gap; for the others asks for a new epoch."""
         lost = []
         for key in list(self.unresolved):
             entry = self.at(key)
@@ -185,9 +160,7 @@ class Sequences:
             del self.unresolved[key]
             if entry.next != self._following(entry.last_acked):
                 lost.append(key)
-        if not self.transactional:
-            self._to_rewrite.update(lost)
-        return lost
+        self._to_rewrite.update(lost)
 
     def bump_if_asked(self) -> bool:
         """Raises the epoch when a partition needs it; at the last epoch the id is given up, and a new one must come."""
@@ -200,15 +173,6 @@ class Sequences:
         self._rewrite()
         return True
 
-    def has_in_flight(self, topic_partition: TopicPartition) -> bool:
-        return bool(self.at(topic_partition).in_flight)
-
-    def restart_all(self) -> None:
-        """A new transactional identity: every partition counts from 0 again."""
-        self._partitions.clear()
-        self.unresolved.clear()
-        self._to_rewrite.clear()
-
     def _rewrite(self) -> None:
         for key in self._to_rewrite:
             self._restart(self.at(key))
@@ -219,9 +183,7 @@ class Sequences:
         """Counts from 0 under the identity of now, batches in flight first."""
         entry.identity, entry.next, entry.last_acked = self.identity, 0, NO_SEQUENCE
         for batch in entry.in_flight:
-            batch.set_producer(
-                self.identity.producer_id, self.identity.epoch, entry.next, transactional=self.transactional
-            )
+            batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
             entry.next = next_sequence(entry.next, batch.count)
 
     @staticmethod

@@ -162,6 +162,6 @@ def test_batches_are_byte_for_byte_javas() -> None:
             assert batch.try_append(timestamp, key, value, encode_headers(headers), delivery, 0)
             records.append(Record(offset=offset, timestamp=timestamp, key=key, value=value, headers=headers))
         batch.close(None)
-        batch.set_producer(77, 3, 12345, transactional=False)
+        batch.set_producer(77, 3, 12345)
         java = kafka.build(records, producer_id=77, producer_epoch=3, base_sequence=12345)
         assert batch.to_bytes() == java

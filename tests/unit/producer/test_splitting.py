@@ -170,7 +170,7 @@ def test_children_continue_the_parents_sequence_and_wrap() -> None:
     for _ in range(3):
         assert batch.try_append(0, None, b"x" * 100, b"\0", Delivery("t", 0, -1, 100, None), 0)
     batch.close(None)
-    batch.set_producer(7, 1, 2**31 - 2, transactional=False)
+    batch.set_producer(7, 1, 2**31 - 2)
     children = batch.split_into(100, 1.0)
     assert [child.base_sequence for child in children] == [2**31 - 2, 2**31 - 1, 0]
     assert {(child.producer_id, child.producer_epoch) for child in children} == {(7, 1)}
