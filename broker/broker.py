@@ -7,8 +7,10 @@ Nothing here is global: several brokers may live in one process.
 
 import asyncio
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..config import BrokerSettings, HostPort, Layers
@@ -151,14 +153,16 @@ class Broker:
         return None if name == "error" else Codec[name.upper()]
 
     async def start(self) -> None:
-        """Returns when clients are served. Raises OSError when an address cannot be bound."""
+        """Returns when clients are served.
+
+        Raises: OSError when an address cannot be bound; the logs have been closed again then, and marked clean.
+        """
         self.topics.load()
-        for listener in self.settings.listeners:
-            host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
-            self.addresses[listener.listener_name] = HostPort(host, port)
-        self.cluster.brokers[self.cluster.node_id] = self._as_node()
-        wanted = self.settings.stepdown_http_listen
-        self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
+        try:
+            await self._listen()
+        except OSError:
+            await self.stop()
+            raise
         self._upkeep.start()
         self._loop_delay.start()
         self.cleaner.start()
@@ -167,6 +171,16 @@ class Broker:
             asyncio.get_running_loop().call_soon(lambda: self.groups)
         if TRANSACTION_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.transactions)
+
+    async def _listen(self) -> None:
+        for listener in self.settings.listeners:
+            with _naming_address(listener.host, listener.port):
+                host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
+            self.addresses[listener.listener_name] = HostPort(host, port)
+        self.cluster.brokers[self.cluster.node_id] = self._as_node()
+        wanted = self.settings.stepdown_http_listen
+        with _naming_address(wanted.host, wanted.port):
+            self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
 
     async def stop(self) -> None:
         """Returns when everything acknowledged is on disk and the clean-shutdown mark is written."""
@@ -223,6 +237,16 @@ class Broker:
             )
             endpoints[listener.listener_name] = Endpoint(host=host, port=port)
         return BrokerNode(node_id=self.cluster.node_id, rack=self.settings.broker_rack, endpoints=endpoints)
+
+
+@contextmanager
+def _naming_address(host: str, port: int) -> Iterator[None]:
+    """Says which address it was that cannot be bound."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise OSError(f"cannot listen on {host}:{port}: {reason}") from error
 
 
 def _limits(settings: BrokerSettings) -> Limits:

@@ -219,7 +219,10 @@ class Files:
     def make_directory(self, path: str) -> None:
         """Make the folder and those above it that are missing."""
         with _disk(path):
-            os.makedirs(path, exist_ok=True)
+            try:
+                os.makedirs(path, exist_ok=True)
+            except FileExistsError:
+                raise DiskFault(f"{path}: a folder was expected, found a file") from None
 
     def space(self, path: str) -> tuple[int, int]:
         """Bytes of the file system that holds the folder: all, and those that this process may still use."""

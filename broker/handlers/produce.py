@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -167,6 +167,9 @@ async def _produce(
             check=partial(_check_transaction, broker, partition, request.transactional_id, call.version),
         )
         _count_success(broker, name, outcome.info, len(records))
+    except DiskFault as fault:
+        log.error("appending to %s-%d for client %r failed: %s", name, data.index, call.client_id, fault)
+        outcome.error = fault
     except ApiError as error:
         outcome.error = error
     except Exception:  # the partitions before this one are written: the request as a whole cannot fail any more

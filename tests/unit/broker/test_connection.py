@@ -212,10 +212,7 @@ async def test_a_slow_reader_is_not_idle(tmp_path: Path) -> None:
         for _ in range(8):
             await produce(writer, "t", build_batch(records(1, 1_000_000)))
         loop = asyncio.get_running_loop()
-        with socket.socket() as reader:
-            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-            reader.setblocking(False)
-            await loop.sock_connect(reader, (broker.address.host, broker.address.port))
+        with await narrow(broker) as reader:
             await loop.sock_sendall(reader, writer.frame(fetch("t", max_bytes=8 << 20), 4))
             size = int.from_bytes(await loop.sock_recv(reader, 4), "big")
             for _ in range(20):
@@ -225,6 +222,15 @@ async def test_a_slow_reader_is_not_idle(tmp_path: Path) -> None:
             assert await taken(reader, size) == size
             await clock.advance(70_000)
             assert await loop.sock_recv(reader, 1) == b""
+
+
+async def narrow(broker: Broker) -> socket.socket:
+    """A connection whose kernel takes little ahead of who reads from it."""
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+    reader.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(reader, (broker.address.host, broker.address.port))
+    return reader
 
 
 async def taken(reader: socket.socket, most: int) -> int:
@@ -242,13 +248,13 @@ async def test_a_peer_that_never_reads_is_idle(tmp_path: Path) -> None:
         await create(writer, "t")
         for _ in range(8):
             await produce(writer, "t", build_batch(records(1, 1_000_000)))
-        reader = await connect(broker)
-        await reader.begin(fetch("t", max_bytes=8 << 20), 4)
-        await settle()
-        for _ in range(4):
-            await clock.advance(40_000)
-            await writer.send(ApiVersionsRequest(), 0)
-        assert broker.connections == 1
+        with await narrow(broker) as reader:
+            await asyncio.get_running_loop().sock_sendall(reader, writer.frame(fetch("t", max_bytes=8 << 20), 4))
+            await until(lambda: any(connection._wire.sent_bytes > 10_000 for connection in broker._server._open))
+            for _ in range(6):
+                await clock.advance(40_000)
+                await writer.send(ApiVersionsRequest(), 0)
+            assert broker.connections == 1
 
 
 async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 from support.client import RawClient
 from support.clock import ManualClock, settle
+from support.files import FaultyFiles
 from support.record_sets import NOW, record_set, records, with_wrong_checksum
 from support.running import running_broker
 
@@ -352,3 +353,22 @@ async def test_what_happened_is_counted(broker: Broker, client: RawClient) -> No
     assert metrics.bytes_rejected.of("small").value == len(large)
     assert metrics.failed_produce_requests.of("keyed").value == 1
     assert metrics.failed_produce_requests.of("orders").value == 0
+
+
+async def test_a_full_disk_is_answered_as_56_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = FaultyFiles()
+    async with (
+        running_broker(tmp_path, files=files) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        await create(client, "orders", 1, {})
+        files.space_left = 10
+        response = await client.send(produce(("orders", 0, record_set(2))), 9)
+        assert response.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert "appending to orders-0" in caplog.text
+        assert "No space left on device" in caplog.text
+
+        files.space_left = None
+        again = await client.send(produce(("orders", 0, record_set(2))), 9)
+        partition = again.responses[0].partition_responses[0]
+        assert (partition.error_code, partition.base_offset) == (ErrorCode.NONE, 0)

@@ -125,3 +125,9 @@ def test_the_name_of_a_deleted_log_fits_into_a_directory() -> None:
 @pytest.mark.parametrize(("name", "offset"), [("00000000000000000012.log", 12), ("12.log", None), ("0" * 20, None)])
 def test_a_segment_file_is_named_after_its_offset(name: str, offset: int | None) -> None:
     assert offset_of(name) == offset
+
+
+def test_a_file_where_a_folder_belongs_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    with pytest.raises(DiskFault, match="data: a folder was expected, found a file"):
+        Files().make_directory(str(tmp_path / "data"))
