@@ -57,6 +57,14 @@ def test_an_unknown_partition_is_refused_alike(pair, version: int) -> None:
     same_answers(pair, version, [FetchAsk(topic="nothing"), FetchAsk(topic="many", partition=99)])
 
 
+@pytest.mark.parametrize("version", [*OLD_VERSIONS, 4], ids="v{}".format)
+def test_what_is_unknown_is_answered_behind_the_rest(pair, version: int) -> None:
+    asks = [FetchAsk(topic="nothing"), FetchAsk(topic="many", partition=99), FetchAsk(topic="many", partition=1)]
+    frame = fetch_request(version, [*asks, FetchAsk(topic="codec-none", max_bytes=1000), asks[2]])
+
+    assert pair.ours.exchange(frame) == pair.kafka.exchange(frame)
+
+
 @pytest.mark.parametrize("topic", TOPIC_CONFIGS)
 def test_offsets_are_listed_as_kafka_lists_them(pair, topic: str) -> None:
     def listed(client: Raw) -> list[object]:
