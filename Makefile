@@ -1,5 +1,6 @@
 # make serve   set everything up and serve on 127.0.0.1:9092 from ./data
 # make test    set everything up, check style, types and layers, run all tests
+# make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ STAMP  := $(VENV)/.installed
 KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py crc.pxd crc.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check format soak clean
+.PHONY: help setup serve test check format docker-check soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -39,7 +40,10 @@ format: setup
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 test: check
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not docker"
+
+docker-check: setup
+	$(BIN)/python -m pytest -m docker tests/docker
 
 soak: setup
 	$(BIN)/python -m pytest -m slow
