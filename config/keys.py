@@ -51,20 +51,6 @@ PENDING = frozenset(
         "queued.max.requests",
         "num.io.threads",
         "num.recovery.threads.per.data.dir",
-        # Compaction.
-        "log.cleaner.enable",
-        "log.cleaner.threads",
-        "log.cleaner.dedupe.buffer.size",
-        "log.cleaner.io.buffer.size",
-        "log.cleaner.io.buffer.load.factor",
-        "log.cleaner.io.max.bytes.per.second",
-        "log.cleaner.backoff.ms",
-        "log.cleaner.delete.retention.ms",
-        "log.cleaner.min.compaction.lag.ms",
-        "log.cleaner.min.cleanable.ratio",
-        "delete.retention.ms",
-        "min.compaction.lag.ms",
-        "min.cleanable.dirty.ratio",
         # Limits of consumer groups that are set for one group (KIP-848).
         "group.consumer.min.session.timeout.ms",
         "group.consumer.max.session.timeout.ms",
@@ -73,13 +59,6 @@ PENDING = frozenset(
         # More than one replica.
         "offsets.topic.replication.factor",
         "transaction.state.log.replication.factor",
-        # Transactions.
-        "transaction.max.timeout.ms",
-        "transactional.id.expiration.ms",
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-        "transaction.remove.expired.transaction.cleanup.interval.ms",
-        "transaction.partition.verification.enable",
-        "transaction.state.log.load.buffer.size",
     )
 )
 """Keys whose values are checked and kept in the settings, but read by nobody so far."""

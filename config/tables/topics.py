@@ -145,7 +145,7 @@ CLEANING = (
         EachOf(("compact", "delete")),
         ("log.cleanup.policy",),
         "What happens to old segments: delete removes them by age and size, compact keeps the last record of each key; "
-        "both may be listed. Compaction is not done yet: compacted topics keep all their records.",
+        "both may be listed.",
     ),
     _topic(
         "delete.retention.ms",
