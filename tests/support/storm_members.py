@@ -44,7 +44,7 @@ def kafka_python(address: str, group: str, topic: str, api_version: tuple[int, .
         partition_assignment_strategy=[kafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor],
     )
     while not stopping.is_set():
-        records = [each for batch in consumer.poll(timeout_ms=100, max_records=50).values() for each in batch]
+        records = [each for batch in consumer.poll(timeout_ms=1000, max_records=50).values() for each in batch]
         if records:
             say((each.partition, each.offset) for each in records)
             with suppress(KafkaError):
