@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-ROOMS  := protocol config storage broker producer cli bench
+ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
 KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py crc.pxd crc.h)
 

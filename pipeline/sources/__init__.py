@@ -1,0 +1,12 @@
+"""What Spark sees: the data sources `kafka-segments` and `kafka-batches`."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+
+SOURCES: tuple[type[DataSource], ...] = ()
+
+
+def register(session: SparkSession) -> None:
+    """Make the data sources known to a session; Spark finds `kafka-segments` by itself in an installed wheel only."""
+    for source in SOURCES:
+        session.dataSource.register(source)
