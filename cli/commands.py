@@ -19,6 +19,7 @@ COMMANDS = {
     "log": (".logfiles", "log"),
     "config": (".settings", "config"),
     "bench": (".bench", "bench"),
+    "pipeline": (".pipeline", "pipeline"),
     "producer-perf": (".producer_perf", "producer_perf"),
 }
 """Name of a command to its module and the Typer application there, in the order of the help."""

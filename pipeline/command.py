@@ -1,0 +1,92 @@
+"""`stepdown-pipeline JOB ...`, also `stepdown pipeline JOB ...` and `python -m stepdown.pipeline JOB ...`.
+
+A job is a module with `add_arguments(parser)` and `run(arguments)`; it is imported when it is asked for. Exit codes: 0
+done, 1 failed, 2 bad usage; a failure is one line on stderr.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
+
+from .failures import EXIT_BAD_USAGE, EXIT_FAILED, said_by
+
+PROGRAM = "stepdown-pipeline"
+
+JOBS: dict[str, tuple[str, str]] = {}
+"""Name of a job to its module here and its line in the help."""
+
+_NEEDS_SPARK = "Spark is not installed: pip install 'stepdown[spark]'"
+
+
+class Job(Protocol):
+    """What a job's module holds."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> None: ...
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the job that the command line names, sys.argv's by default; return the exit code.
+
+    Raises: SystemExit for --help and bad usage.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    name = words[0] if words else ""
+    try:
+        parser, job = _parser(name)
+    except ImportError as missing:
+        if (missing.name or "").partition(".")[0] not in {"pyspark", "py4j", "pandas", "pyarrow", "numpy"}:
+            raise
+        return _say(_NEEDS_SPARK, EXIT_BAD_USAGE)
+    given = parser.parse_args(words)
+    assert job is not None  # argparse ends without one
+    return _run(job, given)
+
+
+def _parser(name: str) -> tuple[argparse.ArgumentParser, Job | None]:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description="Read, count, convert and keep Kafka segments with Spark."
+    )
+    jobs = parser.add_subparsers(metavar="JOB", required=True)
+    found: Job | None = None
+    for job_name, (module, line) in JOBS.items():
+        sub = jobs.add_parser(job_name, help=line, description=line)
+        if job_name == name:
+            found = import_module(module, __package__)
+            found.add_arguments(sub)
+            _add_common(sub)
+    return parser, found
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--master", help="Spark's master; local[*] unless spark-submit gives another")
+    parser.add_argument("--json", action="store_true", help="print results as JSON lines")
+
+
+def _run(job: Job, given: argparse.Namespace) -> int:
+    try:
+        job.run(given)
+    except BrokenPipeError:
+        # The reader has gone, as `| head` does. Python would complain again when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except Exception as error:
+        failure = said_by(error)
+        if failure is None:
+            raise
+        return _say(str(failure), failure.exit_code)
+    return 0
+
+
+def _say(line: str, exit_code: int) -> int:
+    print(f"{PROGRAM}: {line}", file=sys.stderr)
+    return exit_code
+
+
+def start() -> None:
+    """The `stepdown-pipeline` command."""
+    sys.exit(main())
