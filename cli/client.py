@@ -19,6 +19,8 @@ TIMEOUT_SECONDS = 30.0
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 _READ_BYTES = 65_536
 Buffer = bytes | bytearray | memoryview
+Versions = tuple[int, int]
+ANY_VERSION: Versions = (0, 0x7FFF)
 _CLIENT_ID = "stepdown-cli"
 
 
@@ -53,21 +55,22 @@ class BrokerClient:
     def close(self) -> None:
         self._socket.close()
 
-    def version_of(self, key: ApiKey) -> int:
-        """The newest version of an API that both sides speak."""
+    def version_of(self, key: ApiKey, among: Versions = ANY_VERSION) -> int:
+        """The newest version of an API that both sides speak, of those `among` which the command can choose."""
         spec = API[key]
         low, high = self._versions.get(key, (0, -1))
-        version = min(high, spec.max_version)
-        if version < max(low, spec.min_version):
+        version = min(high, spec.max_version, among[1])
+        if version < max(low, spec.min_version, among[0]):
+            name = spec.name if among == ANY_VERSION else f"{spec.name} v{among[0]} to v{among[1]}"
             raise CommandFailed(
-                f"the broker at {self._address} does not offer {spec.name}",
-                "It may be of another kind, or older than this command needs.",
+                f"the broker at {self._address} does not offer {name}",
+                "It may be of another kind, or older or newer than this command needs.",
             )
         return version
 
-    def call(self, key: ApiKey, make_request: Callable[[int], Any]) -> Any:
+    def call(self, key: ApiKey, make_request: Callable[[int], Any], among: Versions = ANY_VERSION) -> Any:
         """The response to the request that `make_request` builds for the agreed version."""
-        version = self.version_of(key)
+        version = self.version_of(key, among)
         return self._exchange(API[key], version, make_request(version))
 
     def _ask_versions(self) -> dict[int, tuple[int, int]]:
