@@ -172,7 +172,7 @@ def take_over(kafka: ApacheKafka, log_dir: Path, partitions: Sequence[str], *, c
         shutil.copytree(log_dir / partition, target)
         (target / "partition.metadata").write_bytes(metadata)
     if not cleanly:
-        (kafka.log_dir / ".kafka_cleanshutdown").unlink()
+        (kafka.log_dir / ".kafka_cleanshutdown").unlink(missing_ok=True)
 
 
 def run_tool(main: str, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
