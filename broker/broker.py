@@ -76,7 +76,7 @@ class Broker:
         self.produce_purgatory = Purgatory(self.clock)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
-            settings.stepdown_conversion_memory_bytes, self.metrics.conversion_wait.observe
+            settings.stepdown_conversion_memory_bytes, self.metrics.conversion_wait.observe, clock=self.clock
         )
         pool = settings.queued_max_request_bytes
         self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)

@@ -7,7 +7,8 @@ claim.
 
 A holder that makes no progress of its own (a chunk converted for a reader that does not read) offers it back with
 `Claim.reclaimable`: when others wait, the budget asks the holder that stalled first to drop what it can make again
-later.
+later. But only once it has held it for `patience_ms`: of a hundred readers that are all a little slower than we are,
+each would else be robbed by the next, and every chunk made twice.
 """
 
 import asyncio
@@ -16,15 +17,20 @@ from collections.abc import Callable
 from time import perf_counter
 from types import TracebackType
 
+from .clock import Clock, Timer
+
+PATIENCE_MS = 100
+
 
 class Claim:
     """`size_bytes` of the budget, held until `release`; also a context manager."""
 
-    __slots__ = ("_budget", "size_bytes")
+    __slots__ = ("_budget", "size_bytes", "stalled_since_ms")
 
     def __init__(self, budget: "MemoryBudget", size_bytes: int) -> None:
         self._budget = budget
         self.size_bytes = size_bytes
+        self.stalled_since_ms: int | None = None
 
     def release(self) -> None:
         """Gives the bytes back; again is harmless."""
@@ -59,12 +65,23 @@ class MemoryBudget:
     """A limit in bytes shared by everybody who is handed it.
 
     `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` counts those who had to queue, and
-    `on_wait`, if given, hears for how many seconds, when it is over.
+    `on_wait`, if given, hears for how many seconds, when it is over. With a `clock` a stalled holder is left alone for
+    `patience_ms`.
     """
 
-    def __init__(self, limit_bytes: int, on_wait: Callable[[float], None] | None = None) -> None:
+    def __init__(
+        self,
+        limit_bytes: int,
+        on_wait: Callable[[float], None] | None = None,
+        *,
+        clock: Clock | None = None,
+        patience_ms: int = PATIENCE_MS,
+    ) -> None:
         self.limit_bytes = limit_bytes
         self._on_wait = on_wait
+        self._clock = clock
+        self._patience_ms = patience_ms
+        self._timer: Timer | None = None
         self.in_use_bytes = 0
         self.peak_bytes = 0
         self.waits = 0
@@ -130,6 +147,8 @@ class MemoryBudget:
                 return
 
     def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
+        if claim.stalled_since_ms is None:
+            claim.stalled_since_ms = self._now_ms()
         self._offers[claim] = drop
         if self._queue:
             self._reclaim()
@@ -137,14 +156,41 @@ class MemoryBudget:
     def _withdraw(self, claim: Claim) -> None:
         self._offers.pop(claim, None)
 
+    def _now_ms(self) -> int:
+        return 0 if self._clock is None else self._clock.now_ms()
+
     def _reclaim(self) -> None:
         """Asks stalled holders, oldest first, to release until the first in line fits."""
         if self._reclaiming:
             return
         self._reclaiming = True
         try:
-            while self._queue and self._offers and not self._fits(self._queue[0][0]):
-                claim = next(iter(self._offers))
+            while self._queue and not self._fits(self._queue[0][0]):
+                claim = self._longest_stalled()
+                if claim is None:
+                    break
                 self._offers.pop(claim)()
         finally:
             self._reclaiming = False
+
+    def _longest_stalled(self) -> Claim | None:
+        """Who may be asked; if nobody yet, a timer asks again."""
+        if not self._offers:
+            return None
+        claim = min(self._offers, key=_stalled_since_ms)
+        if self._clock is None:
+            return claim
+        left_ms = _stalled_since_ms(claim) + self._patience_ms - self._clock.now_ms()
+        if left_ms <= 0:
+            return claim
+        if self._timer is None:
+            self._timer = self._clock.call_later(left_ms, self._ask_again)
+        return None
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        self._serve_queue()
+
+
+def _stalled_since_ms(claim: Claim) -> int:
+    return claim.stalled_since_ms or 0

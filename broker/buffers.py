@@ -2,21 +2,36 @@
 
 STANDARD_BYTES = 256 * 1024
 KEPT = 4
+FORGOTTEN_A_RETURN = 1 / 16
 
 
 class BufferPool:
-    """Buffers of `STANDARD_BYTES`; larger ones are made for the occasion and not kept."""
+    """Buffers of `STANDARD_BYTES`; larger ones are made for the occasion and not kept.
+
+    So many are kept, with those that are out, as were out at once of late, `KEPT` at least: many readers come and go
+    in waves; when all have gone, so has the memory. Never are there more than were claimed from the budget at one time.
+    """
 
     def __init__(self) -> None:
         self._kept: list[bytearray] = []
+        self._out = 0
+        self._most_out = float(KEPT)
 
     def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least `size_bytes`, holding anything."""
         if size_bytes > STANDARD_BYTES:
             return bytearray(size_bytes)
+        self._out += 1
+        if self._out > self._most_out:
+            self._most_out = float(self._out)
         return self._kept.pop() if self._kept else bytearray(STANDARD_BYTES)
 
     def give(self, buffer: bytearray) -> None:
         """Takes a buffer back that nobody looks at any more."""
-        if len(buffer) == STANDARD_BYTES and len(self._kept) < KEPT:
-            self._kept.append(buffer)
+        if len(buffer) != STANDARD_BYTES:
+            return
+        self._out -= 1
+        forgotten = FORGOTTEN_A_RETURN if self._out else self._most_out
+        self._most_out = max(self._most_out - forgotten, float(KEPT))
+        self._kept.append(buffer)
+        del self._kept[max(0, int(self._most_out) - self._out) :]

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from stepdown.broker.budget import Claim, MemoryBudget
-from support.clock import settle
+from support.clock import ManualClock, settle
 
 
 async def test_claims_are_served_first_come_first_served() -> None:
@@ -111,3 +111,41 @@ async def test_who_had_to_wait_is_told_for_how_long() -> None:
     (await waiting).release()
     assert len(waits) == 1
     assert waits[0] >= 0
+
+
+async def test_a_holder_that_stalled_a_moment_ago_is_left_alone() -> None:
+    clock = ManualClock()
+    budget = MemoryBudget(100, clock=clock, patience_ms=50)
+    stalled = await budget.claim(90)
+    stalled.reclaimable(stalled.release)
+    waiting = asyncio.create_task(budget.claim(50))
+    await clock.advance(49)
+    assert not waiting.done()
+    await clock.advance(1)
+    assert (await waiting).size_bytes == 50
+
+
+async def test_a_holder_that_crawls_is_asked_as_one_that_stands() -> None:
+    clock = ManualClock()
+    budget = MemoryBudget(100, clock=clock, patience_ms=50)
+    crawling = await budget.claim(90)
+    crawling.reclaimable(crawling.release)
+    await clock.advance(40)
+    crawling.in_use()
+    crawling.reclaimable(crawling.release)
+    waiting = asyncio.create_task(budget.claim(50))
+    await clock.advance(10)
+    assert (await waiting).size_bytes == 50
+
+
+async def test_of_several_that_stalled_only_those_are_asked_that_are_needed() -> None:
+    clock = ManualClock()
+    budget = MemoryBudget(100, clock=clock, patience_ms=50)
+    first, second = await budget.claim(40), await budget.claim(40)
+    second.reclaimable(second.release)
+    await clock.advance(20)
+    first.reclaimable(first.release)
+    waiting = asyncio.create_task(budget.claim(50))
+    await clock.advance(200)
+    assert waiting.done()
+    assert (first.size_bytes, second.size_bytes) == (40, 0)
