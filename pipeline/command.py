@@ -15,7 +15,9 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, said_by
 
 PROGRAM = "stepdown-pipeline"
 
-JOBS: dict[str, tuple[str, str]] = {}
+JOBS: dict[str, tuple[str, str]] = {
+    "workload": (".workload.job", "write a seeded load to a broker or a log directory"),
+}
 """Name of a job to its module here and its line in the help."""
 
 _NEEDS_SPARK = "Spark is not installed: pip install 'stepdown[spark]'"

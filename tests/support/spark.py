@@ -1,0 +1,28 @@
+"""One Spark for all tests of a run: starting it takes longer than they do.
+
+It has the connector's and Delta's jars where they can be had, since a running session takes no more of them.
+"""
+
+from typing import TYPE_CHECKING
+
+from .spark_jars import jars_at_hand
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+}
+
+
+def start_spark() -> "SparkSession":
+    """Return a session of two cores, small enough to share a machine."""
+    from stepdown.pipeline.connector import DELTA_SETTINGS
+    from stepdown.pipeline.session import build_session
+
+    jars = jars_at_hand("delta")
+    settings = SETTINGS | (dict(DELTA_SETTINGS) if jars else {})
+    return build_session("tests", master="local[2]", jars=jars, settings=settings)
