@@ -18,6 +18,10 @@ from .metrics import Metrics
 from .wire import PlainWire
 
 FILE_TURN_BYTES = 1 << 20
+CHUNKS_TURN_BYTES = 512 * 1024
+"""Converted in one go, about 0.3 ms: looking at the loop after each chunk costs a tenth of the whole."""
+
+_NOTHING = memoryview(b"")
 
 
 class Chunks(Protocol):
@@ -117,24 +121,54 @@ class Sender:
             while remaining > 0:
                 if not self._wire.has_room():
                     await self._wire.room()
-                remaining -= await self._send_chunk(chunks, remaining)
-                chunks.advance()
+                remaining -= await self._send_turn(chunks, remaining)
         finally:
             self._metrics.copied_bytes.add(piece.size_bytes - remaining)
             piece.done()
 
-    async def _send_chunk(self, chunks: Chunks, most_bytes: int) -> int:
-        """Bytes sent: the whole next chunk, or as much of it as was promised."""
-        sent, size = 0, 1
+    async def _send_turn(self, chunks: Chunks, most_bytes: int) -> int:
+        """Bytes sent: chunk after chunk while the socket takes each whole, then others have their turn."""
+        held = await self._make(chunks)
+        try:
+            done = self._send_whole(chunks, held, most_bytes)
+            if not held.data:
+                await asyncio.sleep(0)
+                return done
+            size = len(held.data)
+            sent = await self._send_stalled(held, held.sent)
+        finally:
+            held.drop()
         while sent < size:
             held = await self._make(chunks)
             try:
-                held.data = held.data[:most_bytes]
-                size = len(held.data)
-                sent = await self._send_held(held, sent)
+                held.data = held.data[:size]
+                sent = await self._send_stalled(held, sent)
             finally:
                 held.drop()
-        return size
+        chunks.advance()
+        return done + size
+
+    def _send_whole(self, chunks: Chunks, held: "_Held", most_bytes: int) -> int:
+        """Bytes of the chunks that the socket took whole; `held` then has what it did not, `held.sent` of it sent.
+
+        Those made here reuse the buffer and the claim of the first, without a look at the loop in between.
+        """
+        done, room = 0, held.size_bytes
+        while True:
+            if len(held.data) > most_bytes - done:
+                held.data = held.data[: most_bytes - done]
+            held.sent = self._wire.try_send(held.data)
+            if held.sent < len(held.data):
+                return done
+            done += held.sent
+            chunks.advance()
+            held.data = _NOTHING
+            if done >= most_bytes or done >= CHUNKS_TURN_BYTES or chunks.needs_worker or chunks.claim_bytes > room:
+                return done
+            made = chunks.make(held.buffer)
+            if made is None:
+                return done
+            held.data = made
 
     async def _make(self, chunks: Chunks) -> "_Held":
         """The next chunk in a buffer of its own, charged to the budget."""
@@ -166,24 +200,19 @@ class Sender:
             claim = await self._budget.claim(size_bytes)
         return claim
 
-    async def _send_held(self, held: "_Held", sent: int) -> int:
+    async def _send_stalled(self, held: "_Held", sent: int) -> int:
         """How far into the chunk the peer has got; less than all when the chunk was dropped for others.
 
         Only `held` looks at the bytes while the peer stalls: dropping it frees them.
         """
-        stalled = False
-        while True:
-            sent += self._wire.try_send(held.data[sent:])
-            if sent == len(held.data):
-                break
-            stalled = True
+        size = len(held.data)
+        while sent < size:
             held.offer()
             await self._wire.room()
             if held.was_dropped:
-                return sent
+                break
             held.keep()
-        if not stalled:
-            await asyncio.sleep(0)
+            sent += self._wire.try_send(held.data[sent:])
         return sent
 
 
@@ -201,12 +230,14 @@ class _Held:
     def __init__(self, claim: Claim, buffers: BufferPool, size_bytes: int) -> None:
         self._claim = claim
         self._buffers = buffers
+        self.size_bytes = size_bytes
         try:
             self.buffer = buffers.take(size_bytes)
         except MemoryError:
             claim.release()
             raise
-        self.data = memoryview(b"")
+        self.data = _NOTHING
+        self.sent = 0
         self.was_dropped = False
 
     def offer(self) -> None:
@@ -220,7 +251,7 @@ class _Held:
         """Gives buffer and claim back; again is harmless."""
         if not self.was_dropped:
             self.was_dropped = True
-            self.data = memoryview(b"")
+            self.data = _NOTHING
             self._buffers.give(self.buffer)
             self.buffer = bytearray()
             self._claim.release()
