@@ -5,7 +5,9 @@ broker), `kafka.out` and, by kind, `metadata/` (the KRaft log) or `zookeeper/`.
 """
 
 import base64
+import os
 import shutil
+import socket
 import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
@@ -50,18 +52,30 @@ KRAFT = {
     "inter.broker.listener.name": "PLAINTEXT",
 }
 
+LOG4J = """log4j.rootLogger=WARN, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.SimpleLayout
+"""
+"""Old brokers log some things through log4j itself, among them why they end."""
+
+
+def joined(class_path: Sequence[Path]) -> str:
+    """A class path as one argument of `-cp`."""
+    return os.pathsep.join(map(str, class_path))
+
 
 def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str, options: Sequence[str] = ()) -> list[str]:
     """The command line that runs `main`."""
-    return ["java", *options, f"-Xmx{heap}", "-cp", ":".join(map(str, class_path)), main, *arguments]
+    return ["java", *options, f"-Xmx{heap}", "-cp", joined(class_path), main, *arguments]
 
 
 class KafkaServer:
     """Kafka 3.9.1 over `folder`; started again on the same folder it serves the same data."""
 
     name = "kafka"
-    version = "3.9.1"
     http = ""
+    version = "3.9.1"
 
     def __init__(
         self,
@@ -109,10 +123,10 @@ class KafkaServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self.folder / "server.properties"
         settings.write_text(_properties_text(self._settings()))
-        self._start_others()
         command = java(self._jars(), "kafka.Kafka", str(settings), heap=self.heap, options=self._options())
-        self._process = Process(command, self.folder / "kafka.out")
         try:
+            self._start_others()
+            self._process = Process(command, self.folder / "kafka.out")
             wait_until(self._answers, "Kafka answers", timeout_s=START_TIMEOUT_S)
         except BaseException:
             self.kill()
@@ -165,8 +179,12 @@ class KafkaServer:
         if self._running().has_ended:
             raise BenchFailed(f"Kafka ended while starting: {self._running().log_tail}")
         with suppress(OSError, BenchFailed), Connection(self.address, timeout_s=5) as connection:
-            return bool(connection.call(MetadataRequest(topics=()), 1).brokers)
+            return self._knows_itself(connection)
         return False
+
+    def _knows_itself(self, connection: Connection) -> bool:
+        """Whether the one broker is in its own metadata; asked in version 1, where no topics are no topics."""
+        return bool(connection.call(MetadataRequest(topics=()), 1).brokers)
 
     def _running(self) -> Process:
         if self._process is None:
@@ -175,14 +193,20 @@ class KafkaServer:
 
 
 class OldKafkaServer(KafkaServer):
-    """Kafka 1.1.1, the last before KIP-283, with a ZooKeeper of its own."""
+    """Kafka with a ZooKeeper of its own; 1.1.1, the last before KIP-283, unless told otherwise."""
 
     version = "1.1.1"
 
     def __init__(
-        self, folder: Path, store: JarStore, *, properties: Mapping[str, str] | None = None, heap: str = "1g"
+        self,
+        folder: Path,
+        store: JarStore,
+        *,
+        properties: Mapping[str, str] | None = None,
+        heap: str = "1g",
+        jvm_options: Sequence[str] = SCRIPT_OPTIONS,
     ) -> None:
-        super().__init__(folder, store, properties=properties, heap=heap)
+        super().__init__(folder, store, properties=properties, heap=heap, jvm_options=jvm_options)
         self._zookeeper: Process | None = None
         self._zookeeper_port = free_port()
 
@@ -198,7 +222,12 @@ class OldKafkaServer(KafkaServer):
     def _jars(self) -> tuple[Path, ...]:
         return self._store.class_path(KAFKA_1_1, STDERR_LOG, "log4j:log4j:1.2.17")
 
+    def _options(self) -> list[str]:
+        return [*super()._options(), f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}"]
+
     def _start_others(self) -> None:
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        (self.folder / "log4j.properties").write_text(LOG4J)
         settings = self.folder / "zookeeper.properties"
         pairs = {
             "dataDir": str(self.folder / "zookeeper"),
@@ -209,6 +238,14 @@ class OldKafkaServer(KafkaServer):
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         command = java(self._jars(), main, str(settings), heap="128m", options=self._options())
         self._zookeeper = Process(command, self.folder / "zookeeper.out")
+        wait_until(self._zookeeper_listens, "ZooKeeper listens")
+
+    def _zookeeper_listens(self) -> bool:
+        if self._zookeeper is None or self._zookeeper.has_ended:
+            raise BenchFailed(f"ZooKeeper ended while starting: {text_of(self.folder / 'zookeeper.out')}")
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self._zookeeper_port), timeout=5):
+            return True
+        return False
 
     def _stop_others(self) -> None:
         zookeeper, self._zookeeper = self._zookeeper, None

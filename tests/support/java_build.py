@@ -5,12 +5,14 @@ compiles anew and nothing else does.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from stepdown.bench.kafka import java as java_command
+from stepdown.bench.kafka import joined
 
 from .maven import BUILD, build_lock, require_java
 
@@ -20,14 +22,9 @@ SOURCES = Path(__file__).resolve().parent / "java"
 JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true")
 
 
-def join(class_path: Sequence[Path]) -> str:
-    """Return the class path as one `-cp` argument."""
-    return os.pathsep.join(map(str, class_path))
-
-
 def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str = "256m") -> list[str]:
     """Return the command line that runs `main`."""
-    return ["java", *JVM_OPTIONS, f"-Xmx{heap}", "-cp", join(class_path), main, *arguments]
+    return java_command(class_path, main, *arguments, heap=heap, options=JVM_OPTIONS)
 
 
 def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
@@ -39,7 +36,7 @@ def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
     require_java()
     sources = [source for folder in folders for source in sorted((SOURCES / folder).rglob("*.java"))]
     assert sources, f"no Java sources in {folders}"
-    digest = hashlib.sha256(join(class_path).encode())
+    digest = hashlib.sha256(joined(class_path).encode())
     for source in sources:
         digest.update(source.read_bytes())
     name = "+".join(folders).replace("/", "-")
@@ -53,7 +50,7 @@ def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
 def _compile(sources: Sequence[Path], class_path: Sequence[Path], classes: Path) -> None:
     classes.parent.mkdir(parents=True, exist_ok=True)
     output = Path(tempfile.mkdtemp(dir=classes.parent))
-    command = ["javac", "-nowarn", "-proc:none", "-g", "-cp", join(class_path), "-d", str(output), *map(str, sources)]
+    command = ["javac", "-nowarn", "-proc:none", "-g", "-cp", joined(class_path), "-d", str(output), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(output)

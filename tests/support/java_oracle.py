@@ -27,8 +27,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from stepdown.bench.kafka import KAFKA_3_9
+
 from .java_build import compile_java, java
-from .maven import KAFKA_3_9, class_path
+from .maven import class_path
 
 MAIN = "oracle.Oracle"
 CALL_TIMEOUT_S = 60.0
