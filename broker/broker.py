@@ -54,6 +54,7 @@ R = TypeVar("R")
 UNLIMITED_BYTES = 1 << 62
 DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
+LONG_FETCHES_AT_ONCE = 4
 
 
 class Broker:
@@ -74,6 +75,7 @@ class Broker:
         )
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
+        self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
             settings.stepdown_conversion_memory_bytes, self.metrics.conversion_wait.observe, clock=self.clock

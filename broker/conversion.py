@@ -54,13 +54,14 @@ class Tally:
         self._open = 0
         self._seconds = 0.0
         self._temporary_bytes = 0
+        self._hearers: dict[str, Callable[[ConversionStats], None]] = {}
 
     def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
         """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
         self._open += 1
         codec = "compressed" if converted.needs_worker else "none"
         self._metrics.conversion_bytes.of(str(converted.rules.target), codec).add(converted.size_bytes)
-        return partial(self._add, topic)
+        return self._hearers.setdefault(topic, partial(self._add, topic))
 
     def opened(self) -> None:
         """No more slices follow. Requests for which nothing is converted are observed too, as 0."""

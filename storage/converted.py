@@ -69,6 +69,10 @@ class ConversionStats:
     is_truncated: bool = False
 
 
+_NOTHING_YET = ConversionStats()
+"""Shared by the slices that wait for their turn: a stalled reader holds hundreds."""
+
+
 class ConvertedSlice:
     """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
 
@@ -80,7 +84,7 @@ class ConvertedSlice:
     def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
         self.source = source
         self.rules = rules
-        self.stats = ConversionStats()
+        self.stats = _NOTHING_YET
         self.size_bytes = 0
         self._at = 0
         self.next_offset = rules.first_offset
@@ -114,6 +118,7 @@ class ConvertedSlice:
         return True
 
     def chunks(self) -> "ConvertedChunks":
+        self.stats = ConversionStats()
         return ConvertedChunks(self)
 
     def done(self) -> None:

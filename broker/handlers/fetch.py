@@ -9,6 +9,7 @@ new leader. Not here: preferred read replicas (one replica), throttling.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -25,10 +26,10 @@ from ...protocol.messages.fetch import (
     PartitionData,
 )
 from ...protocol.schema import Piece, SizedPiece
-from ..conversion import Refusal, convert_for
+from ..conversion import SLICES_A_TURN, Refusal, convert_for
 from ..dispatch import Call
 from ..reading import Reading, Terms, aborted_transactions, has_enough, read_all
-from ..session import FIRST_VERSION_WITH_SESSIONS, Interest, interests_of, replica_id_of, size_of
+from ..session import FIRST_VERSION_WITH_SESSIONS, FetchContext, Interest, interests_of, replica_id_of, size_of
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -37,6 +38,7 @@ NO_LIMIT = (1 << 31) - 1
 FIRST_VERSION_WITH_NULL_RECORDS = 4
 LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
 NO_EPOCH = EpochEndOffset()
+Answer = tuple[Interest, PartitionData]
 # What a client brings about, or finds at any time; the count of failures is for others.
 EXPECTED_FAILURES = (
     ErrorCode.NONE,
@@ -57,12 +59,9 @@ async def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchRe
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     terms = _terms(broker, request, call.version)
-    readings = await _read(broker, context.interests, terms, request.max_wait_ms, call)
-    if context.is_overtaken:
+    answers = await _answer(broker, context, terms, request.max_wait_ms, call)
+    if answers is None:
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=context.session_id)
-    lazy = await convert_for(broker, readings, terms)
-    answers = [(r.interest, _partition_data(r, lazy.get(i), terms)) for i, r in enumerate(readings)]
-    _count(broker, readings, answers, terms)
     told = sorted(context.select(answers), key=_is_unknown)
     return FetchResponse(
         session_id=context.session_id,
@@ -93,22 +92,52 @@ def _terms(broker: "Broker", request: FetchRequest, version: int) -> Terms:
     )
 
 
-async def _read(
-    broker: "Broker", interests: Sequence[Interest], terms: Terms, max_wait_ms: int, call: Call
-) -> list[Reading]:
-    readings = await read_all(broker.cluster, interests, terms, broker.breathe)
-    size = sum(reading.slice.size_bytes for reading in readings)
-    if max_wait_ms <= 0 or not readings or size >= terms.min_bytes or any(r.ends_wait for r in readings):
-        return readings
+async def _answer(
+    broker: "Broker", context: FetchContext, terms: Terms, max_wait_ms: int, call: Call
+) -> list[Answer] | None:
+    """What each partition is answered, at once or when there is enough; None when the session went on meanwhile."""
+    interests = context.interests
+    async with _turn(broker, interests):
+        readings = await read_all(broker.cluster, interests, terms, broker.breathe)
+        if _is_due(readings, terms, max_wait_ms):
+            return await _converted(broker, context, readings, terms)
+        watched = [reading.partition.key for reading in readings if reading.partition is not None]
+        del readings
     parked = perf_counter()
-    watched = [reading.partition.key for reading in readings if reading.partition is not None]
     in_time = await broker.fetch_purgatory.wait(
         watched, lambda: has_enough(broker.cluster, interests, terms), max_wait_ms, peer=call.peer
     )
     call.waited_s = perf_counter() - parked
     if not in_time:
         broker.metrics.fetch_expirations.of("follower" if terms.is_follower else "consumer").add()
-    return await read_all(broker.cluster, interests, terms, broker.breathe)
+    async with _turn(broker, interests):
+        readings = await read_all(broker.cluster, interests, terms, broker.breathe)
+        return await _converted(broker, context, readings, terms)
+
+
+def _turn(broker: "Broker", interests: Sequence[Interest]) -> AbstractAsyncContextManager[None]:
+    """Few of the fetches that give the loop to others on their way are made at once: what they hold meanwhile adds up.
+
+    They get their turns in the order they came; others pass.
+    """
+    return broker.long_fetches if len(interests) > SLICES_A_TURN else nullcontext()
+
+
+def _is_due(readings: Sequence[Reading], terms: Terms, max_wait_ms: int) -> bool:
+    if max_wait_ms <= 0 or not readings or any(reading.ends_wait for reading in readings):
+        return True
+    return sum(reading.slice.size_bytes for reading in readings) >= terms.min_bytes
+
+
+async def _converted(
+    broker: "Broker", context: FetchContext, readings: Sequence[Reading], terms: Terms
+) -> list[Answer] | None:
+    if context.is_overtaken:
+        return None
+    lazy = await convert_for(broker, readings, terms)
+    answers = [(r.interest, _partition_data(r, lazy.get(i), terms)) for i, r in enumerate(readings)]
+    _count(broker, readings, answers, terms)
+    return answers
 
 
 def _partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: Terms) -> PartitionData:
