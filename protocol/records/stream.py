@@ -58,6 +58,12 @@ class Pieces:
         while len(self) < size and self.more():
             pass
 
+    def advance(self, wanted: int) -> bool:
+        """Take pieces until `wanted` bytes are there, one piece at least; False when the stream ends before."""
+        before = len(self)
+        self.need(max(wanted, before + 1))
+        return len(self) > before and len(self) >= wanted
+
     def take(self, size: int) -> Iterator[memoryview]:
         """Yield the next `size` bytes as views. Raises: InvalidRecord when the stream ends before."""
         while size:
@@ -88,12 +94,5 @@ def run(
                 out = bytearray(-wanted)
         elif giant is not None and wanted > GIANT_BYTES:
             giant()
-        elif not _advance(pieces, wanted):
+        elif not pieces.advance(wanted):
             return
-
-
-def _advance(pieces: Pieces, wanted: int) -> bool:
-    """Take pieces until the wanted bytes are there, one at least; False when the stream ends before."""
-    before = len(pieces)
-    pieces.need(max(wanted, before + 1))
-    return len(pieces) > before and len(pieces) >= wanted

@@ -1,0 +1,137 @@
+"""Batches of any magic and codec laid out in columns: the kernel does plain ones, here the others are opened for it.
+
+A compressed batch goes from the decompressor to the columns in pieces, so it takes a few hundred KiB or one record
+beside its rows, whatever it opens to.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..errors import InvalidRecord
+from . import kernel
+from .batch import RecordBatch
+from .batches import next_batch_size, view
+from .compression import read_chunks
+from .layout import MAGIC_V0, MAX_OPENED_BYTES, TimestampType
+from .message_set import LegacyBatch
+from .record import Buffer
+from .stream import Pieces, run
+
+MAX_OFFSET = (1 << 63) - 1
+NO_MIN_TIMESTAMP = -(1 << 63)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which rows, and which of their parts. Offsets from `first_offset` to `end_offset` (open).
+
+    `min_timestamp` (ms) lets batches be passed by that have only older records; rows below it may still come.
+    """
+
+    first_offset: int = 0
+    end_offset: int = MAX_OFFSET
+    min_timestamp: int = NO_MIN_TIMESTAMP
+    key: bool = True
+    value: bool = True
+    headers: bool = False
+    checked: bool = True
+    max_rows: int = 65536
+    max_bytes: int = 4 << 20
+
+
+class ColumnFiller:
+    """Fills columns from batches. `columns.position` is that of the batch it was at when it failed."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        allocate: Callable[[int], Buffer] = bytearray,
+        max_opened_bytes: int = MAX_OPENED_BYTES,
+    ) -> None:
+        self._wanted = wanted
+        self._max_opened_bytes = max_opened_bytes
+        self.columns = kernel.RecordColumns(
+            allocate,
+            wanted.max_rows,
+            wanted.max_bytes,
+            wanted.first_offset,
+            wanted.end_offset,
+            wanted.min_timestamp,
+            wanted.checked,
+            wanted.key,
+            wanted.value,
+            wanted.headers,
+        )
+
+    def fill(self, data: Buffer, at: int = 0) -> Iterator[int]:
+        """Yield -1 whenever the columns are full and have to be taken and cleared; the position of the end at last.
+
+        `data` must stay as it is meanwhile. At the end less than a whole batch is left.
+
+        Raises: CorruptRecord, InvalidRecord, RecordTooLarge.
+        """
+        while True:
+            at, needs_codec, full = self.columns.take_batches(data, at)
+            if full:
+                yield -1
+            elif needs_codec:
+                size = next_batch_size(data, at)
+                assert size is not None  # the kernel has seen the whole batch
+                for _ in self._open(view(memoryview(data)[at : at + size])):
+                    yield -1
+                at += size
+            else:
+                yield at
+                return
+
+    def _open(self, batch: RecordBatch | LegacyBatch) -> Iterator[None]:
+        if batch.last_offset < self._wanted.first_offset:
+            return
+        if self._wanted.checked:
+            batch.ensure_valid()
+        append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+        if isinstance(batch, LegacyBatch):
+            self.columns.begin_messages(self._base_of(batch), append_time)
+            yield from self._take(self._inner(batch))
+            return
+        if batch.record_count < 0:
+            raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
+        if not batch.record_count and not batch.body:
+            return
+        self.columns.begin_records(batch.record_count, batch.base_offset, batch.base_timestamp, append_time)
+        chunks = read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes)
+        yield from self._take(Pieces(chunks))
+
+    def _take(self, pieces: Pieces) -> Iterator[None]:
+        while True:
+            pieces.at, wanted, full = self.columns.take(pieces.data, pieces.at)
+            if full:
+                yield
+            elif not pieces.advance(wanted):
+                break
+        self.columns.finish()
+
+    def _inner(self, wrapper: LegacyBatch) -> Pieces:
+        _, value = wrapper.key_and_value()
+        if value is None:
+            raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
+        return Pieces(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=self._max_opened_bytes))
+
+    def _base_of(self, wrapper: LegacyBatch) -> int:
+        """What to add to a wrapper's inner offsets: those of magic 1 end in the wrapper's own (`message_set.py`)."""
+        if wrapper.magic == MAGIC_V0:
+            return 0
+        down = kernel.MessagesDown(0, False)
+        run(self._inner(wrapper), down, _write_nothing)
+        count, last = down.finish()
+        if not count:
+            raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
+        if not wrapper.last_offset:
+            return 0
+        if wrapper.last_offset < last:
+            raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {last}")
+        return wrapper.last_offset - last
+
+
+def _write_nothing(piece: Buffer) -> None:
+    """A walk has no output."""
