@@ -1,6 +1,7 @@
 """A workload through a running broker: Spark makes the chunks and its Kafka connector writes them.
 
-The partition of each record is given, so the topic has to have at least as many partitions as the workload.
+The partition of each record is given, so the topic has to have at least as many partitions as the workload. Timestamps
+are those of the sending: the connector takes none.
 """
 
 from collections.abc import Iterator
@@ -14,16 +15,14 @@ from .plan import LoadRecord, Workload
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_COLUMNS = "partition int, timestamp timestamp, key binary, value binary"
+_COLUMNS = "partition int, key binary, value binary"
 _ARROW = pa.schema(
     [
         pa.field("partition", pa.int32()),
-        pa.field("timestamp", pa.timestamp("us", tz="UTC")),
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
     ]
 )
-_MICROSECONDS = 1000
 
 
 def workload_frame(spark: "SparkSession", workload: Workload) -> "DataFrame":
@@ -49,11 +48,6 @@ def write_to_broker(spark: "SparkSession", workload: Workload, bootstrap: str, *
 
 def _as_arrow(records: Iterator[LoadRecord]) -> pa.RecordBatch:
     rows = list(records)
-    columns = [
-        [row.partition for row in rows],
-        [row.timestamp * _MICROSECONDS for row in rows],
-        [row.key for row in rows],
-        [row.value for row in rows],
-    ]
+    columns = [row.partition for row in rows], [row.key for row in rows], [row.value for row in rows]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, _ARROW, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
