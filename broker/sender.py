@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from ..protocol.schema import Piece
 from ..storage.slices import FileSlice
 from .budget import Claim, MemoryBudget
-from .buffers import BufferPool
+from .buffers import STANDARD_BYTES, BufferPool
 from .metrics import Metrics
 from .wire import PlainWire
 
@@ -37,8 +37,13 @@ class Chunks(Protocol):
         """Memory that making and holding the next chunk takes."""
         ...
 
+    @property
+    def buffer_bytes(self) -> int:
+        """The part of it that the chunk itself is made in."""
+        ...
+
     def make(self, out: bytearray) -> memoryview | None:
-        """The next chunk, the same until `advance`; None when `out` is too small (`claim_bytes` has grown then)."""
+        """The next chunk, the same until `advance`; None when `out` is too small (`buffer_bytes` has grown then)."""
         ...
 
     def advance(self) -> None:
@@ -173,13 +178,13 @@ class Sender:
     async def _make(self, chunks: Chunks) -> "_Held":
         """The next chunk in a buffer of its own, charged to the budget."""
         while True:
-            held = _Held(await self._claim(chunks.claim_bytes), self._buffers, chunks.claim_bytes)
+            held = _Held(await self._claim(chunks.claim_bytes), self._buffers, chunks.buffer_bytes)
             if chunks.needs_worker:
                 made = await self._make_in_worker(chunks, held)
             else:
                 made = _make_here(chunks, held)
             if made is not None:
-                held.data = made
+                held.keep_only(made)
                 return held
             held.drop()
 
@@ -246,6 +251,16 @@ class _Held:
 
     def keep(self) -> None:
         self._claim.in_use()
+
+    def keep_only(self, made: memoryview) -> None:
+        """The chunk is `made`: from here on only its bytes are held, not what making them took."""
+        self.data = made
+        if len(self.buffer) - STANDARD_BYTES > max(len(made), STANDARD_BYTES):
+            kept = self._buffers.take(len(made))
+            kept[: len(made)] = made
+            self._buffers.give(self.buffer)
+            self.buffer, self.data = kept, memoryview(kept)[: len(made)]
+        self._claim.shrink(len(self.buffer))
 
     def drop(self) -> None:
         """Gives buffer and claim back; again is harmless."""

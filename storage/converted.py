@@ -38,7 +38,7 @@ OVERFLOW_ENTRY = Struct(">qi")
 SMALLEST_OVERFLOW = 61
 PADDING_BYTES = 128 * 1024
 PLAIN_CLAIM_BYTES = 256 * 1024
-CODEC_CLAIM_BYTES = 512 * 1024
+CODEC_WORKSPACE_BYTES = 256 * 1024
 
 _ZEROS = bytes(PADDING_BYTES)
 
@@ -139,7 +139,7 @@ class ConvertedChunks:
     `_at` is the position in the source up to which chunks have been sent, `_made` what `make` made last.
     """
 
-    __slots__ = ("_at", "_made", "_produced", "_slice", "claim_bytes", "is_padding", "needs_worker")
+    __slots__ = ("_at", "_made", "_produced", "_slice", "buffer_bytes", "claim_bytes", "is_padding", "needs_worker")
 
     def __init__(self, converted: ConvertedSlice) -> None:
         self._slice = converted
@@ -149,6 +149,7 @@ class ConvertedChunks:
         self.is_padding = False
         self.needs_worker = needs_codec(converted.source, 0, converted.rules.target)
         self.claim_bytes = claim_for(converted.source, 0, self.needs_worker)
+        self.buffer_bytes = buffer_for(converted.source, 0, self.needs_worker)
 
     def make(self, out: bytearray) -> memoryview | None:
         """The next chunk in `out`, the same until `advance`.
@@ -163,7 +164,8 @@ class ConvertedChunks:
                 self._made = made
                 return memoryview(out)[: made.size_bytes]
             if made.end == self._at and made.wants_bytes:
-                self.claim_bytes = made.wants_bytes
+                self.claim_bytes += made.wants_bytes - self.buffer_bytes
+                self.buffer_bytes = made.wants_bytes
                 return None
             if made.end == self._at and made.needs_worker == self.needs_worker:
                 self.is_padding = True
@@ -190,6 +192,7 @@ class ConvertedChunks:
         was_in_worker = self.needs_worker
         self._at, self.needs_worker = made.end, made.needs_worker
         self.claim_bytes = claim_for(self._slice.source, self._at, self.needs_worker)
+        self.buffer_bytes = buffer_for(self._slice.source, self._at, self.needs_worker)
         return self.needs_worker != was_in_worker
 
     def _convert(self, out: bytearray) -> "_Made":
@@ -304,11 +307,27 @@ def _has_to_be_opened(header: BatchHeader, target: int) -> bool:
 
 
 def claim_for(source: FileSlice, at: int, with_codec: bool) -> int:
-    """Memory to charge for making and holding a chunk that begins at `at`."""
+    """Memory to charge for making and holding a chunk that begins at `at`.
+
+    With a codec that is, beside the buffer, the batch as it is stored and as it grows when it is closed again, and what
+    a stream of either kind keeps.
+    """
+    room = buffer_for(source, at, with_codec)
     if not with_codec:
-        return PLAIN_CLAIM_BYTES
+        return room
     header = batch_at(source, at)
-    return CODEC_CLAIM_BYTES + (0 if header is None else 2 * header.size_bytes)
+    return room + CODEC_WORKSPACE_BYTES + (0 if header is None else _closed_again(header) + header.size_bytes)
+
+
+def buffer_for(source: FileSlice, at: int, with_codec: bool) -> int:
+    """The part of that which the chunk itself is given."""
+    header = batch_at(source, at) if with_codec else None
+    return PLAIN_CLAIM_BYTES if header is None else max(PLAIN_CLAIM_BYTES, _closed_again(header))
+
+
+def _closed_again(header: BatchHeader) -> int:
+    """What a compressed batch is expected to take at most once it was opened, converted and compressed."""
+    return header.size_bytes + header.size_bytes // 8
 
 
 def _through_codec(batch: memoryview, rules: ConversionRules) -> Converted:

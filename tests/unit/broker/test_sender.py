@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.budget import MemoryBudget
-from stepdown.broker.buffers import BufferPool
+from stepdown.broker.buffers import STANDARD_BYTES, BufferPool
 from stepdown.broker.metrics import Metrics
 from stepdown.broker.sender import Sender
 from stepdown.broker.wire import PlainWire
@@ -32,6 +32,10 @@ class Pattern:
         self.made: list[int] = []
         self.at = 0
         self.is_done = False
+
+    @property
+    def buffer_bytes(self) -> int:
+        return self.claim_bytes
 
     def chunks(self) -> "Pattern":
         return self
@@ -141,6 +145,22 @@ async def test_a_stalled_chunk_is_dropped_for_others_and_made_again() -> None:
         await waiting
     assert stalled.made.count(0) == 2
     assert budget.peak_bytes == CHUNK
+
+
+async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> None:
+    class Greedy(Pattern):
+        buffer_bytes = 6 * CHUNK
+
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        lazy = Greedy(1, needs_worker=True)
+        lazy.claim_bytes = 8 * CHUNK
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        got = await there.read(1)
+        assert budget.in_use_bytes == STANDARD_BYTES
+        assert got + await there.read(CHUNK - 1) == lazy.expected
+        await sending
+    assert (budget.peak_bytes, budget.in_use_bytes) == (8 * CHUNK, 0)
 
 
 async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
