@@ -8,6 +8,7 @@ A measurement is what a load got in a window and the CPU that the server's proce
 | mb_per_cpu_s | the same bytes per second of the server's CPU |
 | requests_per_s | |
 | p50_ms, p99_ms | from sending a request to the last byte of its answer |
+| loop_p99_ms | how late the server's event loop was, by its own histogram; stepdown only |
 | server_cpu, load_cpu | CPU seconds per second: the load side may not be at its limit when the server is not |
 """
 
@@ -17,12 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .failures import BenchFailed
-from .load import LoadPlan, LoadProcess, LoadResult, latencies_of
+from .load import LoadProcess
 from .maven import JarStore
-from .results import Journal, Result, Value
+from .plan import LoadPlan, LoadResult, latencies_of
+from .results import Event, Journal, Result, Value, config_of, time_of
+from .scrape import loop_delay_of
 from .servers import RunningBroker, Server, Stepdown, make_peer
 
 MEGABYTE = 1e6
+SHORTEST_CPU_S = 0.01
+"""A tick of the kernel's CPU clock: less than that was not measured."""
 Told = Callable[[str], None]
 """Hears what is being done, in words."""
 
@@ -67,33 +72,37 @@ def contestants(
                 server.kill()
 
 
-def measure(server: Server, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> tuple[float, list[LoadResult]]:
-    """CPU seconds of the server, and what each plan got, while all plans ran side by side."""
-    running = list(zip(loads, plans, strict=True))
-    for load, plan in running:
-        load.prepare(plan)
-    before = server.usage.cpu_seconds()
-    for load, _ in running:
-        load.go()
-    results = [load.result() for load, _ in running]
-    return server.usage.cpu_seconds() - before, results
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """CPU seconds of the server, what each plan got, and how late the server's loop was, None of Kafka."""
 
+    cpu_seconds: float
+    results: Sequence[LoadResult]
+    loop_p99_ms: float | None
 
-def values_of(cpu: float, results: Sequence[LoadResult], *, of_sent: bool = False) -> dict[str, float]:
-    """The values of one measurement; the bytes are those received, or those sent."""
-    moved = sum(result.sent_bytes if of_sent else result.received_bytes for result in results) / MEGABYTE
-    seconds = max(result.seconds for result in results)
-    latencies = sorted(latencies_of(results))
-    return {
-        "mb_per_s": moved / seconds,
-        "mb_per_cpu_s": moved / max(cpu, 0.01),
-        "requests_per_s": len(latencies) / seconds,
-        "p50_ms": 1000 * quantile(latencies, 0.50),
-        "p99_ms": 1000 * quantile(latencies, 0.99),
-        "server_cpu": cpu / seconds,
-        "load_cpu": sum(result.cpu_seconds for result in results) / seconds,
-        "seconds": seconds,
-    }
+    def values(self, *, of_sent: bool = False) -> dict[str, float]:
+        """The values of one measurement; the bytes are those received, or those sent."""
+        moved = sum(each.sent_bytes if of_sent else each.received_bytes for each in self.results) / MEGABYTE
+        seconds = max(result.seconds for result in self.results)
+        latencies = sorted(latencies_of(self.results))
+        values = {
+            "mb_per_s": moved / seconds,
+            "mb_per_cpu_s": moved / max(self.cpu_seconds, SHORTEST_CPU_S),
+            "requests_per_s": len(latencies) / seconds,
+            "requests_per_cpu_s": len(latencies) / max(self.cpu_seconds, SHORTEST_CPU_S),
+            "p50_ms": 1000 * quantile(latencies, 0.50),
+            "p99_ms": 1000 * quantile(latencies, 0.99),
+            "seconds": seconds,
+        }
+        return values | self.strain(seconds)
+
+    def strain(self, seconds: float) -> dict[str, float]:
+        """How busy server and load were."""
+        values = {
+            "server_cpu": self.cpu_seconds / seconds,
+            "load_cpu": sum(result.cpu_seconds for result in self.results) / seconds,
+        }
+        return values if self.loop_p99_ms is None else values | {"loop_p99_ms": self.loop_p99_ms}
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -110,6 +119,7 @@ class Contest:
         self.terms = terms
         self.journal = journal
         self.tell = tell
+        self._heard: list[tuple[LoadPlan, LoadResult]] = []
 
     def play(self, servers: Sequence[Server], turn: Callable[[Server, float], dict[str, float]]) -> list[Result]:
         """The medians and ratios, after a warm-up and `rounds` turns of each server. `turn` takes seconds."""
@@ -119,10 +129,26 @@ class Contest:
         for number in range(1, self.terms.rounds + 1):
             for server in servers:
                 self.tell(f"{self._title}: round {number} of {self.terms.rounds}, {server.name}")
-                self.note(server, number, turn(server, self.terms.seconds))
+                self._heard.clear()
+                self._note(server, number, turn(server, self.terms.seconds))
         return self.journal.conclude(self.bench, self.case)
 
-    def note(self, server: Server, number: int, values: Mapping[str, float]) -> None:
+    def measure(self, server: Server, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> Measured:
+        """What each plan got while all ran side by side, each in a load of its own."""
+        running = list(zip(loads, plans, strict=True))
+        for load, plan in running:
+            load.prepare(plan)
+        late_before, cpu_before = loop_delay_of(server), server.usage.cpu_seconds()
+        for load, _ in running:
+            load.go()
+        results = [load.result() for load, _ in running]
+        cpu = server.usage.cpu_seconds() - cpu_before
+        late = loop_delay_of(server)
+        self._heard += zip(plans, results, strict=True)
+        p99_s = None if late is None or late_before is None else late.since(late_before).quantile(0.99)
+        return Measured(cpu_seconds=cpu, results=results, loop_p99_ms=None if p99_s is None else 1000 * p99_s)
+
+    def _note(self, server: Server, number: int, values: Mapping[str, float]) -> None:
         self.journal.note(
             Result(
                 kind="round",
@@ -134,6 +160,27 @@ class Contest:
                 values=values,
             )
         )
+        if self.journal.wants_events:
+            for plan, result in self._heard:
+                self.journal.note_events(self._events(server, number, plan, result))
+
+    def _events(self, server: Server, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
+        config = config_of(server.name, server.version, self.case)
+        sent = len(plan.lanes[0].requests[0]) if plan.lanes and plan.asking.kind == "produce" else 0
+        rate = round(1 / plan.lanes[0].pace_s) if plan.lanes and plan.lanes[0].pace_s else 0
+        for latency, ended, size in zip(result.latencies_s, result.ended_s, result.answer_bytes, strict=True):
+            yield Event(
+                kind=plan.asking.kind,
+                bench=self.bench,
+                config=config,
+                round=number,
+                partitions=plan.asking.partitions,
+                rate=rate,
+                client=plan.asking.client,
+                latency_us=round(1e6 * latency),
+                bytes=sent or size,
+                ts=time_of(result.began_at + ended),
+            )
 
     @property
     def _title(self) -> str:

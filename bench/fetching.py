@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ..protocol.records.layout import Codec
 from .connection import frame_of
-from .contest import Contest, Terms, Told, contestants, measure, values_of
-from .load import Lane, LoadPlan, LoadProcess
+from .contest import Contest, Terms, Told, contestants
+from .load import LoadProcess
 from .maven import JarStore
+from .plan import Asking, Lane, LoadPlan
 from .results import Journal, Result, Value
 from .servers import Server, Stepdown
 from .topics import Filling, check_fetch, fetch_request, fill
@@ -124,9 +125,10 @@ def play_case(
     for server in servers:
         check_fetch(server.address, request, case.version)
     lane = Lane(requests=(frame_of(request, case.version),))
+    asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
 
     def turn(server: Server, seconds: float) -> dict[str, float]:
-        plan = LoadPlan(address=server.address, lanes=(lane,) * case.readers, seconds=seconds)
-        return values_of(*measure(server, [plan], [load]))
+        plan = LoadPlan(address=server.address, lanes=(lane,) * case.readers, asking=asking, seconds=seconds)
+        return contest.measure(server, [plan], [load]).values()
 
     return contest.play(servers, turn)

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .connection import frame_of
-from .contest import MEGABYTE, Contest, Terms, Told, contestants, measure, quantile
+from .contest import MEGABYTE, Contest, Terms, Told, contestants, quantile
 from .failures import BenchFailed
-from .load import Lane, LoadPlan, LoadProcess, LoadResult
+from .load import LoadProcess
 from .maven import JarStore
+from .plan import Asking, Lane, LoadPlan, LoadResult
 from .results import Journal, Result
 from .servers import Server
 from .topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
@@ -50,35 +51,50 @@ def run_mixed(
             fill(server.address, READ, STORED, converting)
             create_topic(server.address, WRITE, PARTITIONS)
         for number in old_readers:
-
-            def turn(server: Server, seconds: float, number: int = number) -> dict[str, float]:
-                return _turn(server, number, seconds, loads)
-
             contest = Contest("mixed", {"old_readers": number}, terms, journal, tell)
+
+            def turn(
+                server: Server, seconds: float, number: int = number, contest: Contest = contest
+            ) -> dict[str, float]:
+                return _turn(contest, server, number, seconds, loads)
+
             found += contest.play(servers, turn)
     return found
 
 
-def _turn(server: Server, old_readers: int, seconds: float, loads: Sequence[LoadProcess]) -> dict[str, float]:
+def _turn(
+    contest: Contest, server: Server, old_readers: int, seconds: float, loads: Sequence[LoadProcess]
+) -> dict[str, float]:
     modern = fetch_request({READ: 1}, partition_bytes=MODERN_FETCH_BYTES, most_bytes=MODERN_FETCH_BYTES)
     old = fetch_request({READ: PARTITIONS}, partition_bytes=OLD_FETCH_BYTES, most_bytes=MOST_BYTES)
     check_fetch(server.address, modern, MODERN_VERSION)
     check_fetch(server.address, old, OLD_VERSION)
-    lanes = (
-        WRITING.lanes(WRITE, WRITTEN),
-        (Lane(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S),) * MODERN_READERS,
-        (Lane(requests=(frame_of(old, OLD_VERSION),)),) * old_readers,
-    )
-    plans = [LoadPlan(address=server.address, lanes=each, seconds=seconds) for each in lanes]
-    cpu, (written, read, converted) = measure(server, plans, loads)
+    modern_lane = Lane(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S)
+    old_lane = Lane(requests=(frame_of(old, OLD_VERSION),))
+    plans = [
+        WRITING.plan(server.address, WRITE, WRITTEN, seconds),
+        LoadPlan(
+            address=server.address,
+            lanes=(modern_lane,) * MODERN_READERS,
+            asking=Asking(kind="fetch", client=f"fetch-v{MODERN_VERSION}", partitions=1),
+            seconds=seconds,
+        ),
+        LoadPlan(
+            address=server.address,
+            lanes=(old_lane,) * old_readers,
+            asking=Asking(kind="fetch", client=f"fetch-v{OLD_VERSION}", partitions=PARTITIONS),
+            seconds=seconds,
+        ),
+    ]
+    measured = contest.measure(server, plans, loads)
+    written, read, converted = measured.results
     if written.errors:
         raise BenchFailed(f"{written.errors} produce requests were refused")
     return {
         **_latencies("produce", written),
         **_latencies("fetch", read),
         "converted_mb_per_s": converted.received_bytes / MEGABYTE / converted.seconds if old_readers else 0.0,
-        "server_cpu": cpu / seconds,
-        "load_cpu": sum(result.cpu_seconds for result in (written, read, converted)) / seconds,
+        **measured.strain(seconds),
     }
 
 

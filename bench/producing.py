@@ -13,9 +13,9 @@ from pathlib import Path
 from time import sleep
 
 from ..protocol.records.layout import Codec
-from .contest import Contest, Terms, Told, contestants, measure, values_of
+from .contest import Contest, Terms, Told, contestants
 from .failures import BenchFailed
-from .load import LoadPlan, LoadProcess
+from .load import LoadProcess
 from .maven import JarStore
 from .results import Journal, Result, Value
 from .servers import Server
@@ -102,26 +102,34 @@ def run_produce(
     numbers = count(1)
     with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
         for case in grid.cases():
+            contest = Contest("produce", case.as_case(writing), terms, journal, tell)
 
-            def turn(server: Server, seconds: float, case: ProduceCase = case) -> dict[str, float]:
-                return _write(server, f"written-{next(numbers)}", case, writing, seconds, load)
+            def turn(
+                server: Server, seconds: float, case: ProduceCase = case, contest: Contest = contest
+            ) -> dict[str, float]:
+                return _write(contest, server, f"written-{next(numbers)}", case, writing, seconds, load)
 
-            found += Contest("produce", case.as_case(writing), terms, journal, tell).play(servers, turn)
+            found += contest.play(servers, turn)
     return found
 
 
 def _write(
-    server: Server, topic: str, case: ProduceCase, writing: Writing, seconds: float, load: LoadProcess
+    contest: Contest,
+    server: Server,
+    topic: str,
+    case: ProduceCase,
+    writing: Writing,
+    seconds: float,
+    load: LoadProcess,
 ) -> dict[str, float]:
     filling = case.filling
     create_topic(server.address, topic, PARTITIONS, {"compression.type": case.compression_type})
-    plan = LoadPlan(address=server.address, lanes=writing.lanes(topic, filling), seconds=seconds)
-    cpu, results = measure(server, [plan], [load])
+    plan = writing.plan(server.address, topic, filling, seconds)
+    measured = contest.measure(server, [plan], [load])
     delete_topic(server.address, topic)
     sleep(SETTLE_S)
-    if results[0].errors:
-        raise BenchFailed(f"{results[0].errors} of {results[0].responses} produce requests were refused")
-    values = values_of(cpu, results, of_sent=True)
+    if errors := measured.results[0].errors:
+        raise BenchFailed(f"{errors} of {measured.results[0].responses} produce requests were refused")
+    values = measured.values(of_sent=True)
     values["records_per_s"] = values["requests_per_s"] * filling.records_a_batch
-    values["requests_per_cpu_s"] = results[0].responses / max(cpu, 0.01)
     return values

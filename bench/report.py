@@ -5,12 +5,12 @@ matplotlib draws; it comes with the extra `stepdown[bench]` and is imported only
 
 import html
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .failures import BenchFailed
-from .results import Result, Value, machine
+from .results import Journal, Result, Sample, config_of, settings_that_differ
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1 << 20
 COLOURS = {"stepdown": "#2563eb", "kafka": "#a3a3a3"}
-RATES = ("mb_per_s", "mb_per_cpu_s")
+PLOTTED = {
+    "memory": ("above_idle_bytes",),
+    "produce": ("mb_per_s", "mb_per_cpu_s", "requests_per_s", "p99_ms"),
+    "mixed": ("produce_p99_ms", "fetch_p99_ms", "converted_mb_per_s"),
+    "start": ("ready_s", "idle_rss_bytes"),
+} | dict.fromkeys(("convert", "chunks", "fetch"), ("mb_per_s", "mb_per_cpu_s", "p99_ms"))
+"""The values that have a plot, by bench."""
+SAMPLED = {
+    "rss_bytes": "RSS",
+    "budget_in_use_bytes": "conversion memory in use",
+    "budget_limit_bytes": "conversion memory there is",
+}
 LEGEND_SIZE = 8
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1f2937}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
@@ -27,27 +38,31 @@ th:first-child,td:first-child{text-align:left}
 tr.ratio{font-weight:600}h2{margin-top:2.5rem}svg{max-width:100%;height:auto}.machine{color:#6b7280}"""
 
 
-def write_report(results: Sequence[Result], path: Path) -> None:
+def write_report(journal: Journal, path: Path) -> None:
     """Writes the report of one run. Raises: BenchFailed when matplotlib is not installed."""
-    sections = [_section(bench, list(found)) for bench, found in _by_bench(results).items()]
-    about = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in machine().items())
+    benches = dict.fromkeys(result.bench for result in journal.results)
+    sections = [_section(bench, journal) for bench in benches]
+    about = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in journal.machine.items())
     path.write_text(
         f"<!doctype html><html lang=en><meta charset=utf-8><title>stepdown bench</title><style>{STYLE}</style>"
         f"<h1>stepdown bench</h1><p class=machine>{html.escape(about)}</p>{''.join(sections)}</html>\n"
     )
 
 
-def _by_bench(results: Iterable[Result]) -> dict[str, list[Result]]:
-    found: dict[str, list[Result]] = {}
-    for result in results:
-        found.setdefault(result.bench, []).append(result)
+def _section(bench: str, journal: Journal) -> str:
+    results = [result for result in journal.results if result.bench == bench]
+    samples = [sample for sample in journal.samples if sample.bench == bench and sample.round == 1]
+    plots = [_plot_values(results, name) for name in PLOTTED[bench]]
+    plots += [_plot_samples(config, of_one) for config, of_one in _by_config(samples).items()]
+    tables = _table([result for result in results if result.kind != "round"])
+    return f"<h2>{html.escape(bench)}</h2>{''.join(plots)}{tables}"
+
+
+def _by_config(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    found: dict[str, list[Sample]] = {}
+    for sample in samples:
+        found.setdefault(config_of(sample.server, sample.version, sample.case), []).append(sample)
     return found
-
-
-def _section(bench: str, results: Sequence[Result]) -> str:
-    plots = [_plot_memory(results)] if bench == "memory" else [_plot_values(results, name) for name in RATES]
-    tables = _table([result for result in results if result.kind in ("median", "ratio")])
-    return f"<h2>{html.escape(bench)}</h2>{''.join(plot for plot in plots if plot)}{tables}"
 
 
 def _table(results: Sequence[Result]) -> str:
@@ -74,52 +89,42 @@ def _plot_values(results: Sequence[Result], name: str) -> str:
     medians = [result for result in results if result.kind == "median" and name in result.values]
     if not medians:
         return ""
-    cases = list({_case_name(result.case): result.case for result in medians})
+    settings, scale = settings_that_differ(medians), MEBIBYTE if name.endswith("_bytes") else 1
+    cases = list(dict.fromkeys(_case_name(result, settings) for result in medians))
     servers = list(dict.fromkeys((result.server, result.version) for result in medians))
     figure, axes = _figure_with_axes(len(cases))
     width = 0.8 / len(servers)
     for index, (server, version) in enumerate(servers):
-        places = {case: at + width * (index - (len(servers) - 1) / 2) for at, case in enumerate(cases)}
-        ours = [result for result in medians if (result.server, result.version) == (server, version)]
-        axes.bar(
-            [places[_case_name(result.case)] for result in ours],
-            [result.values[name] for result in ours],
-            width * 0.95,
-            label=f"{server} {version}",
-            color=COLOURS.get(server),
-        )
-        dots = [r for r in results if r.kind == "round" and (r.server, r.version) == (server, version)]
-        axes.plot(
-            [places[_case_name(r.case)] for r in dots], [r.values[name] for r in dots], ".", color="#111827", ms=3
-        )
+        shift = width * (index - (len(servers) - 1) / 2)
+        of_server = [r for r in results if (r.server, r.version) == (server, version) and name in r.values]
+        for kind in ("median", "round"):
+            shown = [result for result in of_server if result.kind == kind]
+            at = [cases.index(_case_name(result, settings)) + shift for result in shown]
+            values = [result.values[name] / scale for result in shown]
+            if kind == "median":
+                axes.bar(at, values, width * 0.95, label=f"{server} {version}", color=COLOURS.get(server))
+            else:
+                axes.plot(at, values, ".", color="#111827", ms=3)
     axes.set_xticks(range(len(cases)), cases, rotation=20, ha="right", fontsize=LEGEND_SIZE)
-    axes.set_ylabel(name.replace("_", " "))
+    axes.set_ylabel(name.removesuffix("_bytes").replace("_", " ") + (" MiB" if scale > 1 else ""))
+    axes.set_ylim(bottom=0)
     axes.legend(fontsize=LEGEND_SIZE)
     return _svg(figure)
 
 
-def _plot_memory(results: Sequence[Result]) -> str:
-    """RSS and the memory budget over time, a panel for each case and server."""
-    series: dict[str, list[Result]] = {}
-    for result in results:
-        if result.kind == "sample" and result.round == 1:
-            series.setdefault(f"{result.server} {result.version}: {_case_name(result.case)}", []).append(result)
-    if not series:
-        return ""
-    plots = []
-    for title, samples in series.items():
-        figure, axes = _figure_with_axes(4)
-        for name, label in (("rss_bytes", "RSS"), ("budget_in_use_bytes", "conversion memory in use")):
-            points = [(r.values["t_s"], r.values[name] / MEBIBYTE) for r in samples if name in r.values]
-            if points:
-                axes.plot(*zip(*points, strict=True), label=label)
-        axes.set_title(title, fontsize=LEGEND_SIZE + 1)
-        axes.set_xlabel("seconds")
-        axes.set_ylabel("MiB")
-        axes.set_ylim(bottom=0)
-        axes.legend(fontsize=LEGEND_SIZE)
-        plots.append(_svg(figure))
-    return "".join(plots)
+def _plot_samples(title: str, samples: Sequence[Sample]) -> str:
+    """RSS and conversion memory over time, of one server in one case."""
+    figure, axes = _figure_with_axes(4)
+    for metric, label in SAMPLED.items():
+        points = [(sample.t_s, sample.value / MEBIBYTE) for sample in samples if sample.metric == metric]
+        if points:
+            axes.plot(*zip(*points, strict=True), label=label)
+    axes.set_title(title, fontsize=LEGEND_SIZE - 1)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("MiB")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=LEGEND_SIZE)
+    return _svg(figure)
 
 
 def _figure_with_axes(columns: int) -> "tuple[Figure, Axes]":
@@ -138,5 +143,5 @@ def _svg(figure: "Figure") -> str:
     return text[text.index("<svg") :]
 
 
-def _case_name(case: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in case.items())
+def _case_name(result: Result, settings: Sequence[str]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {result.case[name]}" for name in settings)

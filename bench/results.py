@@ -1,38 +1,41 @@
-"""Results: one JSON object a line, each complete in itself (docs/benchmarks.md describes the schema).
+"""Results, samples and events of a run: one JSON object a line (docs/benchmarks.md has the schema).
 
-| field | type | what |
+| shape | kind | what |
 |---|---|---|
-| schema | int | 1 |
-| kind | str | "round": a measurement; "median": of all rounds; "ratio": our median over theirs; "sample": a moment |
-| run, at | str, str | a name for the run, shared by its lines; when the line was made, ISO 8601 in UTC |
-| bench | str | the question: memory, convert, chunks, fetch, produce, mixed, start |
-| case | object | what was asked: numbers and strings by setting |
-| server, version | str | stepdown or kafka, and which; of a ratio "stepdown/kafka" and both versions |
-| round | int | counted from 1; 0 where a line is about no single round |
-| values | object | numbers by name; units are part of the name |
-| machine | object | cores, cpu, memory_bytes, kernel, python |
+| Result | round, median, ratio | what a round measured; the medians of all rounds; our medians over theirs |
+| Sample | sample | one figure at one moment |
+| Event | fetch, produce | one request and its answer |
 """
 
 import json
 import os
 import platform
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 SCHEMA = 1
-Kind = Literal["round", "median", "ratio", "sample"]
+Kind = Literal["round", "median", "ratio"]
 Value = int | float | str
+
+
+def time_of(seconds: float) -> str:
+    """Seconds since the epoch as they are written: ISO 8601 in UTC, milliseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One line."""
+    """What one server did in one case: `values` by name, their units part of the name."""
 
     kind: Kind
     bench: str
@@ -41,38 +44,88 @@ class Result:
     version: str
     values: Mapping[str, float]
     round: int = 0
-    at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    ts: str = field(default_factory=_now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One figure at one moment, `t_s` seconds after the round began."""
+
+    bench: str
+    case: Mapping[str, Value]
+    server: str
+    version: str
+    round: int
+    t_s: float
+    metric: str
+    value: float
+    ts: str = field(default_factory=_now)
+    kind: Literal["sample"] = "sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One request and its answer. `rate`: requests a second that its connection keeps to, 0 where it keeps to none."""
+
+    kind: Literal["fetch", "produce"]
+    bench: str
+    config: str
+    round: int
+    partitions: int
+    rate: int
+    client: str
+    latency_us: int
+    bytes: int
+    ts: str
+
+
+def config_of(server: str, version: str, case: Mapping[str, Value]) -> str:
+    """Who did what, in words: the same in all lines about it."""
+    return f"{server} {version}: {' '.join(f'{name}={value}' for name, value in case.items())}"
+
+
+def settings_that_differ(results: Sequence[Result]) -> list[str]:
+    """The settings that tell cases apart; all of them where there is one case."""
+    names = list(results[0].case)
+    return [name for name in names if len({result.case[name] for result in results}) > 1] or names
 
 
 class Journal:
-    """Keeps a run's results, and writes each to the files it was given as soon as it is known."""
+    """Keeps a run's results and samples, and writes each to `outputs` as soon as it is known; events to `events`."""
 
-    def __init__(self, *outputs: IO[str]) -> None:
+    def __init__(self, *outputs: IO[str], events: IO[str] | None = None) -> None:
         self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
         self.results: list[Result] = []
+        self.samples: list[Sample] = []
+        self.machine: dict[str, Value] = {**machine(), "load_average": round(os.getloadavg()[0], 2)}
         self._outputs = outputs
+        self._events = events
+
+    @property
+    def wants_events(self) -> bool:
+        return self._events is not None
 
     def note(self, result: Result) -> Result:
         self.results.append(result)
-        for output in self._outputs:
-            output.write(self.line(result) + "\n")
-            output.flush()
+        self._write(result, machine=self.machine)
         return result
 
-    def line(self, result: Result) -> str:
-        """The result as it is written."""
-        return json.dumps({"schema": SCHEMA, "run": self.run, **asdict(result), "machine": machine()})
+    def note_sample(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        self._write(sample)
+
+    def note_events(self, events: Iterable[Event]) -> None:
+        """Writes them, and keeps none."""
+        if self._events is not None:
+            self._events.writelines(json.dumps(self._head() | asdict(event)) + "\n" for event in events)
+            self._events.flush()
 
     def conclude(self, bench: str, case: Mapping[str, Value]) -> list[Result]:
         """Notes the medians of a case's rounds, and the ratios where there is a peer; gives them back."""
-        rounds = [
-            result
-            for result in self.results
-            if result.kind == "round" and result.bench == bench and result.case == case
-        ]
         by_server: dict[tuple[str, str], list[Result]] = {}
-        for result in rounds:
-            by_server.setdefault((result.server, result.version), []).append(result)
+        for result in self.results:
+            if result.kind == "round" and result.bench == bench and result.case == case:
+                by_server.setdefault((result.server, result.version), []).append(result)
         medians = [
             self.note(
                 Result(kind="median", bench=bench, case=case, server=name, version=version, values=medians_of(measured))
@@ -82,6 +135,27 @@ class Journal:
         if len(medians) == 2:
             medians.append(self.note(ratio(*medians)))
         return medians
+
+    def _head(self) -> dict[str, Value]:
+        return {"schema": SCHEMA, "run": self.run}
+
+    def _write(self, line: Result | Sample, **more: Any) -> None:
+        config = config_of(line.server, line.version, line.case)
+        text = json.dumps({**self._head(), "config": config, **asdict(line), **more})
+        for output in self._outputs:
+            output.write(text + "\n")
+            output.flush()
+
+
+def read_results(lines: Iterable[str]) -> Iterator[Result]:
+    """The results among lines that journals wrote. Raises: ValueError at a line that is none, with its number."""
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+            if row["schema"] == SCHEMA and row["kind"] in ("round", "median", "ratio"):
+                yield Result(**{name: row[name] for name in Result.__dataclass_fields__})
+        except (KeyError, TypeError, ValueError) as fault:
+            raise ValueError(f"line {number} is no line of a benchmark: {fault!r}") from fault
 
 
 def medians_of(results: Iterable[Result]) -> dict[str, float]:

@@ -5,7 +5,9 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from time import perf_counter
+from math import inf
+from time import perf_counter, time
+from typing import Protocol
 
 from .connection import host_and_port
 from .failures import BenchFailed
@@ -15,17 +17,28 @@ EVERY_S = 0.05
 SHOWN = {
     "stepdown_downconversion_inflight_bytes": "budget_in_use_bytes",
     "stepdown_downconversion_peak_bytes": "budget_peak_bytes",
+    "stepdown_downconversion_limit_bytes": "budget_limit_bytes",
     "stepdown_downconversion_waiters": "budget_waiters",
     "stepdown_copied_bytes_total": "converted_bytes",
     "stepdown_sendfile_bytes_total": "sendfile_bytes",
 }
 
 
+LOOP_DELAY = "stepdown_event_loop_delay_seconds"
+
+
+class HasMetrics(Protocol):
+    """`http` "": it has no /metrics."""
+
+    http: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """One moment, `seconds` after the watch began."""
+class Moment:
+    """One moment: `seconds` after the watch began, `at` in seconds since the epoch."""
 
     seconds: float
+    at: float
     values: Mapping[str, float]
 
 
@@ -48,6 +61,46 @@ class Scraper:
 
     def close(self) -> None:
         self._http.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """Observations by upper bound, ascending and cumulative, as /metrics writes them; the last bound is infinite."""
+
+    counts: Mapping[float, float]
+
+    @classmethod
+    def of(cls, shown: Mapping[str, float], name: str) -> "Histogram":
+        """Of what a scrape shows, the histogram of this name; without labels of its own."""
+        head = f'{name}_bucket{{le="'
+        found = {float(key[len(head) : -2]): value for key, value in shown.items() if key.startswith(head)}
+        return cls(counts=dict(sorted(found.items())))
+
+    def since(self, before: "Histogram") -> "Histogram":
+        """What came after `before`."""
+        return Histogram(counts={bound: count - before.counts.get(bound, 0) for bound, count in self.counts.items()})
+
+    def quantile(self, share: float) -> float:
+        """As Prometheus' histogram_quantile: even in a bucket; the largest finite bound beyond it; 0 of nothing."""
+        wanted = share * max(self.counts.values(), default=0.0)
+        low = below = 0.0
+        for bound, count in self.counts.items():
+            if count >= wanted > below and bound != inf:
+                return low + (bound - low) * (wanted - below) / (count - below)
+            if bound != inf:
+                low, below = bound, count
+        return low if wanted > below else 0.0
+
+
+def loop_delay_of(server: HasMetrics) -> Histogram | None:
+    """How late the event loop of a server has been, in seconds; None of a server without /metrics."""
+    if not server.http:
+        return None
+    scraper = Scraper(server.http)
+    try:
+        return Histogram.of(scraper.read(), LOOP_DELAY)
+    finally:
+        scraper.close()
 
 
 class ScrapedUsage:
@@ -86,7 +139,7 @@ class Watch:
     """Samples a server from a thread until it is closed, or the server has gone. `http` "": it has no /metrics."""
 
     def __init__(self, usage: Usage, http: str = "") -> None:
-        self.samples: list[Sample] = []
+        self.moments: list[Moment] = []
         self._usage = usage
         self._http = http
         self._over = threading.Event()
@@ -103,7 +156,7 @@ class Watch:
 
     def most(self, name: str) -> float:
         """The largest value there was."""
-        return max((sample.values[name] for sample in self.samples if name in sample.values), default=0.0)
+        return max((moment.values[name] for moment in self.moments if name in moment.values), default=0.0)
 
     def _run(self) -> None:
         scraper = Scraper(self._http) if self._http else None
@@ -118,4 +171,4 @@ class Watch:
         if scraper is not None:
             shown = scraper.read()
             values |= {ours: shown[theirs] for theirs, ours in SHOWN.items() if theirs in shown}
-        self.samples.append(Sample(seconds=perf_counter() - self._began, values=values))
+        self.moments.append(Moment(seconds=perf_counter() - self._began, at=time(), values=values))

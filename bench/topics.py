@@ -21,7 +21,8 @@ from ..protocol.records.layout import Codec
 from ..protocol.records.record import Record
 from .connection import Connection, frame_of
 from .failures import BenchFailed
-from .load import Lane, LoadPlan, LoadProcess
+from .load import LoadProcess
+from .plan import Asking, Lane, LoadPlan
 from .process import wait_until
 
 CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
@@ -98,7 +99,8 @@ def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     requests = tuple(produce_frame(name, partition, filling) for partition in range(filling.partitions))
     lane = Lane(requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic))
     wanted = filling.batches * filling.partitions
-    result = load.run(LoadPlan(address=address, lanes=(lane,), responses=wanted))
+    asking = Asking(kind="produce", client=f"produce-v{PRODUCE_VERSION[filling.magic]}", partitions=1)
+    result = load.run(LoadPlan(address=address, lanes=(lane,), asking=asking, responses=wanted))
     if result.errors or result.responses != wanted:
         raise BenchFailed(f"{result.errors} of {wanted} produce requests to {name} at {address} were refused")
 
@@ -125,6 +127,11 @@ class Writing:
             )
             for index in range(self.connections)
         )
+
+    def plan(self, address: str, topic: str, filling: Filling, seconds: float) -> LoadPlan:
+        """Writes for so long."""
+        asking = Asking(kind="produce", client=f"produce-v{PRODUCE_VERSION[filling.magic]}", partitions=1)
+        return LoadPlan(address=address, lanes=self.lanes(topic, filling), asking=asking, seconds=seconds)
 
 
 def produce_frame(topic: str, partition: int, filling: Filling, *, acks: int = 1) -> bytes:

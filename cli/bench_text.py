@@ -15,17 +15,38 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1 << 20
 COLUMNS = {
-    "convert": ("mb_per_s", "mb_per_cpu_s", "p50_ms", "p99_ms", "server_cpu", "load_cpu"),
+    "convert": ("mb_per_s", "mb_per_cpu_s", "p50_ms", "p99_ms", "loop_p99_ms", "server_cpu", "load_cpu"),
     "memory": (
         "idle_rss_bytes",
         "peak_rss_bytes",
         "above_idle_bytes",
         "budget_peak_bytes",
         "out_of_memory",
+        "readers_lost",
         "received_bytes",
     ),
-    "produce": ("mb_per_s", "mb_per_cpu_s", "requests_per_s", "p50_ms", "p99_ms", "server_cpu", "load_cpu"),
+    "produce": (
+        "records_per_s",
+        "mb_per_s",
+        "mb_per_cpu_s",
+        "requests_per_s",
+        "p50_ms",
+        "p99_ms",
+        "server_cpu",
+        "load_cpu",
+    ),
     "mixed": ("produce_p50_ms", "produce_p99_ms", "fetch_p50_ms", "fetch_p99_ms", "converted_mb_per_s", "server_cpu"),
+    "cleaning": (
+        "quiet_p99_ms",
+        "cleaning_p99_ms",
+        "slowdown",
+        "cleaning_s",
+        "above_idle_bytes",
+        "log_bytes",
+        "left_bytes",
+        "left_records",
+        "wrong_records",
+    ),
     "start": ("ready_s", "ready_cpu_s", "idle_rss_bytes"),
 }
 COLUMNS |= dict.fromkeys(("chunks", "fetch"), COLUMNS["convert"])
@@ -33,6 +54,7 @@ COLUMNS |= dict.fromkeys(("chunks", "fetch"), COLUMNS["convert"])
 TITLES = {
     "mb_per_s": "MB/s",
     "mb_per_cpu_s": "MB/CPU s",
+    "records_per_s": "records/s",
     "requests_per_s": "requests/s",
     "server_cpu": "server CPUs",
     "load_cpu": "load CPUs",
@@ -55,10 +77,12 @@ def telling() -> Iterator[Callable[[str], None]]:
 
 def print_results(results: Sequence[Result]) -> None:
     """The medians of each case, and under them stepdown's as parts of the peer's."""
+    from ..bench.results import settings_that_differ
+
     shown = [result for result in results if result.kind in ("median", "ratio")]
     if not shown:
         return
-    settings = _settings_that_differ(shown)
+    settings = settings_that_differ(shown)
     values = COLUMNS[shown[0].bench]
     titles = [_title(name) for name in values]
     rows = [
@@ -70,12 +94,6 @@ def print_results(results: Sequence[Result]) -> None:
         for result in shown
     ]
     print_table(["server", *settings, *titles], rows, numeric=[*settings, *titles])
-
-
-def _settings_that_differ(results: Sequence[Result]) -> list[str]:
-    """The settings that tell cases apart; all of them where there is one case."""
-    names = list(results[0].case)
-    return [name for name in names if len({result.case[name] for result in results}) > 1] or names
 
 
 def _title(name: str) -> str:

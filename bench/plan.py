@@ -1,0 +1,73 @@
+"""What a load does, and what came of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """After `after_bytes` of its first answer a reader takes nothing for `seconds`."""
+
+    after_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One connection. `error_at`: where an answer's error code stands, counted from its size field; None: unread.
+
+    `pace_s`: the least time between two requests, so that a lane asks as often of a slow server as of a fast one.
+    """
+
+    requests: tuple[bytes, ...]
+    in_flight: int = 1
+    error_at: int | None = None
+    stall: Stall | None = None
+    pace_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """What all requests of a plan are, for the events of a journal: `client` names API and version."""
+
+    kind: Literal["fetch", "produce"]
+    client: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPlan:
+    """Ends after `seconds`, or after `responses` of each lane; what is in flight then is waited for and counted."""
+
+    address: str
+    lanes: tuple[Lane, ...]
+    asking: Asking
+    seconds: float | None = None
+    responses: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """What came back. `seconds` end with the last byte; what is told of each answer has the same order.
+
+    `latencies_s` go from sending a request to the last byte of its answer, `ended_s` from `began_at` (seconds since the
+    epoch) to that byte; `answer_bytes` count the size field.
+    """
+
+    responses: int
+    received_bytes: int
+    sent_bytes: int
+    errors: int
+    seconds: float
+    cpu_seconds: float
+    latencies_s: list[float] = field(repr=False)
+    ended_s: list[float] = field(repr=False)
+    answer_bytes: list[int] = field(repr=False)
+    began_at: float
+    failure: str = ""
+
+
+def latencies_of(results: Sequence[LoadResult]) -> list[float]:
+    """All latencies of loads that ran side by side."""
+    return [seconds for result in results for seconds in result.latencies_s]
