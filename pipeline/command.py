@@ -16,6 +16,7 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, said_by
 PROGRAM = "stepdown-pipeline"
 
 JOBS: dict[str, tuple[str, str]] = {
+    "archive": (".archive", "keep a broker or a log directory in Parquet or Delta, each record once"),
     "workload": (".workload.job", "write a seeded load to a broker or a log directory"),
 }
 """Name of a job to its module here and its line in the help."""
