@@ -96,6 +96,11 @@ def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     """Creates a topic, anew if it is there, and writes its records."""
     delete_topic(address, name, may_be_missing=True)
     create_topic(address, name, filling.partitions)
+    write_records(address, name, filling, load)
+
+
+def write_records(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
+    """Writes the records of a topic that is there."""
     requests = tuple(produce_frame(name, partition, filling) for partition in range(filling.partitions))
     lane = Lane(requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic))
     wanted = filling.batches * filling.partitions

@@ -174,14 +174,35 @@ def mixed(
 @with_shared(without=TURNS)
 def start(
     partitions: Annotated[str, typer.Option(metavar="COUNT,...", help="Partitions of one record each.")] = "0,1000",
+    topic_partitions: Annotated[int, typer.Option(help="Partitions a topic.", min=1)] = 1000,
+    empty: Annotated[bool, typer.Option("--empty", help="Without the one record.")] = False,
     *,
     shared: Shared,
 ) -> None:
     """Compare the time until a broker is ready, and its memory when nothing happens."""
-    from ..bench.starting import run_starts
+    from ..bench.starting import Directory, run_starts
 
+    held = Directory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
     with open_desk(shared) as desk:
-        run_starts(_numbers(partitions), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_starts(held, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared(rounds=1, seconds=5.0)
+def cleaning(
+    keys: Annotated[int, typer.Option(help="Keys of the compacted topic.", min=1)] = 1_000_000,
+    updates: Annotated[int, typer.Option(help="Values of each key.", min=1, max=5)] = 5,
+    value_bytes: Annotated[int, typer.Option(min=4)] = 100,
+    map_bytes: Annotated[int, typer.Option(help="log.cleaner.dedupe.buffer.size.", min=1)] = 128 << 20,
+    *,
+    shared: Shared,
+) -> None:
+    """Compare what producers wait while a topic is compacted and while not; check what compaction left."""
+    from ..bench.cleaning import CleaningTest, run_cleaning
+
+    test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
+    with open_desk(shared) as desk:
+        run_cleaning(test, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
 
 
 def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:

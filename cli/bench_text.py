@@ -47,7 +47,7 @@ COLUMNS = {
         "left_records",
         "wrong_records",
     ),
-    "start": ("ready_s", "ready_cpu_s", "idle_rss_bytes"),
+    "start": ("ready_s", "ready_cpu_s", "idle_rss_bytes", "rss_a_partition_kib"),
 }
 COLUMNS |= dict.fromkeys(("chunks", "fetch"), COLUMNS["convert"])
 """The values that a table shows, by bench; the JSON lines have all."""
