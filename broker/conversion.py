@@ -13,10 +13,11 @@ measured here, on the loop, those with a codec in a worker.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ..protocol.errors import ApiError, ErrorCode
+from ..protocol.records.layout import Codec
 from ..storage.converted import ConversionRules, ConversionStats, ConvertedSlice
 from .metrics import Metrics
 from .reading import Reading, Terms
@@ -153,15 +154,29 @@ async def _convert(
 
 
 async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int) -> ConvertedSlice:
-    rules = ConversionRules(
-        target=target,
-        first_offset=reading.interest.fetch_offset,
-        zstd_to=broker.zstd_to,
-        chunk_bytes=broker.settings.stepdown_downconversion_chunk_bytes,
-        shows_too_large=not terms.limits_are_soft,
+    rules = _rules(
+        target,
+        reading.interest.fetch_offset,
+        broker.zstd_to,
+        broker.settings.stepdown_downconversion_chunk_bytes,
+        not terms.limits_are_soft,
     )
     converted = ConvertedSlice(reading.slice, rules)
     if converted.needs_worker or not converted.promise():
         with await broker.conversion_budget.claim(converted.claim_bytes):
             await broker.heavy(converted.promise)
     return converted
+
+
+@lru_cache(maxsize=256)
+def _rules(
+    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, shows_too_large: bool
+) -> ConversionRules:
+    """The same object for the same rules, since a slice keeps its rules for as long as its reader takes."""
+    return ConversionRules(
+        target=target,
+        first_offset=first_offset,
+        zstd_to=zstd_to,
+        chunk_bytes=chunk_bytes,
+        shows_too_large=shows_too_large,
+    )

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import os
 import resource
@@ -20,6 +21,12 @@ from .logs import configure_logging
 
 EXIT_BAD_CONFIGURATION = 2
 EXIT_FAILED = 1
+
+# malloc.h of glibc.
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
+M_ARENA_MAX = -8
+KEPT_BLOCK_BYTES = 1 << 20
 
 log = logging.getLogger("stepdown")
 
@@ -46,6 +53,7 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
     for warning in loaded.warnings:
         log.warning(warning)
     _allow_open_files()
+    _return_freed_memory()
     try:
         return uvloop.run(_run(loaded))
     except (OSError, DiskFault) as error:
@@ -77,3 +85,16 @@ def _allow_open_files() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _return_freed_memory() -> None:
+    """Has glibc give back what is freed; other C libraries are left as they are.
+
+    As it comes, each worker thread gets an arena of its own that keeps what its largest batch took, and a large block
+    that was freed once teaches malloc to keep such blocks for ever.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_ARENA_MAX, 1)
+        mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
+        mallopt(M_TRIM_THRESHOLD, KEPT_BLOCK_BYTES)

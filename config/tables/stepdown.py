@@ -17,7 +17,7 @@ KEYS = (
     acted_on(
         "stepdown.conversion.memory.bytes",
         LONG,
-        33_554_432,
+        12_582_912,
         AtLeast(1_048_576),
         AT_START,
         "Memory for converting and decompressing, over all connections. Work beyond it waits for its turn; one chunk "
