@@ -27,12 +27,12 @@ from struct import Struct
 from time import perf_counter
 
 from ..protocol.errors import ApiError
-from ..protocol.records.convert import Converted, convert_down
+from ..protocol.records.convert import Converted, convert_compressed
 from ..protocol.records.kernel import convert_plain, plan
 from ..protocol.records.layout import Codec
 from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
-from .windows import batch_at, read_window
+from .windows import batch_at, batch_in, read_window
 
 OVERFLOW_ENTRY = Struct(">qi")
 SMALLEST_OVERFLOW = 61
@@ -129,8 +129,9 @@ class ConvertedSlice:
         """The size of one whole batch once it is converted, 0 if it vanishes."""
         rules = self.rules
         batch = read_window(self.source, at, header.size_bytes)
-        written, has_codec = convert_plain(batch, 0, rules.target, rules.first_offset, None)[1::5]
-        return _through_codec(batch, rules).size_bytes if has_codec else written
+        if _has_to_be_opened(header, rules.target):
+            return _through_codec(batch, rules).size_bytes
+        return convert_plain(batch, 0, rules.target, rules.first_offset, None)[1]
 
 
 class ConvertedChunks:
@@ -223,39 +224,40 @@ class ConvertedChunks:
         """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
         header = batch_at(self._slice.source, self._at)
         if header is not None:
-            self._convert_one(header, out, made)
+            self._convert_one(header, read_window(self._slice.source, self._at, header.size_bytes), out, made)
 
     def _convert_with_codec(self, out: bytearray) -> "_Made":
         """As `_convert_plain`, batch by batch, those with a codec opened and closed again."""
         made = _Made(end=self._at)
-        chunk_end = self._at + self._slice.rules.chunk_bytes
-        while (header := batch_at(self._slice.source, made.end)) is not None:
-            if made.size_bytes and made.end + header.size_bytes > chunk_end:
+        source = self._slice.source
+        window = read_window(source, self._at, self._slice.rules.chunk_bytes)
+        while (header := batch_in(window, made.end - self._at, source.position + self._at)) is not None:
+            at = made.end - self._at
+            if not self._convert_one(header, window[at : at + header.size_bytes], out, made):
                 break
-            if not self._convert_one(header, out, made):
-                break
-        made.needs_worker = needs_codec(self._slice.source, made.end, self._slice.rules.target)
+        if made.end == self._at and not made.wants_bytes:
+            self._convert_large(made, out)
+        made.needs_worker = needs_codec(source, made.end, self._slice.rules.target)
         return made
 
-    def _convert_one(self, header: BatchHeader, out: bytearray, made: "_Made") -> bool:
+    def _convert_one(self, header: BatchHeader, batch: memoryview, out: bytearray, made: "_Made") -> bool:
         """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
         rules = self._slice.rules
-        batch = read_window(self._slice.source, made.end, header.size_bytes)
-        read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
-            batch, 0, rules.target, rules.first_offset, out, made.size_bytes
-        )
-        if has_codec:
+        if _has_to_be_opened(header, rules.target):
             converted = _through_codec(batch, rules)
-            written = made.size_bytes + converted.size_bytes
-            read = header.size_bytes if written <= len(out) else 0
-            if read:
+            written = wanted = made.size_bytes + converted.size_bytes
+            if fits := written <= len(out):
                 out[made.size_bytes : written] = converted.data
             records, temporary_bytes = converted.records, converted.temporary_bytes
-        if not read:
-            wanted = written if has_codec else plan(batch, rules.target, header.size_bytes)[3]
+        else:
+            fits, written, _, records, _, temporary_bytes, _ = convert_plain(
+                batch, 0, rules.target, rules.first_offset, out, made.size_bytes
+            )
+            wanted = plan(batch, rules.target, header.size_bytes)[3] if not fits else 0
+        if not fits:
             made.wants_bytes = 0 if made.size_bytes else wanted
             return False
-        made.end += read
+        made.end += header.size_bytes
         made.size_bytes = written
         made.records += records
         made.temporary_bytes += temporary_bytes
@@ -266,7 +268,8 @@ class ConvertedChunks:
         made = _Made(end=self._at, needs_worker=self.needs_worker)
         with contextlib.suppress(ApiError):
             while (header := batch_at(self._slice.source, made.end)) is not None:
-                if not self._convert_one(header, out, made):
+                batch = read_window(self._slice.source, made.end, header.size_bytes)
+                if not self._convert_one(header, batch, out, made):
                     break
         return made
 
@@ -332,6 +335,4 @@ def _closed_again(header: BatchHeader) -> int:
 
 def _through_codec(batch: memoryview, rules: ConversionRules) -> Converted:
     """One compressed batch, opened and closed again."""
-    return convert_down(
-        batch, target=rules.target, first_offset=rules.first_offset, out=bytearray(), zstd_to=rules.zstd_to
-    )
+    return convert_compressed(batch, target=rules.target, first_offset=rules.first_offset, zstd_to=rules.zstd_to)

@@ -6,7 +6,16 @@ A window is good until the thread looks through its next one: who converts does 
 import threading
 
 from ..protocol.errors import CorruptRecord, DiskFault
-from .batch_headers import HEADER_BYTES_TO_MAGIC, V2_HEADER_BYTES, BatchHeader, parse_header
+from .batch_headers import (
+    FRAME,
+    HEADER_BYTES_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    V2_HEADER_BYTES,
+    BatchHeader,
+    parse_header,
+)
+from .file_handle import Buffer
 from .slices import FileSlice
 
 KEPT_BYTES = 256 * 1024
@@ -38,16 +47,23 @@ def batch_at(source: FileSlice, at: int) -> BatchHeader | None:
 
     Raises: CorruptRecord when its frame is wrong.
     """
-    data = source.read(at, V2_HEADER_BYTES)
-    if len(data) < HEADER_BYTES_TO_MAGIC:
+    return _header(source.read(at, V2_HEADER_BYTES), 0, source.size_bytes - at, source.position + at)
+
+
+def batch_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
+    """As `batch_at`, of the batch at `at` of a window that begins at `position` of its file."""
+    return _header(window, at, len(window) - at, position + at)
+
+
+def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | None:
+    """The header at `at` of `data`, of a batch at `position` of its file with `left` bytes before the end."""
+    if len(data) - at < HEADER_BYTES_TO_MAGIC:
         return None
-    magic = data[HEADER_BYTES_TO_MAGIC - 1]
-    size_bytes = int.from_bytes(data[8:12], "big", signed=True) + 12
+    size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
+    magic = data[at + MAGIC_AT]
     if magic > MAX_MAGIC or size_bytes < SMALLEST_HEADERS[magic]:
-        raise CorruptRecord(f"a batch of magic {magic} and {size_bytes} bytes at {source.position + at}")
-    if size_bytes > source.size_bytes - at:
-        return None
-    return parse_header(data, 0, at)
+        raise CorruptRecord(f"a batch of magic {magic} and {size_bytes} bytes at {position}")
+    return None if size_bytes > left else parse_header(data, at, position)
 
 
 def _buffer(size_bytes: int) -> bytearray:

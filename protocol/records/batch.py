@@ -118,9 +118,13 @@ class RecordBatch:
         return self.attributes & CODEC_MASK != 0
 
     @property
+    def is_append_time(self) -> bool:
+        """Whether `max_timestamp`, the time of appending, is every record's."""
+        return self.attributes & TIMESTAMP_TYPE_BIT != 0
+
+    @property
     def timestamp_type(self) -> TimestampType:
-        append_time = self.attributes & TIMESTAMP_TYPE_BIT
-        return TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
+        return TimestampType.LOG_APPEND_TIME if self.is_append_time else TimestampType.CREATE_TIME
 
     @property
     def last_sequence(self) -> int:

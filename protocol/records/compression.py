@@ -76,6 +76,18 @@ def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> It
         yield chunk
 
 
+def read_single(codec: Codec, data: memoryview, *, magic: int, max_bytes: int) -> Buffer | None:
+    """Return what `data` opens to in one step, where that is not above the limit and the stream of the plainest kind.
+
+    Good until the thread's next call; None leaves it to `read_chunks`. Raises: InvalidRecord for a broken stream.
+    """
+    if codec is Codec.LZ4:
+        return lz4_frame.read_single(data, check_header=magic > 0)
+    if codec is Codec.SNAPPY:
+        return xerial.read_single(data)
+    return _read_single_gzip(data, max_bytes) if codec is Codec.GZIP else None
+
+
 def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buffer:
     """Return all that `data` opens to. Raises: as `read_chunks` does."""
     if codec is Codec.NONE:
@@ -157,6 +169,17 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
     except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub does not say that it is an exception
         raise InvalidRecord(f"broken gzip stream: {error}") from error
     raise InvalidRecord("a gzip stream ends early")
+
+
+def _read_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
+    from isal import isal_zlib
+
+    member = isal_zlib.decompressobj(GZIP_WINDOW)
+    try:
+        opened: bytes = member.decompress(data, max_bytes)
+    except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub does not say that it is an exception
+        raise InvalidRecord(f"broken gzip stream: {error}") from error
+    return opened if member.eof and not member.unused_data else None
 
 
 def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:

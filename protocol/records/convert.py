@@ -15,9 +15,11 @@ Unlike Kafka, the source's checksum is verified, so that damage is not given a f
 
 Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
 decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB, or a record of up to 1 MiB,
-whatever it opens to, but for snappy data in one raw block.
+whatever it opens to, but for snappy data in one raw block. Most batches open to less than `SINGLE_BYTES`: those go
+through each step once, since objects for streams would cost more than the codecs.
 """
 
+import threading
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,7 +27,7 @@ from ..errors import InvalidRecord, UnsupportedCompression
 from . import kernel
 from .batch import RecordBatch
 from .batches import next_batch_size, view
-from .compression import compressor, read_chunks
+from .compression import compressor, read_chunks, read_single
 from .giant import GiantRecords
 from .giant_message import GiantMessages
 from .layout import (
@@ -42,11 +44,12 @@ from .layout import (
     V0_HEADER,
     V1_HEADER,
     Codec,
-    TimestampType,
 )
 from .message_set import LegacyBatch
 from .record import Buffer
 from .stream import Pieces, run
+
+SINGLE_BYTES = 128 * 1024
 
 _NULL = b"\xff\xff\xff\xff"
 _NO_FIRST_OFFSET = -(1 << 63)
@@ -113,14 +116,23 @@ def convert_down(
     if joined is not None:
         joined += plain
         data = joined
-    return Converted(
-        data=data,
-        size_bytes=len(data),
-        records=conversion.records,
-        temporary_bytes=conversion.temporary_bytes,
-        source_bytes=at,
-        batches=batches,
-    )
+    return conversion.result(data, at, batches)
+
+
+def convert_compressed(
+    batch: memoryview,
+    *,
+    target: int,
+    first_offset: int,
+    zstd_to: Codec | None = None,
+    max_opened_bytes: int = MAX_OPENED_BYTES,
+) -> Converted:
+    """Return one compressed batch converted to magic `target`.
+
+    Raises: as `convert_down` does.
+    """
+    conversion = _Conversion(target, first_offset, zstd_to, max_opened_bytes)
+    return conversion.result(conversion.convert(view(batch)), len(batch), 1)
 
 
 def _exact_bytes(source: Buffer, target: int, first_offset: int) -> int:
@@ -162,12 +174,27 @@ class _Conversion:
             return self._convert_wrapper(batch, codec)
         if batch.record_count < 0:
             raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
+        opened = None
+        if batch.size_bytes < SINGLE_BYTES <= self._max_opened_bytes:
+            opened = read_single(batch.codec, batch.body, magic=batch.magic, max_bytes=SINGLE_BYTES)
+        if opened is not None and (result := self._convert_single(batch, codec, opened)) is not None:
+            return result
         giants = GiantRecords(self._target)
         while True:
             giants.begin()
             result = self._convert_records(batch, codec, giants)
             if not giants.again:
                 return result
+
+    def result(self, data: Buffer, source_bytes: int, batches: int) -> Converted:
+        return Converted(
+            data=data,
+            size_bytes=len(data),
+            records=self.records,
+            temporary_bytes=self.temporary_bytes,
+            source_bytes=source_bytes,
+            batches=batches,
+        )
 
     def _codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
         if batch.codec is not Codec.ZSTD:
@@ -178,26 +205,38 @@ class _Conversion:
             )
         return self._zstd_to
 
-    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
-        append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
-        first_offset = _NO_FIRST_OFFSET if codec else self._first_offset
-        relative = bool(codec) and self._target == MAGIC_V1
-        down = kernel.RecordsDown(
+    def _down(self, batch: RecordBatch, codec: Codec) -> kernel.RecordsDown:
+        return kernel.RecordsDown(
             self._target,
             batch.record_count,
             batch.base_offset,
             batch.base_timestamp,
-            append_time,
-            relative,
-            first_offset,
+            batch.max_timestamp if batch.is_append_time else None,
+            bool(codec) and self._target == MAGIC_V1,
+            _NO_FIRST_OFFSET if codec else self._first_offset,
         )
+
+    def _convert_single(self, batch: RecordBatch, codec: Codec, opened: Buffer) -> bytearray | None:
+        """None when the messages do not fit into the thread's buffer."""
+        messages = _kept.messages
+        down = self._down(batch, codec)
+        _, written, wanted = down.feed(opened, 0, messages)
+        if wanted < 0:
+            return None
+        kept, last, newest = down.finish()
+        result = _Result(self._target, codec)
+        result.write(memoryview(messages)[:written])
+        return self._finish(batch, result, kept, last, newest, batch.is_append_time)
+
+    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
+        down = self._down(batch, codec)
         result = _Result(self._target, codec)
         pieces = Pieces(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
         run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
         kept, last, newest = down.finish()
         if giants.again:
             return bytearray()
-        return self._finish(batch, result, kept, last, newest, append_time is not None)
+        return self._finish(batch, result, kept, last, newest, batch.is_append_time)
 
     def _convert_wrapper(self, batch: LegacyBatch, codec: Codec) -> bytearray:
         """Return a v1 wrapper as a v0 wrapper; it is opened twice, since its offsets depend on its last message."""
@@ -229,6 +268,16 @@ class _Conversion:
         self.records += kept
         self.temporary_bytes += batch.size_bytes + result.opened_bytes + result.head_bytes
         return result.finish(last, newest, marked)
+
+
+class _Kept(threading.local):
+    """A thread's buffer for the messages of a batch that is converted in one piece."""
+
+    def __init__(self) -> None:
+        self.messages = bytearray(2 * SINGLE_BYTES)
+
+
+_kept = _Kept()
 
 
 class _Result:

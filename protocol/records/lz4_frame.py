@@ -108,6 +108,27 @@ def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
             raise InvalidRecord(f"broken LZ4 block: {error}") from error
 
 
+def read_single(data: memoryview, *, check_header: bool) -> Buffer | None:
+    """Return what a frame of one compressed block of at most 64 KiB opens to, None for any other frame.
+
+    Raises: as `read` does.
+    """
+    import lz4.block
+
+    if data[: len(HEADER)] == HEADER:
+        at, block_checksum, max_block = len(HEADER), False, BLOCK_BYTES
+    else:
+        at, block_checksum, max_block = _read_header(data, check_header=check_header)
+    end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+    if block_checksum or max_block > BLOCK_BYTES or end == at + 4 or data[end:] != END_MARK:
+        return None
+    try:
+        opened: bytes = lz4.block.decompress(data[at + 4 : end], uncompressed_size=max_block)
+    except lz4.block.LZ4BlockError as error:
+        raise InvalidRecord(f"broken LZ4 block: {error}") from error
+    return opened
+
+
 def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, bool, int]:
     """Return where the first block begins, whether blocks carry checksums, and the largest block."""
     if len(data) < 7:

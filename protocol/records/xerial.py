@@ -8,6 +8,7 @@ producers). A raw block begins with its opened length as an unsigned varint.
 Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
 """
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,8 +19,22 @@ MAGIC = b"\x82SNAPPY\x00"
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 BLOCK_BYTES = 32 * 1024
 
+# The most that a block of 32 KiB can become, as snappy reckons it.
+_PACKED_BYTES = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
+
 # A copy element of 3 bytes makes 64 bytes, the densest there is.
 _MAX_EXPANSION = 22
+
+
+class _Kept(threading.local):
+    """A thread's buffers."""
+
+    def __init__(self) -> None:
+        self.packed = bytearray(_PACKED_BYTES)
+        self.opened = bytearray(BLOCK_BYTES)
+
+
+_kept = _Kept()
 
 
 class Writer:
@@ -29,7 +44,6 @@ class Writer:
         import cramjam
 
         self._compress = cramjam.snappy.compress_raw_into
-        self._packed = bytearray(cramjam.snappy.compress_raw_max_len(bytes(BLOCK_BYTES)))
         self._out = out
         self._block = bytearray()
         out += HEADER
@@ -54,9 +68,10 @@ class Writer:
             self._write_block(self._block)
 
     def _write_block(self, block: Buffer) -> None:
-        size = self._compress(block, self._packed)
+        packed = _kept.packed
+        size = self._compress(block, packed)
         self._out += size.to_bytes(4, "big")
-        self._out += memoryview(self._packed)[:size]
+        self._out += memoryview(packed)[:size]
 
 
 def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
@@ -80,16 +95,30 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
         at += size
 
 
+def read_single(data: memoryview) -> Buffer | None:
+    """Return what a stream of one chunk of up to 32 KiB opens to, None for any other stream.
+
+    A view of a buffer of the thread.
+
+    Raises: InvalidRecord for a broken block.
+    """
+    begin = len(HEADER) + 4
+    if data[:8] != MAGIC or int.from_bytes(data[begin - 4 : begin], "big") != len(data) - begin or begin == len(data):
+        return None
+    block = data[begin:]
+    return _Blocks(BLOCK_BYTES, _kept.opened).open(block) if _opened_size(block) <= BLOCK_BYTES else None
+
+
 class _Blocks:
     """Opens raw blocks into one buffer that is kept from block to block."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, buffer: bytearray | None = None) -> None:
         import cramjam
 
         self._snappy: Any = cramjam.snappy
         self._error = cramjam.DecompressionError
         self._max_bytes = max_bytes
-        self._buffer = bytearray()
+        self._buffer = bytearray() if buffer is None else buffer
 
     def open(self, block: memoryview) -> Buffer:
         size = _opened_size(block)
