@@ -122,10 +122,11 @@ class Contest:
         self._heard: list[tuple[LoadPlan, LoadResult]] = []
 
     def play(self, servers: Sequence[Server], turn: Callable[[Server, float], dict[str, float]]) -> list[Result]:
-        """The medians and ratios, after a warm-up and `rounds` turns of each server. `turn` takes seconds."""
+        """The medians and ratios, after a warm-up, if any, and `rounds` turns of each server; `turn` takes seconds."""
         for server in servers:
-            self.tell(f"{self._title}: warming up {server.name}")
-            turn(server, self.terms.warm_up_of(server))
+            if warm_up_s := self.terms.warm_up_of(server):
+                self.tell(f"{self._title}: warming up {server.name}")
+                turn(server, warm_up_s)
         for number in range(1, self.terms.rounds + 1):
             for server in servers:
                 self.tell(f"{self._title}: round {number} of {self.terms.rounds}, {server.name}")
