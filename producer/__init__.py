@@ -1,5 +1,6 @@
-"""An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91)."""
+"""An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91); transactions too."""
 
+from .consumed import GroupMetadata, OffsetAndMetadata
 from .delivery import Delivery, RecordMetadata
 from .errors import (
     BrokerError,
@@ -10,6 +11,8 @@ from .errors import (
     RecordTooLarge,
     Serialization,
     Timeout,
+    TransactionAborted,
+    WrongState,
 )
 from .partitioners import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer, ProducerInterceptor, ProducerRecord
@@ -19,6 +22,8 @@ __all__ = [
     "BufferExhausted",
     "Delivery",
     "Fenced",
+    "GroupMetadata",
+    "OffsetAndMetadata",
     "Partitioner",
     "Producer",
     "ProducerClosed",
@@ -32,5 +37,7 @@ __all__ = [
     "Sticky",
     "Timeout",
     "TopicView",
+    "TransactionAborted",
     "UniformSticky",
+    "WrongState",
 ]

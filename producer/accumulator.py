@@ -145,6 +145,7 @@ class Accumulator:
             now_ms=now_ms,
             number=self._numbers,
             memory_bytes=size,
+            transactional=self.settings.transactional_id is not None,
         )
         self.live.setdefault(batch.number, set()).add(batch)
         return batch
@@ -332,6 +333,17 @@ class Accumulator:
             for queue in queues.values():
                 found.extend(queue)
                 queue.clear()
+        return found
+
+    def take_unsent(self) -> list[Batch]:
+        """Takes out the queued batches that no broker was ever sent, for a transaction that is aborted."""
+        found: list[Batch] = []
+        for queues in self._queues.values():
+            for queue in queues.values():
+                unsent = [batch for batch in queue if not batch.has_sequence]
+                found += unsent
+                for batch in unsent:
+                    queue.remove(batch)
         return found
 
     @property

@@ -70,6 +70,7 @@ class Batch:
         "sequence_was_reset",
         "split",
         "topic",
+        "transactional",
         "uncompressed_bytes",
     )
 
@@ -85,11 +86,12 @@ class Batch:
         number: int = 0,
         memory_bytes: int = 0,
         is_split_child: bool = False,
+        transactional: bool = False,
     ) -> None:
         self.topic, self.partition, self.codec = topic, partition, codec
         self.limit_bytes, self.memory_bytes, self.number = limit_bytes, memory_bytes, number
         self.ratio = ratio * SAFETY_FACTOR
-        self.is_split_child = is_split_child
+        self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
         self.attempts = self.backoff_ms = 0
         self.in_retry = self.closed = self.sequence_was_reset = self.split = False
@@ -199,6 +201,7 @@ class Batch:
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
                 base_sequence=self.base_sequence,
+                transactional=self.transactional,
             )
         if magic == CURRENT_MAGIC:
             return self._bytes
@@ -305,6 +308,7 @@ class Batch:
             now_ms=self.created_ms,
             number=self.number,
             is_split_child=True,
+            transactional=self.transactional,
         )
 
     def _hand_over(self, children: Sequence["Batch"]) -> None:

@@ -52,10 +52,19 @@ class Fenced(ProducerError):
         super().__init__(message, code)
 
 
+class WrongState(ProducerError):
+    """The call is not allowed now: outside of a transaction, within one, or before a call that has to be repeated."""
+
+
+class TransactionAborted(ProducerError):
+    """The record was not sent, because its transaction was aborted before."""
+
+
 FATAL_CODES = frozenset(
     {
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         ErrorCode.PRODUCER_FENCED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ErrorCode.UNSUPPORTED_VERSION,
     }
 )

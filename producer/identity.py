@@ -1,14 +1,15 @@
 """The one request besides Produce and Metadata of an idempotent producer: InitProducerId, until it has an id."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..config import HostPort
 from ..protocol.api import ApiKey
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.init_producer_id import InitProducerIdRequest
 from .errors import FATAL_CODES, ProducerError, code_of, error_of
-from .link import Answer
+from .link import ANY_VERSION, Answer
 from .sequences import Identity, Sequences
 
 MAX_TIMEOUT_MS = 2**31 - 1
@@ -17,11 +18,13 @@ UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request for any broker."""
+    """A request of one of these `versions`, both ends included, for any broker or for one of `nodes`."""
 
     key: ApiKey
     request: Callable[[int], Any]
     done: Callable[[Answer], None]
+    versions: tuple[int, int] = ANY_VERSION
+    nodes: Mapping[int, HostPort] | None = None
 
 
 class Caller:
@@ -46,9 +49,19 @@ class Caller:
         """The request of `next_call` is on its way."""
         raise NotImplementedError
 
+    def not_ready(self, now_ms: int) -> None:
+        """No node for the request of `next_call` takes one now."""
+
     def unsupported(self, call: Call) -> None:
         """No broker speaks a version that the call needs."""
         raise NotImplementedError
+
+    def refusal(self) -> ProducerError | None:
+        """Why no record can be taken now. Raises: WrongState where it is the application's doing."""
+        return self.fatal
+
+    def appended(self, topic: str, partition: int) -> None:
+        """A record got into a batch."""
 
     def batch_failed(self, error: ProducerError) -> None:
         """A batch ended with an error; one of the fatal codes ends the producer."""

@@ -42,9 +42,10 @@ class Intake:
         meters: Meters,
         wake: Callable[[], None],
         appended: Callable[[str, int], None] | None = None,
+        refused: Callable[[ProducerError], None] | None = None,
     ) -> None:
         self._settings, self._metadata, self._accumulator, self._meters = settings, metadata, accumulator, meters
-        self._wake, self._appended = wake, appended
+        self._wake, self._appended, self._refused = wake, appended, refused
         self._partitioner: Partitioner | None = settings.partitioner
         self.interceptors: Sequence[Interceptor] = ()
         self._lines: dict[_Line, deque[_Waiting]] = {}
@@ -192,4 +193,6 @@ class Intake:
 
     def _refuse(self, waiting: _Waiting, error: ProducerError) -> None:
         partition = -1 if waiting.partition is None else waiting.partition
+        if self._refused is not None:
+            self._refused(error)
         waiting.entry.delivery.refuse(error, partition, self.interceptors)

@@ -47,9 +47,12 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
-def common_version(key: ApiKey, ranges: VersionRanges) -> int | None:
-    """The newest version that both sides speak; None when there is none."""
+ANY_VERSION = (0, 1 << 15)
+
+
+def common_version(key: ApiKey, ranges: VersionRanges, within: tuple[int, int] = ANY_VERSION) -> int | None:
+    """The newest version that both sides speak, `within` these, both ends included; None when there is none."""
     low, high = ranges.get(key, (0, -1))
     spec = API[key]
-    version = min(high, spec.max_version)
-    return version if version >= max(low, spec.min_version) else None
+    version = min(high, spec.max_version, within[1])
+    return version if version >= max(low, spec.min_version, within[0]) else None

@@ -33,6 +33,9 @@ from .results import Results
 from .sender import Sender
 from .sequences import Sequences
 from .settings import ProducerSettings, Setting, producer_settings
+from .transaction_calls import OpenBatches, TransactionCalls
+from .transactional_caller import TransactionalCaller
+from .transactions import Transactions
 
 Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
 LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], Link]
@@ -70,7 +73,7 @@ class ProducerRecord:
         self.headers = tuple(headers.items()) if isinstance(headers, Mapping) else tuple(headers)
 
 
-class Producer:
+class Producer(TransactionCalls):
     """An asyncio producer. Start and end it with `async with`, or with `start` and `close`.
 
     Settings go by Kafka's names, with `_` for `.` or as `**{"batch.size": …}`. `conformance="kip"` follows the text of
@@ -120,9 +123,14 @@ class Producer:
         )
         sequences = self._caller.sequences if self._caller is not None else None
         self._accumulator = Accumulator(settings, self._memory, self.ratios, sequences, self._draws)
-        self._intake = Intake(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set)
+        caller = self._caller
+        told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
+        self._intake = Intake(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set, *told)
         self._results = Results(settings, self._accumulator, self._metadata, self.meters, self._caller)
         self._intake.interceptors = self._results.interceptors = self._interceptors
+        if isinstance(caller, TransactionalCaller):
+            caller.batches = OpenBatches(self._accumulator, self._intake, self._results)
+            self._transactions = Transactions(caller, self._clock, settings.max_block_ms, self._wakeup.set)
         self.meters.gauges.update(
             {
                 "buffer-total-bytes": lambda: self._memory.total_bytes,
@@ -134,6 +142,8 @@ class Producer:
         )
 
     def _make_caller(self, backoff: Backoff) -> Caller | None:
+        if self.settings.transactional_id is not None:
+            return TransactionalCaller(self.settings, self._clock.now_ms)
         return IdempotentCaller(Sequences(), backoff.delay_ms) if self.settings.idempotent else None
 
     # --- life ---------------------------------------------------------------------------------------------------------
@@ -167,6 +177,8 @@ class Producer:
             self._force_end()
         try:
             await self._all_done(self._accumulator.last_number)
+            if self._transactions is not None:
+                await self._transactions.end_open()
         finally:
             self._force_end()
             if timer is not None:
@@ -190,6 +202,8 @@ class Producer:
 
     def _force_end(self) -> None:
         error = ProducerClosed("the producer was closed before the record was acknowledged")
+        if isinstance(self._caller, TransactionalCaller):
+            self._caller.fail(error)
         self._intake.refuse_all(error)
         in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
         for batch in (*in_flight, *self._accumulator.take_all()):
@@ -210,8 +224,8 @@ class Producer:
     ) -> Delivery:
         """The delivery of a record: await it for the RecordMetadata. Timestamps are in ms since 1970.
 
-        Raises: ValueError for a negative partition or timestamp, Serialization, ProducerClosed. Whatever else goes
-        wrong the delivery and the callback are told.
+        Raises: ValueError for a negative partition or timestamp, Serialization, ProducerClosed, WrongState outside of a
+        transaction where there have to be some. Whatever else goes wrong the delivery and the callback are told.
         """
         if self._closed or self._task is None:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
@@ -246,14 +260,17 @@ class Producer:
         return delivery
 
     def _unsendable(self, record: ProducerRecord, bound: int) -> ProducerError | None:
-        if self._caller is not None and self._caller.fatal is not None:
-            return self._caller.fatal
+        if self._caller is not None and (refusal := self._caller.refusal()) is not None:
+            return refusal
         for name, most in (
             ("max.request.size", self.settings.max_request_size),
             ("buffer.memory", self.settings.buffer_memory),
         ):
             if bound > most:
-                return RecordTooLarge(f"a record for {record.topic} takes up to {bound} bytes, {name} is {most}")
+                error = RecordTooLarge(f"a record for {record.topic} takes up to {bound} bytes, {name} is {most}")
+                if isinstance(self._caller, TransactionalCaller):
+                    self._caller.batch_failed(error)
+                return error
         return None
 
     def _intercepted(self, interceptor: ProducerInterceptor, record: ProducerRecord) -> ProducerRecord:

@@ -15,6 +15,7 @@ from ..protocol.records.layout import (
     LOG_OVERHEAD,
     NO_PARTITION_LEADER_EPOCH,
     RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_BIT,
     Codec,
 )
 from ..protocol.records.record import Header, encode_varint
@@ -81,6 +82,7 @@ def encode_batch(
     producer_id: int,
     producer_epoch: int,
     base_sequence: int,
+    transactional: bool = False,
 ) -> bytes:
     """The batch of `count` records whose bytes, compressed or not, are `body`; offsets count from 0."""
     head = bytearray(
@@ -90,7 +92,7 @@ def encode_batch(
             NO_PARTITION_LEADER_EPOCH,
             CURRENT_MAGIC,
             0,
-            codec,
+            codec | (TRANSACTIONAL_BIT if transactional else 0),
             count - 1,
             base_timestamp,
             max_timestamp,

@@ -129,7 +129,7 @@ class Results:
 
     def _succeed(self, batch: Batch, result: Result) -> None:
         if self._caller is not None:
-            self._caller.sequences.acknowledged(batch)
+            self._caller.sequences.acknowledged(batch, result.base_offset)
         self._landed(batch)
         self._accumulator.ended(batch)
         batch.end(Outcome(base_offset=result.base_offset, append_time=result.append_time), self.interceptors)

@@ -79,11 +79,11 @@ class Sender:
         call = caller.next_call(now_ms)
         if call is None:
             return caller.next_call_ms(now_ms)
-        nodes = self._metadata.nodes or self._bootstrap
+        nodes = call.nodes or self._metadata.nodes or self._bootstrap
         for node_id in self._link.least_loaded(nodes):
             if not self._link.ready(node_id, nodes[node_id], now_ms):
                 continue
-            version = common_version(call.key, self._link.versions(node_id))
+            version = common_version(call.key, self._link.versions(node_id), call.versions)
             if version is None:
                 caller.unsupported(call)
                 return 0
@@ -91,6 +91,7 @@ class Sender:
             done = partial(self._called, call.done)
             self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
             return 1 << 62
+        caller.not_ready(now_ms)
         return 1 << 62
 
     def _called(self, done: Callable[[Answer], None], answer: Answer) -> None:
@@ -146,6 +147,7 @@ class Sender:
         if version is None or not sent:
             return
         request = ProduceRequest(
+            transactional_id=self._settings.transactional_id,
             acks=self._settings.acks,
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],

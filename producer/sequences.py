@@ -96,8 +96,8 @@ class Sequences:
         if batch in in_flight:
             in_flight.remove(batch)
 
-    def acknowledged(self, batch: Batch) -> None:
-        """A broker took it."""
+    def acknowledged(self, batch: Batch, base_offset: int = -1) -> None:
+        """A broker took it; at that offset, where it is known."""
         entry = self.at(batch.topic_partition)
         last = batch.last_sequence
         if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:

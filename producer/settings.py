@@ -5,6 +5,7 @@ Source: Kafka 3.9, ProducerConfig and KafkaProducer. Rules that join settings:
     delivery.timeout.ms >= linger.ms + request.timeout.ms   given: an error; not given: raised    (KIP-91: the sum has
                                                             retry.backoff.ms too, and 2^63-1 is allowed)
     idempotence needs acks=all, retries > 0, in flight <= 5 asked for: an error; default: switched off
+    transactional.id needs idempotence
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from itertools import count
 
 from ..config import ConfigError, HostPort, Problem
 from ..config.addresses import parse_host_port
-from ..config.checks import AtLeast, Between, BetweenOr, Check, OneOf
+from ..config.checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
 from ..config.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
 from ..config.kinds import Kind, Value, render
 from ..config.spelling import nearest
@@ -30,6 +31,7 @@ def _key(name: str, kind: Kind, default: Value | None, check: Check | None, doc:
 
 
 AT_LEAST_0 = AtLeast(0)
+NOT_EMPTY = Matching(r"(?s).+", "orders-1")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 KEYS: dict[str, Key] = {
     key.name: key
@@ -52,6 +54,8 @@ KEYS: dict[str, Key] = {
         _key("socket.connection.setup.timeout.ms", LONG, 10000, AT_LEAST_0, "How long connecting may take."),
         _key("max.in.flight.requests.per.connection", INT, 5, AtLeast(1), "Requests without answer on a connection."),
         _key("enable.idempotence", BOOLEAN, True, None, "Whether brokers drop what a retry repeats."),
+        _key("transactional.id", STRING, None, NOT_EMPTY, "The name under which transactions outlive the process."),
+        _key("transaction.timeout.ms", INT, 60000, None, "When the coordinator aborts a transaction by itself."),
         _key("compression.type", STRING, "none", OneOf(CODECS), "The codec of batches."),
         _key("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), "The level of gzip; -1 is its default."),
         _key("compression.lz4.level", INT, 9, Between(1, 17), "The level of lz4."),
@@ -90,6 +94,8 @@ class ProducerSettings:
     connect_timeout_ms: int
     max_in_flight: int
     idempotent: bool
+    transactional_id: str | None
+    transaction_timeout_ms: int
     codec: Codec
     level: int | None
     partitioner: Partitioner | None
@@ -116,6 +122,8 @@ def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> Pro
     warnings: list[str] = []
     servers, problems = _addresses(values["bootstrap.servers"])
     idempotent = _idempotence(values, asked, problems, warnings)
+    if values["transactional.id"] is not None and not idempotent:
+        problems.append(Problem(key="transactional.id", expected="transactions need idempotence"))
     delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings, kip)
     if custom is None and values["partitioner.class"]:
         custom = _partitioner(str(values["partitioner.class"]), problems)
@@ -225,7 +233,8 @@ def _assemble(
 ) -> ProducerSettings:
     codec = Codec[str(values["compression.type"]).upper()]
     level = values.get(f"compression.{codec.name.lower()}.level")
-    name = str(values["client.id"] or f"producer-{next(_NUMBERS)}")
+    transactional_id = None if values["transactional.id"] is None else str(values["transactional.id"])
+    name = str(values["client.id"] or f"producer-{transactional_id or next(_NUMBERS)}")
     return ProducerSettings(
         bootstrap_servers=servers,
         client_id=name,
@@ -245,6 +254,8 @@ def _assemble(
         connect_timeout_ms=_number(values, "socket.connection.setup.timeout.ms"),
         max_in_flight=_number(values, "max.in.flight.requests.per.connection"),
         idempotent=idempotent,
+        transactional_id=transactional_id,
+        transaction_timeout_ms=_number(values, "transaction.timeout.ms"),
         codec=codec,
         level=level if isinstance(level, int) else None,
         partitioner=custom,
