@@ -246,7 +246,8 @@ class ConvertedChunks:
         if _has_to_be_opened(header, rules.target):
             converted = _through_codec(batch, rules)
             written = wanted = made.size_bytes + converted.size_bytes
-            if fits := written <= len(out):
+            fits = written <= len(out)
+            if fits:
                 out[made.size_bytes : written] = converted.data
             records, temporary_bytes = converted.records, converted.temporary_bytes
         else:
