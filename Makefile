@@ -8,7 +8,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
-KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py crc.pxd crc.h)
+KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py record_buffer.py crc.pxd crc.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format docker-check soak clean
@@ -49,4 +49,4 @@ soak: setup
 	$(BIN)/python -m pytest -m slow
 
 clean:
-	rm -rf build dist *.egg-info protocol/records/*.so protocol/records/kernel.c protocol/records/offset_map.c
+	rm -rf build dist *.egg-info protocol/records/*.so $(addprefix protocol/records/,kernel.c offset_map.c record_buffer.c)
