@@ -16,6 +16,8 @@ COMMANDS = {
     "topics": (".topics", "topics"),
     "groups": (".groups", "groups"),
     "transactions": (".transactions", "transactions"),
+    "produce": (".produce", "produce"),
+    "consume": (".consume", "consume"),
     "log": (".logfiles", "log"),
     "config": (".settings", "config"),
     "bench": (".bench", "bench"),

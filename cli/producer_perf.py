@@ -22,6 +22,7 @@ import typer
 
 from ..config import ConfigError
 from .failures import EXIT_BAD_USAGE, CommandFailed
+from .pairs import key_values
 
 producer_perf = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -114,7 +115,7 @@ def perf(
         records=records,
         record_bytes=record_bytes,
         throughput=throughput,
-        settings=_pairs(props or []),
+        settings={key: value.strip() for key, value in key_values(props or [], "--producer-props")},
     )
     try:
         report = asyncio.run(_write(run, quiet=as_json))
@@ -125,16 +126,6 @@ def perf(
         _compare_java(run)
     if report.failed:
         raise CommandFailed(f"{report.failed} of {records} records failed: {report.first_error}")
-
-
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise CommandFailed(f"{text!r} is no KEY=VALUE", exit_code=EXIT_BAD_USAGE)
-        pairs[key.strip()] = value.strip()
-    return pairs
 
 
 async def _write(run: Run, *, quiet: bool) -> Report:

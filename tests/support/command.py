@@ -4,6 +4,7 @@ import io
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from unittest.mock import patch
 
 from stepdown.cli.main import main
@@ -16,19 +17,31 @@ class Finished:
     exit_code: int
     stdout: str
     stderr: str
+    stdout_bytes: bytes
 
 
-def run_command(*arguments: object) -> Finished:
-    """The outcome of `stepdown ARGUMENTS…`."""
-    stdout, stderr = io.StringIO(), io.StringIO()
+def run_command(*arguments: object, stdin: bytes = b"") -> Finished:
+    """The outcome of `stepdown ARGUMENTS…`, given those bytes to read."""
+    stdout, stderr = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline=""), io.StringIO()
     exit_code: object = 0
     with (
+        TemporaryFile() as given,
         patch.object(sys, "argv", ["stepdown", *map(str, arguments)]),
+        patch.object(sys, "stdin", given),
         redirect_stdout(stdout),
         redirect_stderr(stderr),
     ):
+        given.write(stdin)
+        given.seek(0)
         try:
             main()
         except SystemExit as ending:
             exit_code = ending.code
-    return Finished(exit_code=int(str(exit_code or 0)), stdout=stdout.getvalue(), stderr=stderr.getvalue())
+    stdout.flush()
+    written = stdout.buffer.getvalue()  # type: ignore[attr-defined]  # a BytesIO
+    return Finished(
+        exit_code=int(str(exit_code or 0)),
+        stdout=written.decode(errors="replace"),
+        stderr=stderr.getvalue(),
+        stdout_bytes=written,
+    )
