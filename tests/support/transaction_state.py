@@ -42,6 +42,8 @@ def amend(log_dir: Path, transactional_id: str, status: State, *, timeout_ms: in
     assert value.transaction_status == State.ONGOING
     if timeout_ms is not None:
         value = replace(value, transaction_timeout_ms=timeout_ms)
+    if status.is_idle:
+        value = replace(value, transaction_partitions=())
     folder = next(each for each in _partitions(log_dir) if _holds(each, transactional_id))
     segment = max(folder.glob("*.log"))
     last = [batch for file in sorted(folder.glob("*.log")) for batch in iter_batches(memoryview(file.read_bytes()))][-1]

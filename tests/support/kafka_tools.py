@@ -1,0 +1,28 @@
+"""Kafka's command line tools of one release, pointed at a broker."""
+
+import subprocess
+
+from .java_build import java
+from .maven import class_path
+
+RELEASES = ("3.9.1", "4.0.0")
+JARS = ("org.apache.kafka:kafka-tools", "org.apache.kafka:kafka_2.13")
+TOOL_TIMEOUT_S = 90
+
+
+class KafkaTools:
+    """`run(main, arguments)` returns what a tool printed; `{name}` in arguments stands for `names[name]`."""
+
+    def __init__(self, release: str, **names: str) -> None:
+        self.release = release
+        self.names = names
+
+    def run(self, main: str, arguments: str, *, stdin: str = "") -> str:
+        """Stdout. The tool has to end with 0."""
+        words = [word.format(**self.names) for word in arguments.split()]
+        jars = class_path(*(f"{jar}:{self.release}" for jar in JARS))
+        done = subprocess.run(
+            java(jars, main, *words), input=stdin, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
