@@ -1318,10 +1318,10 @@ class BinaryColumn:
         self.sink = _sink(data, room)
         self.room = room
 
-    def grow(self, size: cython.Py_ssize_t) -> None:
-        """Make room for one more string, of `size` bytes at most."""
-        if self.count == self.rows:
-            self._make_rows(2 * self.rows + 16)
+    def grow(self, count: cython.Py_ssize_t, size: cython.Py_ssize_t) -> None:
+        """Make room for `count` more strings of `size` bytes together."""
+        if count > self.rows - self.count:
+            self._make_rows(max(2 * self.rows, self.count + count))
         if size > self.room - self.used:
             if self.used + size > MAX_INT32:
                 raise InvalidRecord(f"{self.used + size} bytes in one column, {MAX_INT32} at most")
@@ -1331,8 +1331,8 @@ class BinaryColumn:
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def lacks(self, size: cython.Py_ssize_t) -> cython.bint:
-        return self.count == self.rows or size > self.room - self.used
+    def lacks(self, count: cython.longlong, size: cython.Py_ssize_t) -> cython.bint:
+        return count > self.rows - self.count or size > self.room - self.used
 
     @cython.cfunc
     @cython.inline
@@ -1402,7 +1402,7 @@ class RecordColumns:
     append_time: cython.longlong
     marked: cython.bint
     wanted: cython.longlong
-    header_wanted: cython.longlong
+    header_bytes: cython.Py_ssize_t
 
     def __init__(
         self,
@@ -1423,7 +1423,7 @@ class RecordColumns:
         self.checked = checked
         self.has_key, self.has_value, self.has_headers = with_key, with_value, with_headers
         self.inside = self.streamed = self.marked = False
-        self.position = self.at = self.header_wanted = 0
+        self.position = self.at = self.header_bytes = 0
         self.control_batches = 0
         self.magic = 2
         self.item = _Item()
@@ -1532,12 +1532,12 @@ class RecordColumns:
 
     def _grow(self, item: _Item) -> None:
         if self.has_key:
-            self.key.grow(max(0, item.key_size))
+            self.key.grow(1, max(0, item.key_size))
         if self.has_value:
-            self.value.grow(max(0, item.value_size))
+            self.value.grow(1, max(0, item.value_size))
         if self.has_headers:
-            self.header_key.grow(self.header_wanted)
-            self.header_value.grow(self.header_wanted)
+            self.header_key.grow(item.header_count, self.header_bytes)
+            self.header_value.grow(item.header_count, self.header_bytes)
 
     @cython.cfunc
     @cython.inline
@@ -1564,13 +1564,15 @@ class RecordColumns:
         timestamp: cython.longlong,
         kind: cython.int,
     ) -> cython.int:
-        """Append the item as a row, or nothing if there is NO_ROOM."""
-        if self.has_key and self.key.lacks(item.key_size):
+        """Append the item, whose headers reach to `end`, as a row; nothing if there is NO_ROOM."""
+        if self.has_key and self.key.lacks(1, item.key_size):
             return NO_ROOM
-        if self.has_value and self.value.lacks(item.value_size):
+        if self.has_value and self.value.lacks(1, item.value_size):
             return NO_ROOM
-        if self.has_headers and not self._put_headers(data, item.headers_at, end, item.header_count):
-            return NO_ROOM
+        if self.has_headers:
+            self.header_bytes = end - item.headers_at
+            if not self._put_headers(data, item.headers_at, end, item.header_count):
+                return NO_ROOM
         if self.has_key:
             self.key.put(data, item.key_at, item.key_size)
         if self.has_value:
@@ -1588,29 +1590,17 @@ class RecordColumns:
         self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, count: cython.longlong
     ) -> cython.bint:
         """Append the headers of the next row, whose lengths are known to be right; False when there is no room."""
-        key_size: cython.longlong
-        value_size: cython.longlong
-        value_at: cython.Py_ssize_t
-        count_before: cython.Py_ssize_t = self.header_key.count
-        keys_before: cython.Py_ssize_t = self.header_key.used
-        values_before: cython.Py_ssize_t = self.header_value.used
-        nulls_before: cython.Py_ssize_t = self.header_value.nulls
+        size: cython.longlong
+        if self.header_key.lacks(count, end - at) or self.header_value.lacks(count, end - at):
+            return False
         while count > 0:
-            key_size, at = _varint(data, at, end)
-            value_size, value_at = _varint(data, at + key_size, end)
-            if self.header_key.lacks(key_size) or self.header_value.lacks(value_size):
-                self.header_wanted = max(key_size, value_size)
-                self.header_key.count = self.header_value.count = count_before
-                self.header_key.used, self.header_value.used, self.header_value.nulls = (
-                    keys_before,
-                    values_before,
-                    nulls_before,
-                )
-                return False
-            self.header_key.put(data, at, key_size)
-            self.header_value.put(data, value_at, value_size)
-            at = value_at + value_size if value_size > 0 else value_at
             count -= 1
+            size, at = _varint(data, at, end)
+            self.header_key.put(data, at, size)
+            size, at = _varint(data, at + size, end)
+            self.header_value.put(data, at, size)
+            if size > 0:
+                at += size
         self.header_ends[self.rows + 1] = self.header_key.count
         return True
 
@@ -1640,7 +1630,7 @@ class RecordColumns:
                 if self._is_full():
                     return FULL
                 timestamp = self.append_time if self.marked else _sum(self.base_timestamp, item.timestamp)
-                status = self._put(item, data, end, offset, timestamp, self.marked)
+                status = self._put(item, data, next_at, offset, timestamp, self.marked)
                 if status != DONE:
                     return status
             self.at = next_at
@@ -1666,7 +1656,8 @@ class RecordColumns:
                 return BAD_RECORD
             if item.attributes & CODEC_MASK:
                 return BAD_MAGIC
-            item.headers_at = item.header_count = 0
+            item.headers_at = self.at + takes
+            item.header_count = 0
             offset = _sum(self.base_offset, item.offset)
             if self.first_offset <= offset < self.end_offset:
                 if self._is_full():
@@ -1674,7 +1665,7 @@ class RecordColumns:
                 status = self._put(
                     item,
                     data,
-                    end,
+                    self.at + takes,
                     offset,
                     self.append_time if self.marked and item.magic == 1 else item.timestamp,
                     -1 if item.magic == 0 else self.marked,
@@ -1693,7 +1684,8 @@ class RecordColumns:
             return BAD_CHECKSUM
         if not _read_message(item, data, at, end):
             return BAD_RECORD
-        item.headers_at = item.header_count = 0
+        item.headers_at = end
+        item.header_count = 0
         if not self.first_offset <= item.offset < self.end_offset:
             return DONE
         if self._is_full():

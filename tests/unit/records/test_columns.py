@@ -138,6 +138,14 @@ def test_values_larger_than_the_limit_come_whole(either: str) -> None:
         assert filled(data, max_bytes=1000) == expected(data)
 
 
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
+def test_records_with_many_headers_come_whole(either: str, count: int) -> None:
+    headers = tuple((f"name {n}", bytes(n)) for n in range(count))
+    one = [Record(offset=n, timestamp=NOW, headers=headers[: count - n]) for n in range(min(3, count))]
+    data = build_batch(sample(2, first=0)) + build_batch([*one, Record(offset=9, timestamp=NOW, headers=headers)])
+    assert filled(data) == expected(data)
+
+
 def test_control_batches_have_no_rows(either: str) -> None:
     marker = build_control_marker(
         ControlType.COMMIT, offset=107, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=NOW

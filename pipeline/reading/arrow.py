@@ -1,0 +1,119 @@
+"""Columns of the kernel as Arrow, without a copy: what Spark takes from a data source.
+
+    key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int,
+    headers array<struct<key:string,value:binary>>      null when a record has none
+
+These are the columns of Spark's Kafka source, a record without a timestamp (-1) included: it is a millisecond before
+1970 there.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...protocol.records.kernel import BinaryColumn, RecordColumns
+
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+
+_HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+TYPES: dict[str, Any] = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    "headers": pa.list_(pa.field("element", _HEADER)),
+}
+MICROSECONDS = 1000
+_MAX_MS = ((1 << 63) - 1) // MICROSECONDS
+
+
+class ArrowRows:
+    """Makes record batches of the columns `names` for the rows of one partition."""
+
+    def __init__(self, names: Sequence[str], topic: str, partition: int, schema: Any = None) -> None:
+        self._names = tuple(names)
+        self._topic = topic
+        self._partition = partition
+        self._constant: dict[str, Any] = {}
+        self.schema = pa.schema([pa.field(name, TYPES[name]) for name in names]) if schema is None else schema
+
+    def batch(self, columns: RecordColumns) -> Any:
+        """Return a record batch over the buffers of `columns`, which must be cleared, not overwritten, afterwards.
+
+        Raises: ValueError for a timestamp that Spark cannot hold.
+        """
+        arrays = [self._array(name, columns) for name in self._names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _array(self, name: str, columns: RecordColumns) -> Any:
+        rows = columns.rows
+        match name:
+            case "key":
+                return binary(columns.key)
+            case "value":
+                return binary(columns.value)
+            case "topic":
+                return self._repeated(name, pa.scalar(self._topic), rows)
+            case "partition":
+                return self._repeated(name, pa.scalar(self._partition, pa.int32()), rows)
+            case "offset":
+                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.offsets_buffer)])
+            case "timestamp":
+                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(_microseconds(columns))])
+            case "timestampType":
+                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.types_buffer)])
+            case _:
+                return _headers(columns)
+
+    def _repeated(self, name: str, value: Any, rows: int) -> Any:
+        """The value `rows` times, cut from an array that is kept."""
+        kept = self._constant.get(name)
+        if kept is None or len(kept) < rows:
+            kept = self._constant[name] = pa.repeat(value, rows)
+        return kept[:rows]
+
+
+def binary(column: BinaryColumn, kind: Any = None) -> Any:
+    """Return a binary array over the buffers of `column`; `kind` may say string."""
+    buffers = [_bits(column.valid_buffer, column), pa.py_buffer(column.ends_buffer), pa.py_buffer(column.data_buffer)]
+    return pa.Array.from_buffers(pa.binary() if kind is None else kind, column.count, buffers, column.nulls)
+
+
+def _bits(valid: Any, column: BinaryColumn) -> Any:
+    """The validity bits, none when no row is null."""
+    if not column.nulls:
+        return None
+    return pa.py_buffer(np.packbits(np.frombuffer(valid, np.uint8, column.count), bitorder="little"))
+
+
+def _microseconds(columns: RecordColumns) -> Any:
+    timestamps = np.frombuffer(columns.timestamps_buffer, np.int64, columns.rows)
+    if columns.rows and (timestamps.max() > _MAX_MS or timestamps.min() < -_MAX_MS):
+        raise ValueError(f"a timestamp beyond {_MAX_MS} ms")
+    return timestamps * MICROSECONDS
+
+
+def _headers(columns: RecordColumns) -> Any:
+    keys = _valid_text(binary(columns.header_key, pa.string()))
+    values = binary(columns.header_value)
+    entries = pa.StructArray.from_arrays([keys, values], fields=list(_HEADER))
+    ends = np.frombuffer(columns.header_ends_buffer, np.int32, columns.rows + 1)
+    empty = np.diff(ends) == 0
+    bits = pa.py_buffer(np.packbits(~empty, bitorder="little")) if empty.any() else None
+    return pa.Array.from_buffers(
+        TYPES["headers"], columns.rows, [bits, pa.py_buffer(columns.header_ends_buffer)], int(empty.sum()), 0, [entries]
+    )
+
+
+def _valid_text(keys: Any) -> Any:
+    """The keys; those that are not UTF-8 with replacement characters, as Kafka's clients read them."""
+    try:
+        keys.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([key.decode(errors="replace") for key in keys.cast(pa.binary()).to_pylist()], pa.string())
+    return keys

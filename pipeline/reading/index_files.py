@@ -1,0 +1,62 @@
+"""The `.index` and `.timeindex` of a segment, read for planning only: a wrong one may cost time, never rows.
+
+Layouts: `storage/offset_index.py`, `storage/time_index.py`. A file that was not closed ends in zeros that were
+allocated ahead, so entries are taken only as long as they increase.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...protocol.errors import DiskFault
+from ...storage.files import Files
+from ...storage.names import OFFSET_INDEX, TIME_INDEX
+from .log_files import SegmentFile
+
+MAX_INDEX_BYTES = 1 << 30
+
+_OFFSET_ENTRY = np.dtype([("key", ">i4"), ("value", ">i4")])
+_TIME_ENTRY = np.dtype([("key", ">i8"), ("value", ">i4")])
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetEntries:
+    """Last offset of a set, and the position where the set starts; both increase."""
+
+    offsets: Numbers
+    positions: Numbers
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+def offset_entries(files: Files, segment: SegmentFile) -> OffsetEntries:
+    """The entries of the offset index; none where there is no such file."""
+    keys, values = _increasing(_read(files, segment.beside(OFFSET_INDEX)), _OFFSET_ENTRY, (-1, 0))
+    return OffsetEntries(offsets=keys + segment.base_offset, positions=values)
+
+
+def largest_timestamp(files: Files, segment: SegmentFile) -> int | None:
+    """The largest timestamp (ms) that the time index names, None where it has none."""
+    keys, _ = _increasing(_read(files, segment.beside(TIME_INDEX)), _TIME_ENTRY, (-1, -1))
+    return int(keys[-1]) if len(keys) else None
+
+
+def _read(files: Files, path: str) -> bytes:
+    try:
+        return files.read_whole(path, MAX_INDEX_BYTES) or b""
+    except DiskFault:
+        return b""
+
+
+def _increasing(data: bytes, entry: np.dtype[Any], before: tuple[int, int]) -> tuple[Numbers, Numbers]:
+    """Keys and values up to the first entry that does not increase in both."""
+    found = np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
+    keys, values = found["key"].astype(np.int64), found["value"].astype(np.int64)
+    grows = (np.diff(keys, prepend=before[0]) > 0) & (np.diff(values, prepend=before[1]) > 0)
+    count = len(found) if grows.all() else int(np.argmin(grows))
+    return keys[:count], values[:count]

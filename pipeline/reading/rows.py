@@ -1,0 +1,140 @@
+"""The rows of a split: whole batches a window at a time into columns, and what to say when they are broken.
+
+A batch larger than a window gets one of its own size, which is no larger than what is left of the split.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...protocol.errors import ApiError, CorruptRecord, DiskFault
+from ...protocol.records.batches import next_batch_size
+from ...protocol.records.columns import ColumnFiller, Wanted
+from ...protocol.records.kernel import RecordColumns
+from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
+from ...protocol.records.record import Buffer
+from ...storage.files import Files
+from ..failures import PipelineFailure
+from .splits import Split
+
+WINDOW_BYTES = 1 << 20
+
+
+class DataLoss(PipelineFailure):
+    """What was to be read is gone: retention took the segment, or the log was truncated."""
+
+
+@dataclass(slots=True)
+class Leniency:
+    """What a reader may pass by, and what it did: a line each, naming file, position and reason."""
+
+    skip_corrupt: bool = False
+    fail_on_data_loss: bool = True
+    passed_by: list[str] = field(default_factory=list)
+
+
+def allocate(size: int) -> Buffer:
+    """A writable buffer of `size` bytes, not cleared."""
+    return memoryview(np.empty(size, np.uint8))  # type: ignore[arg-type]  # arrays are buffers from Python 3.12 on
+
+
+class SplitRows:
+    """The rows of one split. Iterating yields the columns whenever they are full or the split ends, to be used up."""
+
+    def __init__(self, files: Files, split: Split, wanted: Wanted, leniency: Leniency) -> None:
+        self._split = split
+        self._leniency = leniency
+        self._file = files.handle(split.path)
+        self._filler = ColumnFiller(wanted, allocate)
+        self._buffer = bytearray(min(WINDOW_BYTES, split.size_bytes))
+        self._position = split.start
+
+    def __iter__(self) -> Iterator[RecordColumns]:
+        """Yield columns with rows in them; they are cleared when the next ones are asked for.
+
+        Raises: PipelineFailure naming file, position and reason; DataLoss; DiskFault.
+        """
+        columns = self._filler.columns
+        try:
+            for _ in self._read():
+                yield columns
+                columns.clear()
+            if columns.rows:
+                yield columns
+        except DataLoss as loss:
+            if self._leniency.fail_on_data_loss:
+                raise
+            self._leniency.passed_by.append(str(loss))
+            if columns.rows:
+                yield columns
+        finally:
+            self._file.close()
+
+    def _read(self) -> Iterator[None]:
+        """Yield when the columns are full."""
+        window = WINDOW_BYTES
+        while self._position < self._split.end:
+            data = self._window(window)
+            window = WINDOW_BYTES
+            done = 0
+            try:
+                for at in self._filler.fill(data):
+                    if at < 0:
+                        yield
+                    done = at
+            except ApiError as error:
+                done = self._pass_by(data, self._filler.columns.position, error)
+            if not done:
+                window = self._missing(data)
+                if not window:
+                    return
+            self._position += done
+
+    def _window(self, size: int) -> memoryview:
+        size = min(size, self._split.end - self._position)
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+        view = memoryview(self._buffer)[:size]
+        try:
+            found = self._file.read_into(view, self._position)
+        except DiskFault as fault:
+            if isinstance(fault.__cause__, FileNotFoundError):
+                raise DataLoss(f"{self._split.path}: deleted while it was to be read") from fault
+            raise
+        if found < size:
+            raise DataLoss(f"{self._split.path}: ends at byte {self._position + found}, after {self._split.end} before")
+        return view
+
+    def _missing(self, data: memoryview) -> int:
+        """How large a window has to be for the next batch; 0 where the log ends in a part of one.
+
+        Raises: PipelineFailure where a part of a batch may not be.
+        """
+        left = self._split.end - self._position
+        if left >= HEADER_SIZE_UP_TO_MAGIC:
+            offset, size = FRAME.unpack_from(data)
+            if MIN_SIZE <= size <= left - LOG_OVERHEAD:
+                return int(size) + LOG_OVERHEAD
+            reason = f"the batch says {size} bytes, {left - LOG_OVERHEAD} are left"
+        else:
+            offset, reason = -1, f"{left} bytes are left, less than a header"
+        if not self._split.ends_log:
+            self._note(self._position, offset, reason)
+        return 0
+
+    def _pass_by(self, data: memoryview, at: int, error: ApiError) -> int:
+        """Where to go on behind a broken batch. Raises: PipelineFailure unless it may be passed by."""
+        offset = FRAME.unpack_from(data, at)[0]
+        self._note(self._position + at, offset, error)
+        try:
+            size = next_batch_size(data, at)
+        except CorruptRecord:
+            size = None
+        return self._split.end - self._position if size is None else at + size
+
+    def _note(self, position: int, base_offset: int, reason: object) -> None:
+        line = f"{self._split.path}: position {position}, base offset {base_offset}: {reason}"
+        if not self._leniency.skip_corrupt:
+            raise PipelineFailure(line)
+        self._leniency.passed_by.append(line)

@@ -1,0 +1,158 @@
+"""What a task reads: a run of whole batches of one segment, cut where the offset index says that a batch starts.
+
+A segment that an index does not help with (missing, or not true of the log) is cut by walking over its headers, which
+costs more and gives the same rows. What lies outside the wanted offsets, or in segments of older records only, is left
+out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from ...protocol.errors import CorruptRecord
+from ...storage.batch_headers import batch_headers
+from ...storage.files import Files
+from .index_files import OffsetEntries, largest_timestamp, offset_entries
+from .log_files import PartitionLog, SegmentFile
+
+MAX_OFFSET = (1 << 63) - 1
+DEFAULT_SPLIT_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Bytes `start` to `end` (open) of a segment file; rows are those of offsets `first_offset` to `end_offset` (open).
+
+    `min_timestamp` (ms) lets batches be passed by that hold older records only; None for none. `ends_log`: the bytes
+    reach to the end of the newest segment, where a torn batch ends the log.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    base_offset: int
+    start: int
+    end: int
+    first_offset: int
+    end_offset: int
+    min_timestamp: int | None = None
+    ends_log: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Offsets of one partition from `first` to `end` (open)."""
+
+    first: int = 0
+    end: int = MAX_OFFSET
+
+
+@dataclass(slots=True)
+class Planning:
+    """Plans splits of at most `max_bytes` where batches allow it; `warnings` has a line for each index not believed."""
+
+    files: Files
+    max_bytes: int = DEFAULT_SPLIT_BYTES
+    min_timestamp: int | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def splits(self, log: PartitionLog, wanted: Range) -> Iterator[Split]:
+        """The splits of one log, in the order of their offsets. Raises: DiskFault."""
+        first, end = max(wanted.first, log.start_offset), wanted.end
+        for segment in log.segments:
+            behind = segment.next_base is not None and segment.next_base <= first
+            if behind or segment.base_offset >= end or not segment.size_bytes or self._is_older(segment):
+                continue
+            for start, stop in self._cuts(segment, first, end):
+                yield Split(
+                    topic=log.topic,
+                    partition=log.partition,
+                    path=segment.path,
+                    base_offset=segment.base_offset,
+                    start=start,
+                    end=stop,
+                    first_offset=first,
+                    end_offset=end,
+                    min_timestamp=self.min_timestamp,
+                    ends_log=segment.is_newest and stop == segment.size_bytes,
+                )
+
+    def _is_older(self, segment: SegmentFile) -> bool:
+        """Whether no record can be at or after the wanted time; a log's newest segment has no last time entry yet."""
+        if self.min_timestamp is None or self.min_timestamp <= 0 or segment.is_newest:
+            return False
+        largest = largest_timestamp(self.files, segment)
+        return largest is not None and largest < self.min_timestamp
+
+    def _cuts(self, segment: SegmentFile, first: int, end: int) -> Sequence[tuple[int, int]]:
+        whole = segment.size_bytes <= self.max_bytes and segment.base_offset >= first
+        if whole and (segment.next_base is None or segment.next_base <= end):
+            return [(0, segment.size_bytes)]
+        entries = offset_entries(self.files, segment)
+        cuts = _chosen(entries, segment.size_bytes, first, end, self.max_bytes)
+        if not entries and segment.size_bytes > self.max_bytes:
+            return self._walked(segment)
+        wrong = next((cut for cut in cuts if not _is_true(self.files, segment, entries, cut)), None)
+        if wrong is None:
+            return list(pairwise(cuts))
+        self.warnings.append(f"{segment.path}: its index names position {wrong}, where no such batch starts; not used")
+        return self._walked(segment)
+
+    def _walked(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
+        """Cuts found in the headers; after damage the rest is one piece, whose reader will tell."""
+        cuts = [0]
+        file = self.files.handle(segment.path)
+        try:
+            for header in batch_headers(file, 0, segment.size_bytes):
+                if header.end - cuts[-1] > self.max_bytes and header.position > cuts[-1]:
+                    cuts.append(header.position)
+        except CorruptRecord:
+            pass
+        finally:
+            file.close()
+        cuts.append(segment.size_bytes)
+        return list(pairwise(cuts))
+
+
+def _chosen(entries: OffsetEntries, size_bytes: int, first: int, end: int, max_bytes: int) -> list[int]:
+    """The positions to cut at: where to begin, then as far as `max_bytes` goes each time, and where to end."""
+    before = int(np.searchsorted(entries.offsets, first, "right")) - 1
+    start = int(entries.positions[before]) if before >= 0 else 0
+    # What lies before entry n ends below its offset, and the set after entry n starts above it.
+    after = int(np.searchsorted(entries.offsets, end - 1, "left")) + 1
+    stop = int(entries.positions[after]) if after < len(entries) else size_bytes
+    cuts = [start]
+    while stop - cuts[-1] > max_bytes:
+        at = int(np.searchsorted(entries.positions, cuts[-1] + max_bytes, "right")) - 1
+        if at < 0 or entries.positions[at] <= cuts[-1]:
+            at += 1  # one set is larger than a split
+        if at >= len(entries) or entries.positions[at] >= stop:
+            break
+        cuts.append(int(entries.positions[at]))
+    return [*cuts, stop]
+
+
+def _is_true(files: Files, segment: SegmentFile, entries: OffsetEntries, cut: int) -> bool:
+    """Whether a batch starts at the cut whose offsets lie between the entry before and the cut's own."""
+    if cut in (0, segment.size_bytes):
+        return True
+    if cut > segment.size_bytes:
+        return False
+    at = int(np.searchsorted(entries.positions, cut))
+    file = files.handle(segment.path)
+    try:
+        header = next(batch_headers(file, cut, segment.size_bytes), None)
+    except CorruptRecord:
+        return False
+    finally:
+        file.close()
+    if header is None or header.magic > 2:
+        return False
+    above = int(entries.offsets[at - 1]) if at else segment.base_offset - 1
+    return above < header.base_offset <= int(entries.offsets[at])
