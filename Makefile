@@ -1,6 +1,8 @@
 # make serve   set everything up and serve on 127.0.0.1:9092 from ./data
 # make test    set everything up, check style, types and layers, run all tests
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
+# make bench-reference  measure all that stepdown sets out to reach beside Kafka, into benchmarks/results (20 minutes)
+# make client-suites  run franz-go's own tests against a broker (needs Go)
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -11,7 +13,7 @@ STAMP  := $(VENV)/.installed
 KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py record_buffer.py crc.pxd crc.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check format docker-check soak clean
+.PHONY: help setup serve test check format docker-check bench-reference client-suites soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -44,6 +46,12 @@ test: check
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
+
+bench-reference: setup
+	$(BIN)/stepdown bench reference
+
+client-suites: setup
+	$(BIN)/python -m pytest -m slow tests/interop/test_client_suites.py
 
 soak: setup
 	$(BIN)/python -m pytest -m slow

@@ -36,7 +36,8 @@ Told = Callable[[str], None]
 class Terms:
     """How a contest runs. A JVM has compiled what it runs after some seconds; Python is as it is.
 
-    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started.
+    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started. Samples that follow each
+    other sooner than `samples_every_s` are taken, but not noted.
     """
 
     peer: str = "none"
@@ -46,6 +47,7 @@ class Terms:
     seconds: float = 2.0
     warm_up_s: float = 1.0
     jvm_warm_up_s: float = 10.0
+    samples_every_s: float = 0.0
 
     def warm_up_of(self, server: Server) -> float:
         return self.jvm_warm_up_s if server.name == "kafka" else self.warm_up_s

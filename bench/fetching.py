@@ -73,12 +73,20 @@ def topic_of(filling: Filling) -> str:
 
 
 def run_fetches(
-    bench: str, grid: FetchGrid, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    bench: str,
+    grids: Sequence[FetchGrid],
+    folder: Path,
+    store: JarStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    tell: Told,
 ) -> list[Result]:
-    """Medians and ratios of every case."""
+    """Medians and ratios of every case of all grids."""
     found: list[Result] = []
     with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
-        for filling in grid.fillings():
+        data = [(each, filling) for each in grids for filling in each.fillings()]
+        for grid, filling in data:
             for server in servers:
                 tell(f"{bench}: writing {topic_of(filling)} to {server.name}")
                 fill(server.address, topic_of(filling), filling, load)

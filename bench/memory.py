@@ -9,7 +9,7 @@ what the kernel kept as the most (VmHWM) from then until every reader has its an
 beginning of their answer and then nothing for seconds, so the server holds whatever it holds for them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
@@ -22,7 +22,7 @@ from .load import LoadProcess
 from .maven import JarStore
 from .plan import Asking, Lane, LoadPlan, Stall
 from .results import Journal, Result, Sample, Value, time_of
-from .scrape import Watch
+from .scrape import Moment, Watch
 from .servers import Server
 from .topics import Filling, await_leaders, fetch_request, fill
 
@@ -109,7 +109,7 @@ def run_memory(
                     tell(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
                     fill(server.address, topic, filling, load)
             for each in readers:
-                _play(MemoryCase(test=test, readers=each, heap=heap), servers, terms.rounds, load, journal, tell)
+                _play(MemoryCase(test=test, readers=each, heap=heap), servers, terms, load, journal, tell)
     return journal.results
 
 
@@ -139,14 +139,14 @@ class MemoryCase:
 
 
 def _play(
-    case: MemoryCase, servers: Sequence[Server], rounds: int, load: LoadProcess, journal: Journal, tell: Told
+    case: MemoryCase, servers: Sequence[Server], terms: Terms, load: LoadProcess, journal: Journal, tell: Told
 ) -> None:
     readers = case.readers
-    for number in range(1, rounds + 1):
+    for number in range(1, terms.rounds + 1):
         for server in servers:
             tell(f"memory: v{readers.version}, {readers.count} readers, {readers.stalling} stall, {server.name}")
             _restart(server)
-            _measure(case, number, server, load, journal, tell)
+            _measure(case, number, server, terms, load, journal, tell)
     journal.conclude("memory", case.as_case())
 
 
@@ -158,7 +158,9 @@ def _restart(server: Server) -> None:
     server.start()
 
 
-def _measure(case: MemoryCase, number: int, server: Server, load: LoadProcess, journal: Journal, tell: Told) -> None:
+def _measure(
+    case: MemoryCase, number: int, server: Server, terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+) -> None:
     for topic, filling in case.test.fillings.items():
         await_leaders(server.address, topic, filling.partitions)
     sleep(SETTLE_S)
@@ -172,7 +174,7 @@ def _measure(case: MemoryCase, number: int, server: Server, load: LoadProcess, j
     peak = watch.most("rss_bytes") if server.has_ended else usage.peak_rss_bytes()
     values |= {"idle_rss_bytes": idle, "peak_rss_bytes": peak, "above_idle_bytes": peak - idle}
     values |= {name: watch.most(name) for name in ("budget_peak_bytes", "budget_waiters") if watch.most(name)}
-    _note_samples(case, number, server, watch, journal)
+    _note_samples(case, number, server, watch.thinned(terms.samples_every_s), journal)
     journal.note(
         Result(
             kind="round",
@@ -186,8 +188,8 @@ def _measure(case: MemoryCase, number: int, server: Server, load: LoadProcess, j
     )
 
 
-def _note_samples(case: MemoryCase, number: int, server: Server, watch: Watch, journal: Journal) -> None:
-    for moment in watch.moments:
+def _note_samples(case: MemoryCase, number: int, server: Server, moments: Iterable[Moment], journal: Journal) -> None:
+    for moment in moments:
         for metric, value in moment.values.items():
             journal.note_sample(
                 Sample(

@@ -23,6 +23,7 @@ PLOTTED = {
     "produce": ("mb_per_s", "mb_per_cpu_s", "requests_per_s", "p99_ms"),
     "mixed": ("produce_p99_ms", "fetch_p99_ms", "converted_mb_per_s"),
     "start": ("ready_s", "idle_rss_bytes"),
+    "cleaning": ("quiet_p99_ms", "cleaning_p99_ms", "cleaning_s"),
 } | dict.fromkeys(("convert", "chunks", "fetch"), ("mb_per_s", "mb_per_cpu_s", "p99_ms"))
 """The values that have a plot, by bench."""
 SAMPLED = {
@@ -52,7 +53,7 @@ def write_report(journal: Journal, path: Path) -> None:
 def _section(bench: str, journal: Journal) -> str:
     results = [result for result in journal.results if result.bench == bench]
     samples = [sample for sample in journal.samples if sample.bench == bench and sample.round == 1]
-    plots = [_plot_values(results, name) for name in PLOTTED[bench]]
+    plots = [_plot_values(results, name) for name in PLOTTED.get(bench, ())]
     plots += [_plot_samples(config, of_one) for config, of_one in _by_config(samples).items()]
     tables = _table([result for result in results if result.kind != "round"])
     return f"<h2>{html.escape(bench)}</h2>{''.join(plots)}{tables}"

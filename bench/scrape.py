@@ -2,7 +2,7 @@
 
 import http.client
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -153,6 +153,14 @@ class Watch:
     def __exit__(self, *error: object) -> None:
         self._over.set()
         self._thread.join()
+
+    def thinned(self, every_s: float) -> Iterator[Moment]:
+        """The first moment, and each that comes at least so long after the last one given."""
+        after = 0.0
+        for moment in self.moments:
+            if moment.seconds >= after:
+                after = moment.seconds + every_s
+                yield moment
 
     def most(self, name: str) -> float:
         """The largest value there was."""

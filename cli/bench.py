@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -205,11 +208,36 @@ def cleaning(
         run_cleaning(test, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
 
 
+@bench.command()
+@with_shared(peer="kafka:3.9.1")
+def reference(
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path(
+        "benchmarks/results"
+    ),
+    many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the large start.", min=1)] = 10_000,
+    memory_partitions: Annotated[int, typer.Option(help="Partitions of the memory test.", min=1)] = 250,
+    giant_bytes: Annotated[int, typer.Option(help="Size of its giant batch, opened.", min=1)] = 100_000_000,
+    *,
+    shared: Shared,
+) -> None:
+    """Measure everything that stepdown sets out to reach, beside Kafka, and say what it reached."""
+    from ..bench.memory import MemoryTest
+    from ..bench.reference import Extent, run_reference, summary
+
+    to.mkdir(parents=True, exist_ok=True)
+    kept = to / f"{date.today().isoformat()}.jsonl"
+    kept.unlink(missing_ok=True)
+    extent = Extent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
+    with open_desk(replace(shared, out=shared.out or kept)) as desk:
+        run_reference(extent, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        kept.with_suffix(".md").write_text(summary(desk.journal))
+
+
 def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
     from ..bench.fetching import run_fetches
 
     with open_desk(shared) as desk:
-        run_fetches(name, grid, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_fetches(name, [grid], desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
 
 
 def _grid(sizes: str, codecs: str, versions: str, readers: str, partitions: int) -> FetchGrid:

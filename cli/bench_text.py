@@ -76,12 +76,15 @@ def telling() -> Iterator[Callable[[str], None]]:
 
 
 def print_results(results: Sequence[Result]) -> None:
-    """The medians of each case, and under them stepdown's as parts of the peer's."""
+    """The medians of each case, and under them stepdown's as parts of the peer's; a table a bench."""
+    shown = [result for result in results if result.kind in ("median", "ratio")]
+    for bench in dict.fromkeys(result.bench for result in shown):
+        _print_bench([result for result in shown if result.bench == bench])
+
+
+def _print_bench(shown: Sequence[Result]) -> None:
     from ..bench.results import settings_that_differ
 
-    shown = [result for result in results if result.kind in ("median", "ratio")]
-    if not shown:
-        return
     settings = settings_that_differ(shown)
     values = COLUMNS[shown[0].bench]
     titles = [_title(name) for name in values]

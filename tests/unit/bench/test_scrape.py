@@ -116,3 +116,10 @@ def test_a_watch_keeps_moments_until_it_ends(exporter: Exporter) -> None:
     assert watch.moments[0].values == {"rss_bytes": 7.0, "budget_in_use_bytes": 131072.0}
     assert watch.most("budget_in_use_bytes") == 131072.0
     assert watch.most("unknown") == 0.0
+
+
+def test_fewer_moments_are_given_on_request() -> None:
+    with Watch(Steady()) as watch:
+        wait_until(lambda: len(watch.moments) > 1, "two moments")
+    assert list(watch.thinned(1000.0)) == watch.moments[:1]
+    assert list(watch.thinned(0.0)) == watch.moments
