@@ -1,0 +1,26 @@
+"""Apache Kafka 4.1.1, started as `kafka.py` starts 3.9.1."""
+
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+from stepdown.bench.maven import STDERR_LOG
+
+from .kafka import ApacheKafka
+
+KAFKA_4_1 = "org.apache.kafka:kafka_2.13:4.1.1"
+TIMEOUT_S = 30.0
+
+
+class ApacheKafka4(ApacheKafka):
+    """Kafka 4.1.1 over `folder`."""
+
+    version = "4.1.1"
+
+    def create_topic(self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
+        """Create a topic; the requests that older brokers take are gone from this one."""
+        admin = AdminClient({"bootstrap.servers": self.address})
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=configs or {})
+        admin.create_topics([topic], operation_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
+
+    def _jars(self) -> tuple[Path, ...]:
+        return self._store.class_path(KAFKA_4_1, STDERR_LOG)
