@@ -278,12 +278,14 @@ def _write_rest(fd: int, pieces: Sequence[Buffer], position: int, written: int) 
 
 def _read_up_to(fd: int, path: str, limit: int) -> bytes:
     chunks = []
-    size = 0
-    while chunk := os.pread(fd, min(limit + 1, 1 << 20), size):
+    size, asked = 0, min(limit + 1, 1 << 20)
+    while chunk := os.pread(fd, asked, size):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
             raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
+        if len(chunk) < asked:
+            break  # fewer come only at the end
     return b"".join(chunks)
 
 

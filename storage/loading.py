@@ -235,8 +235,7 @@ class _Loader:
 
     def _find_end(self) -> int:
         if len(self.segments):
-            self._cut_damaged_tail()
-            end = self.segments.active.next_offset()
+            end = self._cut_damaged_tail()
             if end >= self.opening.log_start_offset:
                 return end
             _logger.warning(
@@ -251,19 +250,21 @@ class _Loader:
         self.segments.add(Segment.create(self.files, self.directory, start, self.config, now_ms))
         return start
 
-    def _cut_damaged_tail(self) -> None:
-        """After a clean stop as well, the active segment has to end with a whole batch."""
+    def _cut_damaged_tail(self) -> int:
+        """The offset after the last whole batch, with which the active segment ends after a clean stop as well."""
         active = self.segments.active
         if not self.opening.clean or not active.size:
-            return
-        position = active.offset_index.position_of(MAX_RELATIVE_OFFSET)
+            return active.next_offset()
+        position, end = active.offset_index.position_of(MAX_RELATIVE_OFFSET), active.base_offset
         try:
             for header in active.batches(position):
-                position = header.end
+                position, end = header.end, header.last_offset + 1
         except CorruptRecord as fault:
             _logger.warning("%s", fault)
-        if position != active.size:
-            self._until_no_overflow(self._recover_active)
+        if position == active.size:
+            return end
+        self._until_no_overflow(self._recover_active)
+        return self.segments.active.next_offset()
 
     def _recover_active(self) -> None:
         self._recover(len(self.segments) - 1)
