@@ -1,9 +1,11 @@
 """What Spark sees: the data sources `kafka-segments` and `kafka-batches`."""
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
 
-SOURCES: tuple[type[DataSource], ...] = ()
+from .batches import KafkaBatches
+from .segments import KafkaSegments
+
+SOURCES = (KafkaSegments, KafkaBatches)
 
 
 def register(session: SparkSession) -> None:

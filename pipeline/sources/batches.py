@@ -1,0 +1,146 @@
+"""`kafka-batches`: one row a batch, from its header alone; nothing is decompressed.
+
+    spark.read.format("kafka-batches").option("path", LOG_DIR).load()
+
+`records` and `baseOffset` of a compressed v0 or v1 wrapper are null and its last offset: only opening it would tell.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ...protocol.errors import ApiError, CorruptRecord
+from ...protocol.records.layout import CODEC_MASK, TIMESTAMP_TYPE_BIT, Codec
+from ...storage.batch_headers import BatchHeader, batch_headers
+from ...storage.files import Files
+from ..failures import BadUsage, PipelineFailure
+from ..printing import say
+from ..reading.arrow import MICROSECONDS
+from ..reading.log_files import partition_logs
+from ..reading.splits import Planning, Range, Split
+from .options import ReadOptions, read_options
+from .segments import SplitPartition
+
+NAME = "kafka-batches"
+SCHEMA = (
+    "topic string, partition int, segment bigint, position bigint, size int, magic int, codec string,"
+    " baseOffset bigint, lastOffset bigint, records int, timestampType int, maxTimestamp timestamp,"
+    " producerId bigint, transactional boolean, control boolean"
+)
+ROWS_A_BATCH = 8192
+
+
+class KafkaBatches(DataSource):
+    """The data source. Options: path, subscribe, maxPartitionBytes, skipCorrupt (`options.py`)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return BatchesReader(read_options(self.options), schema)
+
+
+class BatchesReader(DataSourceReader):
+    """Walks over the headers of a log directory as it is when the query is planned."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        known = {column.split()[0] for column in SCHEMA.split(",")}
+        unknown = [name for name in schema.fieldNames() if name not in known]
+        if unknown:
+            raise BadUsage(f"no column {unknown[0]}: the columns are {SCHEMA}")
+
+    def partitions(self) -> Sequence[SplitPartition]:
+        files = Files(read_only=True)
+        planning = Planning(files, self._options.max_partition_bytes)
+        found = [
+            SplitPartition(split)
+            for log in partition_logs(files, self._options.path, self._options.topics)
+            for split in planning.splits(log, Range())
+        ]
+        for warning in planning.warnings:
+            say(warning)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        assert isinstance(partition, SplitPartition)
+        split = partition.split
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        headers = split_headers(split, skip_corrupt=self._options.skip_corrupt)
+        while rows := list(islice(headers, ROWS_A_BATCH)):
+            columns = {name: [_cell(name, split, header) for header in rows] for name in schema.names}
+            yield pa.RecordBatch.from_pydict(columns, schema=schema)
+
+
+def split_headers(split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
+    """Yield the headers of a split's batches.
+
+    Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end.
+    """
+    file = Files(read_only=True).handle(split.path)
+    position = split.start
+    try:
+        for header in batch_headers(file, split.start, split.end):
+            if header.magic > 2:
+                raise CorruptRecord(f"the batch has magic {header.magic}")
+            yield header
+            position = header.end
+        if position < split.end and not split.ends_log:
+            raise CorruptRecord(f"a batch runs past byte {split.end}")
+    except ApiError as error:
+        line = f"{split.path}: position {position}: {error}"
+        if not skip_corrupt:
+            raise PipelineFailure(line) from error
+        say(f"passed by: {line}")
+    finally:
+        file.close()
+
+
+def _cell(name: str, split: Split, header: BatchHeader) -> object:
+    match name:
+        case "topic":
+            return split.topic
+        case "partition":
+            return split.partition
+        case "segment":
+            return split.base_offset
+        case "position":
+            return header.position
+        case "size":
+            return header.size_bytes
+        case "magic":
+            return header.magic
+        case "codec":
+            return codec_name(header.attributes)
+        case "baseOffset":
+            return header.base_offset
+        case "lastOffset":
+            return header.last_offset
+        case "records":
+            return None if header.record_count < 0 else header.record_count
+        case "timestampType":
+            return -1 if header.magic == 0 else int(bool(header.attributes & TIMESTAMP_TYPE_BIT))
+        case "maxTimestamp":
+            return header.max_timestamp * MICROSECONDS
+        case "producerId":
+            return header.producer_id
+        case "transactional":
+            return header.is_transactional
+        case _:
+            return header.is_control
+
+
+def codec_name(attributes: int) -> str:
+    """`none`, `gzip`, ...; `unknown-5` for what no codec has."""
+    codec = attributes & CODEC_MASK
+    return Codec(codec).name.lower() if codec <= Codec.ZSTD else f"unknown-{codec}"

@@ -1,0 +1,158 @@
+"""`kafka-segments`: the records in a log directory as rows, read straight from its segment files.
+
+    spark.read.format("kafka-segments").option("path", LOG_DIR).load()
+
+Columns are those of Spark's Kafka source; a smaller schema with any of them is the projection. Isolation is
+read_uncommitted, as that source's default is: aborted records are rows, control records are not.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
+from ...storage.files import Files
+from ..failures import BadUsage
+from ..printing import say
+from ..reading.arrow import ArrowRows
+from ..reading.log_end import log_end_offset
+from ..reading.log_files import PartitionLog, partition_logs
+from ..reading.rows import DataLoss, Leniency, SplitRows
+from ..reading.splits import Planning, Range, Split
+from .filters import Pushed, push
+from .options import ReadOptions, read_options, starting_offset
+
+NAME = "kafka-segments"
+
+HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+COLUMNS: dict[str, DataType] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+}
+
+
+@dataclass
+class SplitPartition(InputPartition):
+    """A task: one split."""
+
+    split: Split
+
+
+class KafkaSegments(DataSource):
+    """The data source. Options: `options.py`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        names = COLUMNS | ({"headers": HEADERS} if read_options(self.options).include_headers else {})
+        return StructType([StructField(name, kind) for name, kind in names.items()])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = read_options(self.options)
+        check_columns(schema)
+        return PushingReader(options, schema) if options.pushdown else SegmentsReader(options, schema)
+
+
+def check_columns(schema: StructType) -> None:
+    """Raises: BadUsage for a column that is not one of the source's, listing those."""
+    known = COLUMNS | {"headers": HEADERS}
+    for column in schema.fields:
+        if column.name not in known:
+            raise BadUsage(f"no column {column.name}: the columns are {', '.join(known)}")
+        wanted = known[column.name]
+        if column.dataType.simpleString() != wanted.simpleString():
+            raise BadUsage(f"the column {column.name} is {wanted.simpleString()}, not {column.dataType.simpleString()}")
+
+
+class SegmentsReader(DataSourceReader):
+    """Reads a log directory as it is when the query is planned."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._pushed = Pushed()
+
+    def partitions(self) -> Sequence[SplitPartition]:
+        """One split a task, the largest first."""
+        options = self._options
+        files = Files(read_only=True)
+        planning = Planning(files, options.max_partition_bytes, self._pushed.min_timestamp)
+        found = [
+            split
+            for log in partition_logs(files, options.path, options.topics)
+            if self._pushed.wants(log.topic, log.partition)
+            for split in planning.splits(log, self._range(files, log))
+        ]
+        for warning in planning.warnings:
+            say(warning)
+        return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
+
+    def _range(self, files: Files, log: PartitionLog) -> Range:
+        first = starting_offset(self._options, log, lambda: log_end_offset(files, log))
+        check_start(self._options, log, first)
+        return Range(first=max(first, self._pushed.first), end=self._pushed.end)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        assert isinstance(partition, SplitPartition)
+        return read_split(partition.split, self._options, self._schema)
+
+
+class PushingReader(SegmentsReader):
+    """A reader that takes filters over, for sessions where Spark offers them."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        self._pushed, left = push(filters, self._pushed)
+        return left
+
+
+def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:
+    """Raises: DataLoss when offsets from `first` on were asked for that retention has taken."""
+    if first < log.start_offset and options.fail_on_data_loss:
+        raise DataLoss(
+            f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset};"
+            " failOnDataLoss=false goes on there"
+        )
+
+
+def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterator[Any]:
+    """Yield Arrow batches of a split's rows; what was passed by is told on stderr at the end.
+
+    Raises: PipelineFailure, DataLoss.
+    """
+    names = schema.fieldNames()
+    wanted = Wanted(
+        first_offset=split.first_offset,
+        end_offset=split.end_offset,
+        min_timestamp=NO_MIN_TIMESTAMP if split.min_timestamp is None else split.min_timestamp,
+        key="key" in names,
+        value="value" in names,
+        headers="headers" in names,
+        checked=options.check_crc,
+    )
+    leniency = Leniency(skip_corrupt=options.skip_corrupt, fail_on_data_loss=options.fail_on_data_loss)
+    rows = ArrowRows(names, split.topic, split.partition, to_arrow_schema(schema, timezone="UTC"))
+    for columns in SplitRows(Files(read_only=True), split, wanted, leniency):
+        yield rows.batch(columns)
+    for line in leniency.passed_by:
+        say(f"passed by: {line}")

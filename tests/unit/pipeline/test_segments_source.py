@@ -1,0 +1,180 @@
+"""`kafka-segments` read by Spark: the same rows whatever is pushed, projected or cut."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from stepdown.pipeline.failures import said_by
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.layout import Codec
+from support.log_directories import write_topic
+from support.segments import START_MS
+
+
+@pytest.fixture(scope="module")
+def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log-dir")
+    write_topic(folder, "plain", partitions=2, headers=True)
+    write_topic(folder, "packed", codec=Codec.ZSTD)
+    write_topic(folder, "__internal")
+    return folder
+
+
+def load(spark: SparkSession, log_dir: Path, schema: str | None = None, **options: object) -> DataFrame:
+    reader = spark.read.format("kafka-segments").option("path", str(log_dir))
+    for name, value in options.items():
+        reader = reader.option(name, str(value))
+    return reader.load() if schema is None else reader.schema(schema).load()
+
+
+def stored(log_dir: Path, topic: str, partition: int = 0) -> list[Any]:
+    return [
+        record
+        for path in sorted((log_dir / f"{topic}-{partition}").glob("*.log"))
+        for batch in iter_batches(path.read_bytes())
+        for record in batch.records()
+    ]
+
+
+def failure(query: Callable[[], object]) -> str:
+    with pytest.raises(Exception) as raised:
+        query()
+    found = said_by(raised.value)
+    assert found is not None
+    return f"{found.exit_code}: {found}"
+
+
+def test_rows_are_the_records_with_headers(spark: SparkSession, log_dir: Path) -> None:
+    rows = load(spark, log_dir, includeHeaders="true", subscribe="plain").orderBy("partition", "offset").collect()
+    found = [(row.topic, row.partition, row.offset, row.key, row.value, row.timestampType, row.headers) for row in rows]
+    assert found == [
+        (
+            "plain",
+            partition,
+            record.offset,
+            record.key,
+            record.value,
+            0,
+            [(name, value) for name, value in record.headers] or None,
+        )
+        for partition in (0, 1)
+        for record in stored(log_dir, "plain", partition)
+    ]
+    assert rows[3].timestamp.timestamp() == (START_MS + 3) / 1000
+
+
+def test_splits_and_pushdown_change_nothing_of_the_rows(spark: SparkSession, log_dir: Path) -> None:
+    everything = load(spark, log_dir).cache()
+    assert everything.count() == 240
+    assert {row.topic for row in everything.select("topic").distinct().collect()} == {"plain", "packed"}
+    at = F.timestamp_millis(F.lit(START_MS + 37))
+    conditions = [
+        F.col("topic") == "plain",
+        F.col("topic").isin("plain", "packed", "absent"),
+        F.col("partition") == 1,
+        F.col("partition").isin(0, 7),
+        F.col("offset") == 17,
+        F.col("offset") < 17,
+        F.col("offset") <= 17,
+        F.col("offset") > 41,
+        F.col("offset") >= 41,
+        F.col("offset").isin(3, 50),
+        F.col("timestamp") == at,
+        F.col("timestamp") > at,
+        F.col("timestamp") >= at,
+        F.col("timestamp") < at,
+        F.col("key").isNull() & (F.col("offset") > 20) & (F.col("topic") != "packed"),
+        (F.col("offset") > 60) | (F.col("partition") == 1),
+        F.col("offset").isNull(),
+    ]
+    lines = ("topic", "partition", "offset")
+    wanted, found = None, None
+    for number, condition in enumerate(conditions):
+        kept = everything.where(condition).select(F.lit(number).alias("case"), *lines)
+        read = (
+            load(spark, log_dir, maxPartitionBytes="1500").where(condition).select(F.lit(number).alias("case"), *lines)
+        )
+        wanted = kept if wanted is None else wanted.unionAll(kept)
+        found = read if found is None else found.unionAll(read)
+    assert wanted is not None
+    assert found is not None
+    assert sorted(map(tuple, found.collect())) == sorted(map(tuple, wanted.collect()))
+
+
+def test_filters_that_are_taken_over_leave_the_plan(spark: SparkSession, log_dir: Path) -> None:
+    frame = load(spark, log_dir).where("topic = 'plain' AND offset >= 41 AND timestamp > timestamp_millis(0)")
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    filters = [line for line in plan.splitlines() if "Filter " in line]
+    assert len(filters) == 1
+    assert "timestamp" in filters[0]
+    assert "41" not in filters[0]
+    assert "plain" not in filters[0]
+
+
+def test_a_smaller_schema_is_the_projection(spark: SparkSession, log_dir: Path) -> None:
+    frame = load(spark, log_dir, "offset bigint, topic string", pushdown="false").where(
+        "offset = 5 AND topic = 'packed'"
+    )
+    assert [tuple(row) for row in frame.collect()] == [(5, "packed")]
+
+
+def test_starting_offsets_leave_out_what_lies_before(spark: SparkSession, log_dir: Path) -> None:
+    offsets = '{"plain": {"0": 75, "1": -1}}'
+    rows = load(spark, log_dir, subscribe="plain", startingOffsets=offsets).collect()
+    assert sorted((row.partition, row.offset) for row in rows) == [(0, offset) for offset in range(75, 80)]
+
+
+def test_bad_input_is_named_in_one_line(spark: SparkSession, log_dir: Path, tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    assert failure(lambda: load(spark, absent).count()) == f"2: {absent}: no such log directory"
+    assert "no such topic: nope" in failure(lambda: load(spark, log_dir, subscribe="nope,plain").count())
+    columns = failure(lambda: load(spark, log_dir, "offset bigint, colour string").count())
+    assert columns.startswith("2: no column colour: the columns are key, value, topic, partition, offset,")
+    write_topic(tmp_path, "broken", segments=1)
+    path = tmp_path / "broken-0" / f"{0:020}.log"
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    text = failure(lambda: load(spark, tmp_path).count())
+    assert text.startswith(f"1: {path}: position ")
+    assert "base offset 30" in text
+    assert "checksum" in text
+    assert load(spark, tmp_path, skipCorrupt="true").count() == 30
+    assert load(spark, tmp_path, checkCrc="false").count() == 40
+
+
+def test_batches_are_rows_of_their_headers(spark: SparkSession, log_dir: Path) -> None:
+    frame = (
+        spark.read.format("kafka-batches")
+        .option("path", str(log_dir))
+        .load()
+        .orderBy("topic", "partition", "baseOffset")
+    )
+    rows = frame.collect()
+    assert len(rows) == 24
+    path = log_dir / "packed-0" / f"{40:020}.log"
+    batch = list(iter_batches(path.read_bytes()))[1]
+    found = [row for row in rows if row.topic == "packed" and row.baseOffset == batch.base_offset]
+    assert [row.asDict() for row in found] == [
+        {
+            "topic": "packed",
+            "partition": 0,
+            "segment": 40,
+            "position": found[0].position,
+            "size": batch.size_bytes,
+            "magic": 2,
+            "codec": "zstd",
+            "baseOffset": 50,
+            "lastOffset": 59,
+            "records": 10,
+            "timestampType": 0,
+            "maxTimestamp": found[0].maxTimestamp,
+            "producerId": -1,
+            "transactional": False,
+            "control": False,
+        }
+    ]
+    assert found[0].maxTimestamp.timestamp() == batch.max_timestamp / 1000
