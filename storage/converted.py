@@ -251,9 +251,10 @@ class ConvertedChunks:
                 out[made.size_bytes : written] = converted.data
             records, temporary_bytes = converted.records, converted.temporary_bytes
         else:
-            fits, written, _, records, _, temporary_bytes, _ = convert_plain(
+            read, written, _, records, _, temporary_bytes, _ = convert_plain(
                 batch, 0, rules.target, rules.first_offset, out, made.size_bytes
             )
+            fits = read > 0
             wanted = plan(batch, rules.target, header.size_bytes)[3] if not fits else 0
         if not fits:
             made.wants_bytes = 0 if made.size_bytes else wanted

@@ -169,14 +169,15 @@ class _Conversion:
         Raises: as `convert_down` does.
         """
         batch.ensure_valid()
-        codec = self._codec(batch)
+        stored_with = batch.codec
+        codec = self._codec(batch, stored_with)
         if isinstance(batch, LegacyBatch):
             return self._convert_wrapper(batch, codec)
         if batch.record_count < 0:
             raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
         opened = None
         if batch.size_bytes < SINGLE_BYTES <= self._max_opened_bytes:
-            opened = read_single(batch.codec, batch.body, magic=batch.magic, max_bytes=SINGLE_BYTES)
+            opened = read_single(stored_with, batch.body, magic=batch.magic, max_bytes=SINGLE_BYTES)
         if opened is not None and (result := self._convert_single(batch, codec, opened)) is not None:
             return result
         giants = GiantRecords(self._target)
@@ -196,9 +197,9 @@ class _Conversion:
             batches=batches,
         )
 
-    def _codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
-        if batch.codec is not Codec.ZSTD:
-            return batch.codec
+    def _codec(self, batch: RecordBatch | LegacyBatch, stored_with: Codec) -> Codec:
+        if stored_with is not Codec.ZSTD:
+            return stored_with
         if self._zstd_to is None or batch.magic < 2:
             raise UnsupportedCompression(
                 f"the batch at offset {batch.last_offset} is zstd, which magic 0 and 1 have not"
