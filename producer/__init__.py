@@ -15,7 +15,8 @@ from .errors import (
     WrongState,
 )
 from .partitioners import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
-from .producer import Producer, ProducerInterceptor, ProducerRecord
+from .producer import Producer
+from .producer_record import ProducerInterceptor, ProducerRecord
 
 __all__ = [
     "BrokerError",

@@ -10,11 +10,11 @@ import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from .backoff import Backoff
-from .batch import Batch, TopicPartition
+from .batch import Batch, Entry, TopicPartition
 from .built_in import BuiltIn
-from .delivery import Delivery
 from .memory import BufferMemory
 from .metadata import Metadata
 from .partitioners import TopicView
@@ -28,18 +28,8 @@ ANY = -1
 WOULD_OPEN = -1
 NO_MEMORY = -2
 NEVER_MS = 1 << 62
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A record on its way into a batch. `headers` are encoded; `bound_bytes` is what it takes at most, alone."""
-
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: bytes
-    bound_bytes: int
-    delivery: Delivery
+BOUND: Final = 4
+"""Where an Entry has the most bytes that it takes alone."""
 
 
 @dataclass(slots=True)
@@ -58,7 +48,7 @@ class _NodeTimes:
 
 
 class Accumulator:
-    """All open batches of a producer."""
+    """All open batches of a producer. `stirred`: since it was reset a batch was opened, or became full."""
 
     def __init__(
         self,
@@ -69,7 +59,7 @@ class Accumulator:
         draws: random.Random | None = None,
     ) -> None:
         self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
-        self.closing = False
+        self.closing = self.stirred = False
         self.flushes = 0
         self.muted: set[TopicPartition] = set()
         self._draws = draws or random.Random()
@@ -93,16 +83,27 @@ class Accumulator:
         return self._append_sticky(view, entry, now_ms)
 
     def _append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
-        built_in = self._built_in_of(view.topic)
+        built_in = self._built_in.get(view.topic)
+        if built_in is None:
+            built_in = self._built_in_of(view.topic)
         while True:
             stay = built_in.current(view)
-            queue = self._queue(view.topic, stay.partition)
-            if self._last_is_full(queue) and built_in.appended(stay, 0, view, True):
-                continue
-            taken = self._append_to(view.topic, stay.partition, entry, now_ms, True)
-            if taken <= 0:
-                return taken
-            built_in.appended(stay, taken, view, self._last_is_full(queue))
+            queue = stay.queue
+            if queue is None:
+                queue = stay.queue = self._queue(view.topic, stay.partition)
+            taken = queue[-1].take(entry, now_ms) if queue else 0
+            if not taken:
+                if _last_is_full(queue) and built_in.appended(stay, 0, view, True):
+                    continue
+                taken = self._append_to_new(view.topic, stay.partition, queue, entry, now_ms)
+                if taken == NO_MEMORY:
+                    return taken
+            stay.produced_bytes += taken
+            if queue[-1].is_full:
+                self.stirred = True
+                built_in.appended(stay, 0, view, True)
+            elif stay.produced_bytes >= built_in.sticky_bytes:
+                built_in.appended(stay, 0, view, False)
             return stay.partition
 
     def _built_in_of(self, topic: str) -> BuiltIn:
@@ -114,25 +115,26 @@ class Accumulator:
     def _append_to(self, topic: str, partition: int, entry: Entry, now_ms: int, new_batch: bool) -> int:
         """By how many bytes the last batch grew; WOULD_OPEN or NO_MEMORY as `append`."""
         queue = self._queue(topic, partition)
+        taken = queue[-1].take(entry, now_ms) if queue else 0
+        if taken:
+            self.stirred |= queue[-1].is_full
+            return taken
         if queue:
-            last = queue[-1]
-            before = last.estimated_bytes
-            if self._try(last, entry, now_ms):
-                return last.estimated_bytes - before or 1
-            last.closed = True
-        if not new_batch:
-            return WOULD_OPEN
-        size = max(self.settings.batch_size, entry.bound_bytes)
+            queue[-1].closed = True
+        return self._append_to_new(topic, partition, queue, entry, now_ms) if new_batch else WOULD_OPEN
+
+    def _append_to_new(self, topic: str, partition: int, queue: deque[Batch], entry: Entry, now_ms: int) -> int:
+        """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
+        if queue:
+            queue[-1].closed = True
+        size = max(self.settings.batch_size, entry[BOUND])
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY
         batch = self._open(topic, partition, size, now_ms)
-        self._try(batch, entry, now_ms)
+        taken = batch.take(entry, now_ms)
         queue.append(batch)
-        return batch.estimated_bytes
-
-    @staticmethod
-    def _try(batch: Batch, entry: Entry, now_ms: int) -> bool:
-        return batch.try_append(entry.timestamp, entry.key, entry.value, entry.headers, entry.delivery, now_ms)
+        self.stirred = True
+        return taken
 
     def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
         self._numbers += 1
@@ -156,10 +158,6 @@ class Accumulator:
         if queue is None:
             queue = queues[partition] = deque()
         return queue
-
-    @staticmethod
-    def _last_is_full(queue: deque[Batch]) -> bool:
-        return not queue or queue[-1].is_full
 
     # --- what can be sent ---------------------------------------------------------------------------------------------
 
@@ -354,6 +352,10 @@ class Accumulator:
     def oldest_live(self) -> int | None:
         """The number of the oldest batch that has not ended; children count as their parent."""
         return min(self.live, default=None)
+
+
+def _last_is_full(queue: deque[Batch]) -> bool:
+    return not queue or queue[-1].is_full
 
 
 def _expired(queue: deque[Batch], now_ms: int, timeout_ms: int) -> Iterator[Batch]:

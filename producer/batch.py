@@ -4,7 +4,7 @@
 
 Sizes: `estimated` = 61 + records (no codec), or 61 + int(records * ratio * 1.05); the ratio is the estimate for the
 topic when the batch was made. A record has room while estimated + its own uncompressed size <= limit; the first one
-always has. The first end wins: an answer after the batch expired changes nothing (KIP-91).
+always has (`RecordBuffer` counts that). The first end wins: an answer after the batch expired changes nothing (KIP-91).
 Source: Kafka 3.9, ProducerBatch and MemoryRecordsBuilder.
 """
 
@@ -25,30 +25,36 @@ from ..protocol.records.layout import (
     next_sequence,
 )
 from ..protocol.records.record import Record
+from ..protocol.records.record_buffer import RecordBuffer
 from .delivery import Delivery, Interceptor, Outcome
 from .ratios import SAFETY_FACTOR
-from .records import encode_batch, encode_headers, encode_record, size_bound
+from .records import encode_batch, encode_headers, size_bound
 
 TopicPartition = tuple[str, int]
+Entry = tuple[int, bytes | None, bytes | None, bytes, int, Delivery]
+"""A record on its way: timestamp, key, value, encoded headers, the most it takes alone, delivery."""
+
 MAX_OPENED_BYTES: Final = 2**31 - 1
 
 
 class Batch:
-    """Records of one partition. `number` orders batches by creation; a split child has its parent's."""
+    """Records of one partition. `number` orders batches by creation; a split child has its parent's.
+
+    `listened`: somebody is to be told of the end of one of its records.
+    """
 
     __slots__ = (
+        "_append",
         "_body",
+        "_buffer",
         "_bytes",
-        "_records",
         "_waiters",
         "attempted_epoch",
         "attempts",
         "backoff_ms",
         "base_sequence",
-        "base_timestamp",
         "closed",
         "codec",
-        "count",
         "created_ms",
         "deliveries",
         "drained_ms",
@@ -57,21 +63,17 @@ class Batch:
         "last_append_ms",
         "last_attempt_ms",
         "leader_epoch",
-        "limit_bytes",
-        "max_record_bytes",
-        "max_timestamp",
+        "listened",
         "memory_bytes",
         "number",
         "outcome",
         "partition",
         "producer_epoch",
         "producer_id",
-        "ratio",
         "sequence_was_reset",
         "split",
         "topic",
         "transactional",
-        "uncompressed_bytes",
     )
 
     def __init__(
@@ -89,20 +91,18 @@ class Batch:
         transactional: bool = False,
     ) -> None:
         self.topic, self.partition, self.codec = topic, partition, codec
-        self.limit_bytes, self.memory_bytes, self.number = limit_bytes, memory_bytes, number
-        self.ratio = ratio * SAFETY_FACTOR
+        self.memory_bytes, self.number = memory_bytes, number
+        self._buffer = RecordBuffer(limit_bytes, 1.0 if codec is Codec.NONE else ratio * SAFETY_FACTOR)
+        self._append = self._buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
         self.attempts = self.backoff_ms = 0
-        self.in_retry = self.closed = self.sequence_was_reset = self.split = False
+        self.in_retry = self.closed = self.sequence_was_reset = self.split = self.listened = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
-        self.count = self.uncompressed_bytes = self.max_record_bytes = 0
-        self.base_timestamp = self.max_timestamp = -1
         self.deliveries: list[Delivery] = []
         self.outcome: Outcome | None = None
-        self._records: list[bytes] = []
-        self._body: bytes | None = None
+        self._body: bytes | memoryview | None = None
         self._bytes: bytes | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
@@ -111,17 +111,27 @@ class Batch:
         return self.topic, self.partition
 
     @property
+    def count(self) -> int:
+        return self._buffer.count
+
+    @property
+    def uncompressed_bytes(self) -> int:
+        """The size of its records."""
+        return self._buffer.size_bytes
+
+    @property
+    def max_record_bytes(self) -> int:
+        """The most that its largest record could take in a batch of its own."""
+        return self._buffer.largest_bytes
+
+    @property
     def estimated_bytes(self) -> int:
         """What it will take, header included; exact once its bytes are made."""
-        if self._body is not None:
-            return RECORD_BATCH_OVERHEAD + len(self._body)
-        if self.codec is Codec.NONE:
-            return RECORD_BATCH_OVERHEAD + self.uncompressed_bytes
-        return RECORD_BATCH_OVERHEAD + int(self.uncompressed_bytes * self.ratio)
+        return self._buffer.estimated_bytes if self._body is None else RECORD_BATCH_OVERHEAD + len(self._body)
 
     @property
     def is_full(self) -> bool:
-        return self.closed or (self.count > 0 and self.limit_bytes <= self.estimated_bytes)
+        return self.closed or self._buffer.full
 
     @property
     def has_sequence(self) -> bool:
@@ -135,43 +145,28 @@ class Batch:
     def is_done(self) -> bool:
         return self.outcome is not None or self.split
 
-    def try_append(
-        self,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: bytes,
-        delivery: Delivery,
-        now_ms: int,
-    ) -> bool:
-        """Whether the record had room; `headers` are encoded."""
-        if self.is_full:
-            return False
-        if not self.count:
-            self.base_timestamp = timestamp
-        record = encode_record(self.count, timestamp - self.base_timestamp, key, value, headers)
-        if self.count and self.limit_bytes < self.estimated_bytes + len(record):
-            return False
-        self._records.append(record)
-        delivery.appended(self, self.count)
-        self.deliveries.append(delivery)
-        self.count += 1
-        self.uncompressed_bytes += len(record)
-        self.max_timestamp = max(self.max_timestamp, timestamp)
-        self.max_record_bytes = max(
-            self.max_record_bytes, size_bound(key, value, ()) + (len(headers) if len(headers) > 1 else 0)
-        )
-        self.last_append_ms = now_ms
-        return True
+    def take(self, entry: Entry, now_ms: int) -> int:
+        """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
+        timestamp, key, value, headers, _, delivery = entry
+        grown = 0 if self.closed else self._append(timestamp, key, value, headers)
+        if grown:
+            delivery.batch = self
+            delivery.index = len(self.deliveries)
+            self.deliveries.append(delivery)
+            self.last_append_ms = now_ms
+            if delivery.callback is not None or delivery.waiters:
+                self.listened = True
+                delivery.wake()
+        return grown
 
     def close(self, level: int | None) -> float | None:
         """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
         self.closed = True
         if self._body is not None:
             return None
-        plain = b"".join(self._records)
+        plain = self._buffer.records()
         body = plain if self.codec is Codec.NONE else compress(self.codec, plain, magic=CURRENT_MAGIC, level=level)
-        self._body, self._records = body, []
+        self._body = body
         return len(body) / len(plain) if plain else 1.0
 
     @property
@@ -196,8 +191,8 @@ class Batch:
                 self._body,
                 codec=self.codec,
                 count=self.count,
-                base_timestamp=self.base_timestamp,
-                max_timestamp=self.max_timestamp,
+                base_timestamp=self._buffer.base_timestamp,
+                max_timestamp=self._buffer.max_timestamp,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
                 base_sequence=self.base_sequence,
@@ -243,13 +238,17 @@ class Batch:
         if self.is_done:
             return False
         self.outcome = outcome
-        self._body = self._bytes = None
-        self._records = []
-        for delivery in self.deliveries:
-            delivery.finish(interceptors)
+        self._forget_bytes()
+        if self.listened or interceptors:
+            for delivery in self.deliveries:
+                delivery.finish(interceptors)
         self.deliveries = []
         self._wake()
         return True
+
+    def _forget_bytes(self) -> None:
+        self._body = self._bytes = None
+        self._buffer.release()
 
     async def ended_or_split(self) -> None:
         """Returns when there is nothing more to expect of it."""
@@ -274,28 +273,24 @@ class Batch:
         if len(children) < 2:
             middle = (len(records) + 1) // 2
             children = [
-                *self._children(records[:middle], MAX_OPENED_BYTES, ratio, limit_bytes),
-                *self._children(records[middle:], MAX_OPENED_BYTES, ratio, limit_bytes),
+                *self._children(records[:middle], MAX_OPENED_BYTES, ratio),
+                *self._children(records[middle:], MAX_OPENED_BYTES, ratio),
             ]
         self._hand_over(children)
         return children
 
-    def _children(
-        self, records: Sequence[Record], limit_bytes: int, ratio: float, reported_limit: int = 0
-    ) -> list["Batch"]:
+    def _children(self, records: Sequence[Record], limit_bytes: int, ratio: float) -> list["Batch"]:
         children: list[Batch] = []
         for record in records:
             key = None if record.key is None else bytes(record.key)
             value = None if record.value is None else bytes(record.value)
-            headers = encode_headers(record.headers)
-            delivery = self.deliveries[record.offset]
-            entry = (record.timestamp, key, value, headers, delivery, self.last_append_ms)
-            if not children or not children[-1].try_append(*entry):
-                children.append(self._child(max(limit_bytes, size_bound(key, value, record.headers)), ratio))
-                children[-1].try_append(*entry)
+            headers, bound = encode_headers(record.headers), size_bound(key, value, record.headers)
+            entry = (record.timestamp, key, value, headers, bound, self.deliveries[record.offset])
+            if not children or not children[-1].take(entry, self.last_append_ms):
+                children.append(self._child(max(limit_bytes, bound), ratio))
+                children[-1].take(entry, self.last_append_ms)
         for child in children:
             child.closed = True
-            child.limit_bytes = reported_limit or child.limit_bytes
         return children
 
     def _child(self, limit_bytes: int, ratio: float) -> "Batch":
@@ -320,5 +315,5 @@ class Batch:
                 sequence = next_sequence(sequence, child.count)
         self.split = True
         self.deliveries = []
-        self._body = self._bytes = None
+        self._forget_bytes()
         self._wake()

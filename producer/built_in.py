@@ -10,26 +10,29 @@ draw may find it again. Source: Kafka 3.9, BuiltInPartitioner.
 
 import random
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
 
+from .batch import Batch
 from .partitioners import TopicView
 
 
 class Stay:
-    """One stay at a partition: how many bytes the sticky path appended to it so far."""
+    """One stay at a partition: how many bytes the sticky path appended to it so far. `queue` is the partition's."""
 
-    __slots__ = ("partition", "produced_bytes")
+    __slots__ = ("partition", "produced_bytes", "queue")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.produced_bytes = 0
+        self.queue: deque[Batch] | None = None
 
 
 class BuiltIn:
     """The choice for one topic."""
 
     def __init__(self, sticky_bytes: int, draws: random.Random) -> None:
-        self._sticky_bytes = sticky_bytes
+        self.sticky_bytes = sticky_bytes
         self._draws = draws
         self._stay: Stay | None = None
         self._table: Sequence[int] = ()
@@ -43,8 +46,8 @@ class BuiltIn:
     def appended(self, stay: Stay, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
         """Counts what was appended to `stay`; whether that ended it. `may_leave`: the queue's last batch is full."""
         stay.produced_bytes += size_bytes
-        enough = stay.produced_bytes >= self._sticky_bytes and may_leave
-        if enough or stay.produced_bytes >= 2 * self._sticky_bytes:
+        enough = stay.produced_bytes >= self.sticky_bytes and may_leave
+        if enough or stay.produced_bytes >= 2 * self.sticky_bytes:
             self._stay = Stay(self._draw(view))
             return True
         return False

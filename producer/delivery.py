@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .errors import ProducerError
 
@@ -34,8 +34,7 @@ class Interceptor(Protocol):
     def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a batch ended. `append_time` is -1 unless the topic stamps records itself; `failures` is by record."""
 
     base_offset: int = UNKNOWN_OFFSET
@@ -51,7 +50,9 @@ class Delivery:
     the record has its place in a batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
     """
 
-    __slots__ = ("_refusal", "_waiters", "batch", "callback", "index", "key_size", "timestamp", "topic", "value_size")
+    __slots__ = ("_refusal", "batch", "callback", "index", "key_size", "timestamp", "topic", "value_size", "waiters")
+
+    index: int
 
     def __init__(self, topic: str, timestamp: int, key_size: int, value_size: int, callback: Callback | None) -> None:
         self.topic = topic
@@ -60,9 +61,8 @@ class Delivery:
         self.value_size = value_size
         self.callback = callback
         self.batch: Batch | None = None
-        self.index = 0
+        self.waiters: list[asyncio.Future[None]] | None = None
         self._refusal: tuple[ProducerError, int] | None = None
-        self._waiters: list[asyncio.Future[None]] | None = None
 
     def done(self) -> bool:
         return self._refusal is not None or (self.batch is not None and self.batch.outcome is not None)
@@ -96,20 +96,32 @@ class Delivery:
     async def accepted(self) -> "Delivery":
         """Itself, when the record lies in a batch or was refused."""
         while self.batch is None and self._refusal is None:
-            await self._wait()
+            await self._news()
         return self
 
     def __await__(self) -> Generator[object, None, RecordMetadata]:
         while not self.done():
-            yield from self._wait().__await__()
+            yield from self._news()
         if (error := self.error()) is not None:
             raise error
         return self.metadata()
 
-    def appended(self, batch: "Batch", index: int) -> None:
-        self.batch, self.index = batch, index
-        if self._waiters:
-            self._wake()
+    def _news(self) -> "asyncio.Future[None]":
+        """What is done when the record got into a batch, into another one, or to its end."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.waiters is None:
+            self.waiters = []
+        self.waiters.append(waiter)
+        if self.batch is not None:
+            self.batch.listened = True
+        return waiter
+
+    def wake(self) -> None:
+        """Lets those look again who wait for news."""
+        waiters, self.waiters = self.waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
 
     def refuse(self, error: ProducerError, partition: int, interceptors: Sequence[Interceptor]) -> None:
         """Ends a record that got into no batch."""
@@ -124,26 +136,13 @@ class Delivery:
                 _guarded(interceptor.on_acknowledgement, metadata, error)
             if self.callback is not None:
                 _guarded(self.callback, metadata, error)
-        if self._waiters:
-            self._wake()
+        if self.waiters:
+            self.wake()
 
     def _partition(self) -> int:
         if self.batch is not None:
             return self.batch.partition
         return self._refusal[1] if self._refusal is not None else -1
-
-    async def _wait(self) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self._waiters is None:
-            self._waiters = []
-        self._waiters.append(waiter)
-        await waiter
-
-    def _wake(self) -> None:
-        waiters, self._waiters = self._waiters, None
-        for waiter in waiters or ():
-            if not waiter.done():
-                waiter.set_result(None)
 
 
 def _guarded(call: Callback, metadata: RecordMetadata, error: ProducerError | None) -> None:

@@ -90,12 +90,12 @@ INVALID_METADATA = frozenset(
 """Answers that also tell that what is known of the cluster is out of date."""
 
 
+_BY_NUMBER: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
+
+
 def code_of(number: int) -> ErrorCode:
     """The error of a number on the wire; one that we do not know counts as UNKNOWN_SERVER_ERROR."""
-    try:
-        return ErrorCode(number)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return _BY_NUMBER.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def error_of(code: ErrorCode, message: str) -> ProducerError:

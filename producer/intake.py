@@ -8,8 +8,9 @@ record never passes another one that was sent before it to the same partition. A
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from .accumulator import ANY, NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator, Entry
-from .delivery import Interceptor
+from .accumulator import ANY, NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
+from .batch import Entry
+from .delivery import Delivery, Interceptor
 from .errors import BufferExhausted, ProducerError, Timeout, error_of
 from .metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from .meters import Meters
@@ -26,6 +27,10 @@ class _Waiting:
     def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None:
         self.topic, self.partition, self.entry, self.deadline_ms = topic, partition, entry, deadline_ms
         self.chosen: int | None = None
+
+    @property
+    def delivery(self) -> Delivery:
+        return self.entry[5]
 
 
 _Line = tuple[str, int | None]
@@ -47,20 +52,36 @@ class Intake:
         self._settings, self._metadata, self._accumulator, self._meters = settings, metadata, accumulator, meters
         self._wake, self._appended, self._refused = wake, appended, refused
         self._partitioner: Partitioner | None = settings.partitioner
+        self._ignore_keys = settings.ignore_keys
         self.interceptors: Sequence[Interceptor] = ()
         self._lines: dict[_Line, deque[_Waiting]] = {}
         self._for_memory: deque[_Waiting] = deque()
 
     @property
-    def waiting(self) -> list[Entry]:
+    def waiting(self) -> list[_Waiting]:
         """The records in line, by line."""
-        lines = [*self._lines.values(), self._for_memory]
-        return [waiting.entry for line in lines for waiting in line]
+        return [waiting for line in (*self._lines.values(), self._for_memory) for waiting in line]
 
     def take(self, topic: str, partition: int | None, entry: Entry, now_ms: int) -> None:
         """Puts the record into a batch, or in line."""
-        waiting = _Waiting(topic, partition, entry, now_ms + self._settings.max_block_ms)
         known = self._metadata.use(topic, now_ms)
+        if known is None or self._lines or self._for_memory or self._partitioner is not None:
+            self._take_slowly(topic, partition, entry, known, now_ms)
+            return
+        chosen, count = partition, known.view.partitions
+        if chosen is None:
+            key = entry[1]
+            chosen = ANY if key is None or self._ignore_keys or not count else partition_for_key(key, count)
+        if chosen < count:
+            placed = self._accumulator.append(known.view, chosen, entry, now_ms)
+            if placed != NO_MEMORY:
+                self._was_placed(topic, placed)
+                return
+        self._take_slowly(topic, partition, entry, known, now_ms)
+
+    def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
+        """What `take` does when there may be something to wait for, or somebody to ask."""
+        waiting = _Waiting(topic, partition, entry, now_ms + self._settings.max_block_ms)
         line = self._line_of(waiting, known)
         if line is not None:
             self._stand_in(line, waiting)
@@ -71,14 +92,16 @@ class Intake:
 
     def proceed(self, now_ms: int) -> None:
         """Lets go on whom news or memory allows to; ends those whose time is over."""
-        for line in list(self._lines):
+        for line in list(self._lines) if self._lines else ():
             self._proceed_line(line, now_ms)
-        self._proceed_memory(now_ms)
+        if self._for_memory:
+            self._proceed_memory(now_ms)
 
     def next_deadline_ms(self) -> int:
         """When the next one in a line gives up."""
-        heads = [line[0].deadline_ms for line in (*self._lines.values(), self._for_memory) if line]
-        return min(heads, default=NEVER_MS)
+        if not self._lines and not self._for_memory:
+            return NEVER_MS
+        return min([line[0].deadline_ms for line in (*self._lines.values(), self._for_memory) if line])
 
     def refuse_all(self, error: ProducerError) -> None:
         """Ends everybody in line."""
@@ -92,7 +115,7 @@ class Intake:
     def _line_of(self, waiting: _Waiting, known: Topic | None) -> _Line | None:
         """The line in which the record has to wait for metadata, or None."""
         everybody = (waiting.topic, None)
-        if known is None or everybody in self._lines:
+        if known is None or not known.view.partitions or everybody in self._lines:
             return everybody
         partition = waiting.partition
         if partition is not None and partition >= known.view.partitions:
@@ -165,25 +188,28 @@ class Intake:
             placed = self._accumulator.append(known.view, waiting.chosen, waiting.entry, now_ms)
         if placed == NO_MEMORY:
             return False
-        if self._appended is not None:
-            self._appended(waiting.topic, placed)
-        batch = waiting.entry.delivery.batch
-        if batch is None or batch.count == 1 or batch.is_full:
-            self._wake()
+        self._was_placed(waiting.topic, placed)
         return True
+
+    def _was_placed(self, topic: str, partition: int) -> None:
+        if self._appended is not None:
+            self._appended(topic, partition)
+        if self._accumulator.stirred:
+            self._accumulator.stirred = False
+            self._wake()
 
     def _partition(self, waiting: _Waiting, known: Topic) -> int:
         if waiting.partition is not None:
             return waiting.partition
         if waiting.chosen is not None:
             return waiting.chosen
-        key = waiting.entry.key
+        key, value = waiting.entry[1:3]
         if self._partitioner is not None:
-            chosen = self._partitioner.partition(known.view, key, waiting.entry.value)
+            chosen = self._partitioner.partition(known.view, key, value)
             if chosen < 0:
                 raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
             return chosen
-        if key is not None and not self._settings.ignore_keys:
+        if key is not None and not self._ignore_keys:
             return partition_for_key(key, known.view.partitions)
         return ANY
 
@@ -195,4 +221,4 @@ class Intake:
         partition = -1 if waiting.partition is None else waiting.partition
         if self._refused is not None:
             self._refused(error)
-        waiting.entry.delivery.refuse(error, partition, self.interceptors)
+        waiting.delivery.refuse(error, partition, self.interceptors)

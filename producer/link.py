@@ -1,8 +1,7 @@
 """What the sender asks of the network, so that a test can be the network."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..config import HostPort
 from ..protocol.api import API, ApiKey
@@ -11,8 +10,7 @@ from ..protocol.errors import ErrorCode
 VersionRanges = Mapping[int, tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """A response, or why there is none: NETWORK_EXCEPTION, REQUEST_TIMED_OUT. Both None: none was expected."""
 
     response: Any = None

@@ -30,7 +30,8 @@ class Sampled:
         window = windows[-1]
         window[1] += value
         window[2] += count
-        window[3] = max(window[3], value)
+        if value > window[3]:
+            window[3] = value
         self.total += value
         self.total_count += count
 
@@ -97,10 +98,18 @@ class Meters:
         self.series[name].add(value, now_ms)
         self._topic(topic)[name].add(value, now_ms)
 
-    def compressed(self, topic: str, ratio: float) -> None:
-        now_ms = self._now()
-        self.series["ratio"].add(ratio, now_ms)
-        self._topic(topic)["ratio"].add(ratio, now_ms)
+    def batch_sent(
+        self, topic: str, *, size_bytes: int, queue_ms: int, record_bytes: int, records: int, ratio: float
+    ) -> None:
+        """Counts a batch that goes into a request, for the producer and for the topic."""
+        now_ms, own, topics = self._now(), self.series, self._topic(topic)
+        own["batch_bytes"].add(size_bytes, now_ms)
+        own["queue_ms"].add(queue_ms, now_ms)
+        own["record_bytes"].add(record_bytes, now_ms)
+        for series in (own, topics):
+            series["sent"].add(records, now_ms)
+            series["sent_bytes"].add(size_bytes, now_ms)
+            series["ratio"].add(ratio, now_ms)
 
     def _topic(self, topic: str) -> _Series:
         found = self.topics.get(topic)

@@ -10,15 +10,15 @@ back while `buffer.memory` is full. A record waits in line for `max.block.ms` at
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from ..protocol.records.record import Header
-from .accumulator import Accumulator, Entry
+from .accumulator import Accumulator
 from .backoff import Backoff
-from .clock import Clock, LoopClock, Timer
-from .delivery import Callback, Delivery, RecordMetadata
+from .clock import Clock, LoopClock
+from .delivery import Callback, Delivery
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization
 from .identity import Caller, IdempotentCaller
 from .intake import Intake
@@ -27,8 +27,10 @@ from .memory import BufferMemory
 from .metadata import Metadata
 from .meters import Meters
 from .network import Network
+from .producer_record import Headers, ProducerInterceptor, ProducerRecord, ensure_valid, headers_of
+from .pulse import Pulse
 from .ratios import SHARED, SHARED_KIP, CompressionRatios
-from .records import encode_headers, size_bound
+from .records import LEAST_BOUND, NO_HEADERS, encode_headers
 from .results import Results
 from .sender import Sender
 from .sequences import Sequences
@@ -39,38 +41,6 @@ from .transactions import Transactions
 
 Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
 LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], Link]
-
-
-class ProducerInterceptor(Protocol):
-    """May change a record before it is sent, and sees its end."""
-
-    def on_send(self, record: "ProducerRecord") -> "ProducerRecord": ...
-
-    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
-
-
-class ProducerRecord:
-    """What `send` was called with. Raises: ValueError for a negative partition or timestamp."""
-
-    __slots__ = ("headers", "key", "partition", "timestamp", "topic", "value")
-
-    def __init__(
-        self,
-        topic: str,
-        value: Any = None,
-        *,
-        key: Any = None,
-        partition: int | None = None,
-        timestamp: int | None = None,
-        headers: Iterable[Header] = (),
-    ) -> None:
-        if partition is not None and partition < 0:
-            raise ValueError(f"partition {partition} of {topic} is negative")
-        if timestamp is not None and timestamp < 0:
-            raise ValueError(f"timestamp {timestamp} is negative")
-        self.topic, self.value, self.key = topic, value, key
-        self.partition, self.timestamp = partition, timestamp
-        self.headers = tuple(headers.items()) if isinstance(headers, Mapping) else tuple(headers)
 
 
 class Producer(TransactionCalls):
@@ -107,11 +77,11 @@ class Producer(TransactionCalls):
         self.ratios = ratios if ratios is not None else SHARED_KIP if kip else SHARED
         self._make_link = link
         self._draws = draws or random.Random()
-        self._wakeup = _Wakeup(self._clock)
+        self._wakeup = Pulse(self._clock, self._beat)
         self._closed = False
+        self._most_bytes = min(self.settings.max_request_size, self.settings.buffer_memory)
         self._assemble()
-        self._task: asyncio.Task[None] | None = None
-        self._ended: asyncio.Future[None] | None = None
+        self._started = False
 
     def _assemble(self) -> None:
         settings = self.settings
@@ -137,7 +107,7 @@ class Producer(TransactionCalls):
                 "buffer-available-bytes": lambda: self._memory.available_bytes,
                 "waiting-threads": lambda: self._memory.waiting,
                 "metadata-age": lambda: self._metadata.age_ms(self._clock.now_ms()) / 1000,
-                "requests-in-flight": lambda: self._link.in_flight if self._task is not None else 0,
+                "requests-in-flight": lambda: self._link.in_flight if self._started else 0,
             }
         )
 
@@ -163,12 +133,13 @@ class Producer(TransactionCalls):
             self._clock.now_ms,
             self._wakeup.set,
         )
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._started = True
+        self._wakeup.start()
         return self
 
     async def close(self, timeout_ms: int | None = None) -> None:
         """Sends what is left and waits for its end; past `timeout_ms` the rest fails with ProducerClosed."""
-        if self._task is None or self._closed:
+        if not self._started or self._closed:
             return
         self._closed = self._accumulator.closing = True
         self._wakeup.set()
@@ -183,8 +154,7 @@ class Producer(TransactionCalls):
             self._force_end()
             if timer is not None:
                 timer.cancel()
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            self._wakeup.stop()
             self._link.close()
 
     async def __aenter__(self) -> Self:
@@ -195,10 +165,8 @@ class Producer(TransactionCalls):
     ) -> None:
         await self.close(0 if kind is not None and issubclass(kind, asyncio.CancelledError) else None)
 
-    async def _run(self) -> None:
-        while True:
-            delay_ms = self._sender.run_once(self._clock.now_ms())
-            await self._wakeup.wait(delay_ms)
+    def _beat(self, now_ms: int) -> int:
+        return self._sender.run_once(now_ms)
 
     def _force_end(self) -> None:
         error = ProducerClosed("the producer was closed before the record was acknowledged")
@@ -219,7 +187,7 @@ class Producer(TransactionCalls):
         key: Any = None,
         partition: int | None = None,
         timestamp: int | None = None,
-        headers: Iterable[Header] | Mapping[str, bytes | None] = (),
+        headers: Headers = (),
         callback: Callback | None = None,
     ) -> Delivery:
         """The delivery of a record: await it for the RecordMetadata. Timestamps are in ms since 1970.
@@ -227,51 +195,51 @@ class Producer(TransactionCalls):
         Raises: ValueError for a negative partition or timestamp, Serialization, ProducerClosed, WrongState outside of a
         transaction where there have to be some. Whatever else goes wrong the delivery and the callback are told.
         """
-        if self._closed or self._task is None:
+        if self._closed or not self._started:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
-        record = ProducerRecord(
-            topic,
-            value,
-            key=key,
-            partition=partition,
-            timestamp=timestamp,
-            headers=headers,  # type: ignore[arg-type]  # a mapping is taken apart there
-        )
-        for interceptor in self._interceptors:
-            record = self._intercepted(interceptor, record)
-        return self._take(record, callback)
-
-    def _take(self, record: ProducerRecord, callback: Callback | None) -> Delivery:
+        if self._interceptors:
+            record = ProducerRecord(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)
+            for interceptor in self._interceptors:
+                record = self._intercepted(interceptor, record)
+            topic, value, key, headers = record.topic, record.value, record.key, record.headers
+            partition, timestamp = record.partition, record.timestamp
+        elif partition is not None or timestamp is not None:
+            ensure_valid(topic, partition, timestamp)
         now_ms = self._clock.now_ms()
-        key = self._bytes(self._key_serializer, record, record.key, "key")
-        value = self._bytes(self._value_serializer, record, record.value, "value")
-        timestamp = now_ms if record.timestamp is None else record.timestamp
-        bound = size_bound(key, value, record.headers)
-        delivery = Delivery(
-            record.topic, timestamp, -1 if key is None else len(key), -1 if value is None else len(value), callback
-        )
-        error = self._unsendable(record, bound)
+        if timestamp is None:
+            timestamp = now_ms
+        encoded, bound, key_size, value_size = NO_HEADERS, LEAST_BOUND, -1, -1
+        if headers:
+            headers = headers_of(headers)
+            encoded = encode_headers(headers)
+            bound += len(encoded)
+        if self._key_serializer is not None or (key is not None and type(key) is not bytes):
+            key = self._bytes(self._key_serializer, topic, headers, key, "key")
+        if key is not None:
+            key_size = len(key)
+            bound += key_size
+        if self._value_serializer is not None or (value is not None and type(value) is not bytes):
+            value = self._bytes(self._value_serializer, topic, headers, value, "value")
+        if value is not None:
+            value_size = len(value)
+            bound += value_size
+        delivery = Delivery(topic, timestamp, key_size, value_size, callback)
+        error = self._caller.refusal() if self._caller is not None else None
+        if error is None and bound > self._most_bytes:
+            error = self._too_large(topic, bound)
         if error is not None:
-            delivery.refuse(error, -1 if record.partition is None else record.partition, self._interceptors)
-            return delivery
-        headers = encode_headers(record.headers)
-        entry = Entry(timestamp=timestamp, key=key, value=value, headers=headers, bound_bytes=bound, delivery=delivery)
-        self._intake.take(record.topic, record.partition, entry, now_ms)
+            delivery.refuse(error, -1 if partition is None else partition, self._interceptors)
+        else:
+            self._intake.take(topic, partition, (timestamp, key, value, encoded, bound, delivery), now_ms)
         return delivery
 
-    def _unsendable(self, record: ProducerRecord, bound: int) -> ProducerError | None:
-        if self._caller is not None and (refusal := self._caller.refusal()) is not None:
-            return refusal
-        for name, most in (
-            ("max.request.size", self.settings.max_request_size),
-            ("buffer.memory", self.settings.buffer_memory),
-        ):
-            if bound > most:
-                error = RecordTooLarge(f"a record for {record.topic} takes up to {bound} bytes, {name} is {most}")
-                if isinstance(self._caller, TransactionalCaller):
-                    self._caller.batch_failed(error)
-                return error
-        return None
+    def _too_large(self, topic: str, bound: int) -> ProducerError:
+        limits = {"max.request.size": self.settings.max_request_size, "buffer.memory": self.settings.buffer_memory}
+        name, most = next((name, most) for name, most in limits.items() if bound > most)
+        error = RecordTooLarge(f"a record for {topic} takes up to {bound} bytes, {name} is {most}")
+        if isinstance(self._caller, TransactionalCaller):
+            self._caller.batch_failed(error)
+        return error
 
     def _intercepted(self, interceptor: ProducerInterceptor, record: ProducerRecord) -> ProducerRecord:
         """What the interceptor made of it; the record as it was when the interceptor failed."""
@@ -283,17 +251,17 @@ class Producer(TransactionCalls):
             return record
 
     @staticmethod
-    def _bytes(serializer: Serializer | None, record: ProducerRecord, value: Any, part: str) -> bytes | None:
+    def _bytes(serializer: Serializer | None, topic: str, headers: Headers, value: Any, part: str) -> bytes | None:
         if serializer is None:
             if value is None or isinstance(value, bytes):
                 return value
             if isinstance(value, bytearray | memoryview):
                 return bytes(value)
-            raise Serialization(f"the {part} of a record for {record.topic} is {type(value).__name__}, not bytes")
+            raise Serialization(f"the {part} of a record for {topic} is {type(value).__name__}, not bytes")
         try:
-            return serializer(record.topic, value, record.headers)
+            return serializer(topic, value, headers_of(headers))
         except Exception as fault:
-            raise Serialization(f"the {part} of a record for {record.topic} cannot be serialized: {fault}") from fault
+            raise Serialization(f"the {part} of a record for {topic} cannot be serialized: {fault}") from fault
 
     async def flush(self) -> None:
         """Returns when everything sent before has ended; splits are followed. Nothing lingers meanwhile."""
@@ -326,30 +294,3 @@ class Producer(TransactionCalls):
     def topic_metrics(self) -> dict[str, dict[str, float]]:
         """Kafka's group `producer-topic-metrics`, by topic and name."""
         return self.meters.topic_snapshot()
-
-
-class _Wakeup:
-    """The sender's sleep: ends when the time is over or something happens."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._awake = False
-        self._sleeper: asyncio.Future[None] | None = None
-
-    def set(self) -> None:
-        self._awake = True
-        if self._sleeper is not None and not self._sleeper.done():
-            self._sleeper.set_result(None)
-
-    async def wait(self, delay_ms: int) -> None:
-        if self._awake or delay_ms <= 0:
-            self._awake = False
-            await asyncio.sleep(0)
-            return
-        self._sleeper = asyncio.get_running_loop().create_future()
-        timer: Timer = self._clock.call_later(min(delay_ms, 1 << 31), self.set)
-        try:
-            await self._sleeper
-        finally:
-            timer.cancel()
-            self._sleeper, self._awake = None, False

@@ -1,6 +1,6 @@
-"""Records to the bytes of a v2 batch, as fast as plain Python goes: one join per record, one header per batch.
+"""What stands around the records of a v2 batch: its header, and the headers of a record.
 
-`protocol/records/layout.py` shows the batch, `record.py` the record. Varints up to 64 KiB come from a table.
+`protocol/records/layout.py` shows the batch, `record_buffer.py` encodes the records.
 """
 
 from collections.abc import Sequence
@@ -22,32 +22,29 @@ from ..protocol.records.record import Header, encode_varint
 
 MAX_RECORD_OVERHEAD: Final = 21
 """The most that a record's own fields take beside key, value and headers."""
+LEAST_BOUND: Final = RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
+"""The most that a batch of one empty record takes."""
 
-_TABLE_SIZE: Final = 1 << 16
-_VARINTS: list[bytes] = []
+_VARINTS: Final = tuple(map(encode_varint, range(128)))
 _NULL: Final = b"\x01"
-_NO_HEADERS: Final = b"\x00"
+NO_HEADERS: Final = b"\x00"
 
 
 def varint(value: int) -> bytes:
-    """The zig-zag varint of a number."""
-    if 0 <= value < _TABLE_SIZE:
-        if not _VARINTS:
-            _VARINTS.extend(map(encode_varint, range(_TABLE_SIZE)))
-        return _VARINTS[value]
-    return encode_varint(value)
+    """The zig-zag varint of a length."""
+    return _VARINTS[value] if value < len(_VARINTS) else encode_varint(value)
 
 
 def size_bound(key: bytes | None, value: bytes | None, headers: Sequence[Header]) -> int:
     """The most bytes that a batch of this one record takes uncompressed."""
-    size = RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + (len(key) if key else 0) + (len(value) if value else 0)
+    size = LEAST_BOUND + (len(key) if key else 0) + (len(value) if value else 0)
     return size + len(encode_headers(headers)) if headers else size
 
 
 def encode_headers(headers: Sequence[Header]) -> bytes:
     """The count and the headers as they stand at the end of a record."""
     if not headers:
-        return _NO_HEADERS
+        return NO_HEADERS
     parts = [varint(len(headers))]
     for name, value in headers:
         encoded = name.encode()
@@ -56,24 +53,8 @@ def encode_headers(headers: Sequence[Header]) -> bytes:
     return b"".join(parts)
 
 
-def encode_record(
-    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: bytes
-) -> bytes:
-    """The record as a v2 batch stores it; `headers` are encoded already."""
-    head = b"\x00" + varint(timestamp_delta) + varint(offset_delta)
-    if key is None:
-        head += _NULL
-    else:
-        head += varint(len(key)) + key
-    if value is None:
-        head += _NULL
-        return varint(len(head) + len(headers)) + head + headers
-    head += varint(len(value))
-    return b"".join((varint(len(head) + len(value) + len(headers)), head, value, headers))
-
-
 def encode_batch(
-    body: bytes,
+    body: bytes | memoryview,
     *,
     codec: Codec,
     count: int,
@@ -104,4 +85,4 @@ def encode_batch(
     )
     crc = kernel.crc32c(body, kernel.crc32c(head[ATTRIBUTES_OFFSET:]))
     head[CRC_OFFSET : CRC_OFFSET + 4] = crc.to_bytes(4, "big")
-    return bytes(head) + body
+    return b"".join((head, body))

@@ -10,7 +10,7 @@ Source: Kafka 3.9, Sender.completeBatch, canRetry and failBatch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.produce import BatchIndexAndErrorMessage
@@ -25,8 +25,7 @@ from .meters import Meters
 from .settings import ProducerSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """One partition of an answer."""
 
     code: ErrorCode = ErrorCode.NONE
@@ -52,6 +51,7 @@ class Results:
         self._meters, self._caller = meters, caller
         self.interceptors: Sequence[Interceptor] = ()
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
+        self._nothing_expires_before_ms = 0
 
     @property
     def keeps_order(self) -> bool:
@@ -89,6 +89,13 @@ class Results:
         Kafka 3.9 fails queued batches first, so callbacks could run out of order when the loop stalled; and it looks
         at batches in the order in which they were sent last, so a retried one could outlive its time behind newer ones.
         """
+        if now_ms >= self._nothing_expires_before_ms:
+            # A batch that is made from now on has its whole time before it.
+            latest_ms = now_ms + self._settings.delivery_timeout_ms
+            self._nothing_expires_before_ms = min(latest_ms, self._expire_all(now_ms))
+        return self._nothing_expires_before_ms
+
+    def _expire_all(self, now_ms: int) -> int:
         next_ms = 1 << 62
         for batches in list(self.in_flight.values()):
             for batch in sorted(batches, key=_created):

@@ -13,6 +13,7 @@ from ..protocol.api import ApiKey
 from ..protocol.errors import ErrorCode, PeerFault
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ..protocol.messages.produce import (
+    LeaderIdAndEpoch,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -25,7 +26,7 @@ from .batch import Batch, TopicPartition
 from .errors import code_of, error_of
 from .identity import Caller
 from .intake import Intake
-from .link import Answer, Link, common_version
+from .link import Answer, Link, VersionRanges, common_version
 from .metadata import Leader, Metadata
 from .meters import Meters
 from .results import Result, Results
@@ -55,19 +56,19 @@ class Sender:
         self._intake, self._results, self._link, self._meters = intake, results, link, meters
         self._caller, self._now, self._wake = caller, now, wake
         self._asking_metadata = False
+        self._versions: dict[int, tuple[VersionRanges, int | None]] = {}
         self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
 
     def run_once(self, now_ms: int) -> int:
         """One pass; how many ms until the next, unless somebody wakes the loop. 0: at once."""
         self._intake.proceed(now_ms)
-        waits = [self._send_calls(now_ms)]
+        calls_ms = self._send_calls(now_ms)
         if self._caller is not None and self._caller.fatal is not None:
             self._abort_all()
-        waits.append(self._send_batches(now_ms))
-        waits.append(self._send_metadata(now_ms))
-        waits.append(self._link.tick(now_ms))
-        waits.append(max(0, self._intake.next_deadline_ms() - now_ms))
-        return min(waits)
+        batches_ms = self._send_batches(now_ms)
+        metadata_ms = self._send_metadata(now_ms)
+        intake_ms = max(0, self._intake.next_deadline_ms() - now_ms)
+        return min(calls_ms, batches_ms, metadata_ms, intake_ms, self._link.tick(now_ms))
 
     # --- producer id -------------------------------------------------------------------------------------------------
 
@@ -107,6 +108,13 @@ class Sender:
     # --- Produce ------------------------------------------------------------------------------------------------------
 
     def _send_batches(self, now_ms: int) -> int:
+        """Sends while there is something to send and somebody to take it; when there will be, in ms."""
+        while (wait_ms := self._send_round(now_ms)) < 0:
+            pass
+        return wait_ms
+
+    def _send_round(self, now_ms: int) -> int:
+        """One request to each node that is ready, and -1; or, with nothing sent, when to look again."""
         ready = self._accumulator.ready(self._metadata, now_ms)
         if ready.leaderless:
             self._metadata.request_update()
@@ -123,19 +131,26 @@ class Sender:
             for batch in batches:
                 self._results.sent(batch)
         next_expiry_ms = self._results.expire(now_ms)
+        sent = False
         for node_id, batches in drained.items():
             if batches := [batch for batch in batches if not batch.is_done]:
                 self._send_request(node_id, batches, now_ms)
-        if any(drained.values()):
-            return 0
-        return min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
+                sent = True
+        return -1 if sent else min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
 
     def _metadata_due(self, now_ms: int) -> bool:
         """Kafka holds Produce requests back while a metadata request waits to be sent."""
         return not self._asking_metadata and self._metadata.update_due_ms(now_ms) == 0
 
+    def _version_of_produce(self, node_id: int) -> int | None:
+        spoken = self._link.versions(node_id)
+        known = self._versions.get(node_id)
+        if known is None or known[0] is not spoken:
+            known = self._versions[node_id] = spoken, common_version(ApiKey.PRODUCE, spoken)
+        return known[1]
+
     def _send_request(self, node_id: int, batches: list[Batch], now_ms: int) -> None:
-        version = common_version(ApiKey.PRODUCE, self._link.versions(node_id))
+        version = self._version_of_produce(node_id)
         sent: dict[TopicPartition, Batch] = {}
         topics: dict[str, list[PartitionProduceData]] = {}
         for batch in batches:
@@ -143,7 +158,14 @@ class Sender:
             if records is not None:
                 topics.setdefault(batch.topic, []).append(PartitionProduceData(index=batch.partition, records=records))
                 sent[batch.topic_partition] = batch
-                self._measure(batch, len(records), now_ms)
+                self._meters.batch_sent(
+                    batch.topic,
+                    size_bytes=len(records),
+                    queue_ms=now_ms - batch.created_ms,
+                    record_bytes=batch.max_record_bytes,
+                    records=batch.count,
+                    ratio=batch.observed_ratio,
+                )
         if version is None or not sent:
             return
         request = ProduceRequest(
@@ -152,7 +174,7 @@ class Sender:
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],
         )
-        self._meters.count("request_records", sum(batch.count for batch in sent.values()))
+        self._meters.count("request_records", sum([batch.count for batch in sent.values()]))
         done = partial(self._answered, sent, _magic(version))
         self._link.send(node_id, ApiKey.PRODUCE, version, request, done, answered=self._settings.acks != 0)
 
@@ -173,14 +195,6 @@ class Sender:
         self._results.fail(batch, error_of(ErrorCode.UNSUPPORTED_VERSION, f"{where} cannot be written to: {fault}"))
         return None
 
-    def _measure(self, batch: Batch, size_bytes: int, now_ms: int) -> None:
-        self._meters.count("batch_bytes", size_bytes)
-        self._meters.count("queue_ms", now_ms - batch.created_ms)
-        self._meters.count("record_bytes", batch.max_record_bytes)
-        self._meters.count_topic("sent", batch.topic, batch.count)
-        self._meters.count_topic("sent_bytes", batch.topic, size_bytes)
-        self._meters.compressed(batch.topic, batch.observed_ratio)
-
     def _answered(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
         now_ms = self._now()
         if answer.failure is not None:
@@ -197,21 +211,22 @@ class Sender:
 
     def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
         self._meters.count("throttle_ms", response.throttle_time_ms)
-        nodes = {node.node_id: HostPort(node.host, node.port) for node in response.node_endpoints}
         for topic in response.responses:
             for partition in topic.partition_responses:
                 batch = sent.pop((topic.name, partition.index), None)
-                if batch is None:
-                    continue
-                told = partition.current_leader
-                if told.leader_id >= 0 and told.leader_epoch >= 0:
-                    leader = Leader(node_id=told.leader_id, epoch=told.leader_epoch)
-                    if self._metadata.learn_leader(topic.name, partition.index, leader, nodes):
-                        batch.saw_leader(leader.epoch)
-                self._results.take(batch, _result(partition), magic, now_ms)
+                if batch is not None:
+                    if partition.current_leader.leader_id >= 0 and partition.current_leader.leader_epoch >= 0:
+                        self._learn_leader(batch, partition.current_leader, response)
+                    self._results.take(batch, _result(partition), magic, now_ms)
         for batch in sent.values():
             missing = Result(code=ErrorCode.NETWORK_EXCEPTION, message="the answer leaves the partition out")
             self._results.take(batch, missing, magic, now_ms)
+
+    def _learn_leader(self, batch: Batch, told: LeaderIdAndEpoch, response: ProduceResponse) -> None:
+        nodes = {node.node_id: HostPort(node.host, node.port) for node in response.node_endpoints}
+        leader = Leader(node_id=told.leader_id, epoch=told.leader_epoch)
+        if self._metadata.learn_leader(batch.topic, batch.partition, leader, nodes):
+            batch.saw_leader(leader.epoch)
 
     # --- metadata -----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from stepdown.producer import ProducerError
 from stepdown.producer.batch import Batch
+from stepdown.producer.delivery import Delivery
 from stepdown.producer.sequences import Identity, Sequences, comes_before
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
@@ -230,7 +231,8 @@ async def test_an_old_broker_without_ids_is_told_apart() -> None:
 
 def batch(count: int) -> Batch:
     made = Batch("t", 0, codec=Codec.NONE, limit_bytes=100, ratio=1.0, now_ms=0)
-    made.count = count
+    for _ in range(count):
+        assert made.take((0, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)), 0)
     return made
 
 
