@@ -145,6 +145,11 @@ class Broker:
         return self._transactions
 
     @property
+    def transactions_in_use(self) -> "TransactionCoordinator | None":
+        """The transaction coordinator if it has begun."""
+        return self._transactions
+
+    @property
     def connections(self) -> int:
         return self._server.connections
 

@@ -46,6 +46,20 @@ class Cleaner:
         self._cleaning: dict[TopicPartition, Cleaning] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
         self._is_stopping = False
+        self._looked_ms: int | None = None
+        self.max_dirty_ratio: float | None = None
+
+    # What is shown
+
+    @property
+    def idle_s(self) -> float | None:
+        """Seconds since it looked for work; None before it did."""
+        return None if self._looked_ms is None else (self._broker.clock.now_ms() - self._looked_ms) / 1000
+
+    @property
+    def uncleanable(self) -> int:
+        """Logs that it has given up."""
+        return len(self._uncleanable)
 
     # Life
 
@@ -115,21 +129,25 @@ class Cleaner:
 
     async def _dirtiest(self) -> tuple[Partition, Cleanable] | None:
         best: tuple[Partition, Cleanable] | None = None
-        now_ms = self._broker.clock.now_ms()
+        self._looked_ms = now_ms = self._broker.clock.now_ms()
+        highest = 0.0
         for at, partition in enumerate(await self._compacted(), 1):
             what = self._cleanable(partition, now_ms)
-            if what is not None and (best is None or what.dirty_ratio > best[1].dirty_ratio):
+            if what is not None:
+                highest = max(highest, what.dirty_ratio)
+            if what is not None and what.is_due and (best is None or what.dirty_ratio > best[1].dirty_ratio):
                 best = partition, what
             if at % LOGS_A_TURN == 0:
                 await self._broker.breathe()
+        self.max_dirty_ratio = highest
         return None if best is None or best[0].key in self._in_progress else best
 
     def _cleanable(self, partition: Partition, now_ms: int) -> Cleanable | None:
         if self._uncleanable.get(partition.key) is partition.log or partition.log.fault is not None:
             return None
         try:
-            what = cleanable(partition.log, self._clean_below.get(partition.key), partition.last_stable_offset, now_ms)
-            return what if what.is_due else None
+            below = self._clean_below.get(partition.key)
+            return cleanable(partition.log, below, partition.last_stable_offset, now_ms)
         except ApiError as fault:
             self._give_up(partition, fault)
             return None

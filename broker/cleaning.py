@@ -101,6 +101,11 @@ class Cleaning:
         if work.clean_end == what.first_dirty:
             message = f"{what.log.name}: log.cleaner.dedupe.buffer.size is too small for the keys of one batch"
             raise RecordTooLarge(message)
+        metrics = self._broker.metrics
+        metrics.cleaner_runs.add()
+        metrics.cleaner_read_bytes.add(what.clean_bytes + what.dirty_bytes)
+        metrics.cleaner_written_bytes.add(work.bytes_written)
+        metrics.cleaner_seconds.add(seconds)
         log.info(
             "%s is clean below offset %d: %d of %d records left, %.1f of %.1f MiB, in %.2f s",
             what.log.name, work.clean_end, work.records_kept, work.records_read,

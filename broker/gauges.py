@@ -11,6 +11,7 @@ from prometheus_client import ProcessCollector
 from ..storage.log import Log
 from .group_gauges import show_groups
 from .instruments import GaugeRow
+from .upkeep_gauges import show_cleaner, show_transactions
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -44,6 +45,8 @@ def show_state(broker: "Broker") -> None:
     )
     _show_logs(broker)
     show_groups(broker)
+    show_transactions(broker)
+    show_cleaner(broker)
     broker.metrics.instruments.include(ProcessCollector(registry=None))
 
 

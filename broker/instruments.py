@@ -121,14 +121,26 @@ class GaugeFamily:
 
     def collect(self) -> Metric:
         family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
+        for values, number in self.rows():
+            family.add_metric(values, number)
+        return family
+
+    def rows(self) -> Iterable[GaugeRow]:
         value = self._read()
-        rows: Iterable[GaugeRow] = [((), float(value))] if isinstance(value, int | float) else value
-        for values, number in rows:
+        return [((), float(value))] if isinstance(value, int | float) else value
+
+
+class TallyFamily(GaugeFamily):
+    """Counters that somebody else keeps, read at scrape time as gauges are."""
+
+    def collect(self) -> Metric:
+        family = CounterMetricFamily(self.name, self.help, labels=self.labels)
+        for values, number in self.rows():
             family.add_metric(values, number)
         return family
 
 
-F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily)
+F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily, TallyFamily)
 
 
 class Instruments(Collector):
@@ -147,6 +159,10 @@ class Instruments(Collector):
 
     def gauge(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> GaugeFamily:
         return self._kept(GaugeFamily(name, help, read, labels))
+
+    def tally(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> TallyFamily:
+        """Counters that `read` knows; they must never fall."""
+        return self._kept(TallyFamily(name, help, read, labels))
 
     def _kept(self, family: F) -> F:
         self._families.append(family)

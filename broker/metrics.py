@@ -101,6 +101,21 @@ class Metrics:
             "stepdown_fetch_expirations", "Fetches that waited for their maximum time", "fetcher"
         )
         self.session_evictions = kept.counter("stepdown_fetch_session_evictions", "Fetch sessions evicted")
+        self.transactions = kept.counter("stepdown_transactions", "Transactions that are complete, by result", "result")
+        for result in ("committed", "aborted"):
+            self.transactions.of(result)
+        self.transactions_timed_out = kept.counter(
+            "stepdown_transactions_timed_out", "Transactions aborted as they were open for too long"
+        )
+        self.transaction_append_errors = kept.counter(
+            "stepdown_transaction_append_errors", "Appends of the transaction coordinator that failed", "record"
+        )
+        for record in ("state", "marker"):
+            self.transaction_append_errors.of(record)
+        self.cleaner_runs = kept.counter("stepdown_cleaner_runs", "Logs cleaned by compaction")
+        self.cleaner_read_bytes = kept.counter("stepdown_cleaner_read_bytes", "Bytes of the segments that were cleaned")
+        self.cleaner_written_bytes = kept.counter("stepdown_cleaner_written_bytes", "Bytes that cleaning left of them")
+        self.cleaner_seconds = kept.counter("stepdown_cleaner_seconds", "Time that logs were being cleaned")
         self.flush_duration = kept.histogram(
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
         )

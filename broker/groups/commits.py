@@ -89,6 +89,7 @@ class Commits:
         self._rebalancer = rebalancer
         self._store = store
         self._timeout_ms = timeout_ms
+        self.committed = self.expired = self.deleted = 0
 
     # Committing
 
@@ -116,6 +117,7 @@ class Commits:
         except ApiError as error:
             return offset_error(error)
         self.apply(records, stored, committer.producer)
+        self.committed += len(new)
         partitions = [(each.topic, each.partition) for each in new]
         self._offsets.begin_replication(group_id, partitions)
         try:
@@ -235,6 +237,7 @@ class Commits:
         gone = [where for where, code in codes.items() if not code and where in known]
         if gone:
             self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
+            self.deleted += len(gone)
         return codes
 
     def _may_delete(self, group: Group, where: TopicPartition) -> ErrorCode:
@@ -247,6 +250,7 @@ class Commits:
         group_id = group.group_id
         known = set(self._offsets.of_group(group_id)) | self._offsets.pending_partitions(group_id)
         self._append(group_id, [*(offset_tombstone(group_id, where) for where in sorted(known)), *group.tombstones()])
+        self.deleted += len(known)
         self.forget_group(group)
 
     def forget_group(self, group: Group) -> None:
@@ -264,6 +268,7 @@ class Commits:
             gone = sorted(where for where in known if where[0] == topic)
             if gone:
                 self._append(group.group_id, [offset_tombstone(group.group_id, where) for where in gone])
+                self.deleted += len(gone)
 
     def _append(self, group_id: str, records: Sequence[GroupRecord]) -> None:
         self.apply(records, self._store.append(group_id, records))
@@ -278,6 +283,7 @@ class Commits:
         )
         if expired:
             self._append(group_id, [offset_tombstone(group_id, where) for where in expired])
+            self.expired += len(expired)
         is_used = bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
         has_pending = isinstance(group, ClassicGroup) and bool(group.pending_members)
         if group.is_empty and not is_used and not has_pending:

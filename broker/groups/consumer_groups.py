@@ -54,6 +54,7 @@ class ConsumerGroups:
         self._replay = replay
         self._rebalancer = rebalancer
         self._migration = migration
+        self.rebalances = 0
 
     def now_ms(self) -> int:
         return self._timers.now_ms()
@@ -100,7 +101,7 @@ class ConsumerGroups:
 
     def store(self, change: Change) -> None:
         """Writes a change, then makes it. Raises: ApiError; nothing has changed then."""
-        group = change.group
+        group, epoch = change.group, change.group.epoch
         records = [*change.prelude, *change.records]
         if records:
             try:
@@ -113,6 +114,8 @@ class ConsumerGroups:
                 self._replay.apply(record, record_offset)
         if change.refresh_at_ms is not None:
             group.refresh_at_ms = change.refresh_at_ms
+        if group.epoch > epoch:
+            self.rebalances += 1
         for act in change.stored:
             act()
 

@@ -308,6 +308,17 @@ class GroupCoordinator:
                     log.info("group %s: %d committed offsets expired", group.group_id, expired)
             await self._broker.breathe()
 
+    # What is counted
+
+    def rebalances(self) -> dict[str, int]:
+        """Rebalances that gave a new generation or epoch, by the type of the group."""
+        return {"classic": self._rebalancer.rebalances, "consumer": self._consumers.rebalances}
+
+    def offset_changes(self) -> dict[str, int]:
+        """Partitions of which offsets were committed, expired or deleted."""
+        commits = self._commits
+        return {"committed": commits.committed, "expired": commits.expired, "deleted": commits.deleted}
+
     # What others tell
 
     def complete_transaction(

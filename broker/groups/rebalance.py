@@ -41,6 +41,7 @@ class Rebalancer:
         self._rules = rules
         self._timers = timers
         self._store = store
+        self.rebalances = 0
 
     def now_ms(self) -> int:
         return self._timers.now_ms()
@@ -163,6 +164,7 @@ class Rebalancer:
             self._await_join(group)
             return
         group.start_generation(self._timers.now_ms())
+        self.rebalances += 1
         if group.members:
             self._announce(group)
         else:

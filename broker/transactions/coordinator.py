@@ -8,7 +8,7 @@ and open ones are left to their producers or to their timeouts.
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TOMBSTONES_A_BATCH = 100
 EXPIRY_WRITE_TIMEOUT_MS = 30_000
+RESULTS: Final = {State.COMPLETE_COMMIT: "committed", State.COMPLETE_ABORT: "aborted"}
 
 log = logging.getLogger(__name__)
 
@@ -152,6 +153,8 @@ class TransactionCoordinator:
             transaction.cancel()
             raise
         transaction.settle()
+        if following.state in RESULTS:
+            self._broker.metrics.transactions.of(RESULTS[following.state]).add()
 
     # Producers
 
@@ -256,7 +259,8 @@ class TransactionCoordinator:
                 continue
             name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
             log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
-            await self._try(f"the transaction of {name} cannot be aborted", partial(self._fence, transaction))
+            if await self._try(f"the transaction of {name} cannot be aborted", partial(self._fence, transaction)):
+                self._broker.metrics.transactions_timed_out.add()
             await self._broker.breathe()
 
     async def remove_expired(self) -> None:
@@ -285,8 +289,11 @@ class TransactionCoordinator:
         for transaction in gone:
             self.transactions.remove(transaction.transactional_id)
 
-    async def _try(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _try(self, what: str, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it went well."""
         try:
             await work()
         except ApiError as error:
             log.warning("%s: %s", what, error)
+            return False
+        return True

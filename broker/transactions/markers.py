@@ -69,6 +69,7 @@ class Markers:
         if error.code in OUTDATED:
             log.warning("%s is not wanted any more: %s", place, error)
             return True
+        self._broker.metrics.transaction_append_errors.of("marker").add()
         log.warning("%s could not be written and is tried again: %s", place, error)
         return False
 

@@ -98,6 +98,7 @@ class StateTopic:
             partition, end_offset = self._append(index, records)
             await self._replicated(partition, end_offset, timeout_ms)
         except ApiError as error:
+            self._broker.metrics.transaction_append_errors.of("state").add()
             code = _ERRORS.get(error.code, error.code)
             raise ApiError(f"{TRANSACTION_TOPIC}-{index} could not be written: {error}", code) from error
 

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
-from stepdown.broker.broker import Broker
-from stepdown.broker.http.pages import pages_of
 from stepdown.broker.instruments import CounterFamily, HistogramFamily
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -20,19 +17,7 @@ from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
 from support.client import RawClient
 from support.running import running_broker
-
-
-async def scraped(broker: Broker) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    text = (await pages_of(broker)["/metrics"]()).body.decode()
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
-async def value(broker: Broker, name: str, **labels: str) -> float:
-    return (await scraped(broker)).get((name, frozenset(labels.items())), 0.0)
+from support.scraping import scraped, value
 
 
 async def test_requests_and_their_error_codes_are_counted(tmp_path: Path) -> None:
