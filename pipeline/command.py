@@ -17,6 +17,7 @@ PROGRAM = "stepdown-pipeline"
 
 JOBS: dict[str, tuple[str, str]] = {
     "archive": (".archive", "keep a broker or a log directory in Parquet or Delta, each record once"),
+    "bench-report": (".bench_report.job", "make tables and pictures of benchmark runs"),
     "workload": (".workload.job", "write a seeded load to a broker or a log directory"),
 }
 """Name of a job to its module here and its line in the help."""

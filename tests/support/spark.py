@@ -3,6 +3,7 @@
 It has the connector's and Delta's jars where they can be had, since a running session takes no more of them.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .spark_jars import jars_at_hand
@@ -15,7 +16,17 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # What the second compiler would gain takes longer than these tests.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+
+
+def write_spark_defaults(folder: Path) -> None:
+    """Write the settings for a Spark that a command starts; `SPARK_CONF_DIR` names the folder."""
+    folder.mkdir(exist_ok=True)
+    lines = (f"{key} {value}\n" for key, value in SETTINGS.items())
+    (folder / "spark-defaults.conf").write_text("".join(lines))
 
 
 def start_spark() -> "SparkSession":
@@ -24,5 +35,5 @@ def start_spark() -> "SparkSession":
     from stepdown.pipeline.session import build_session
 
     jars = jars_at_hand("delta")
-    settings = SETTINGS | (dict(DELTA_SETTINGS) if jars else {})
+    settings = (dict(DELTA_SETTINGS) if jars else {}) | SETTINGS
     return build_session("tests", master="local[2]", jars=jars, settings=settings)

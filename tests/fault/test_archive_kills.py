@@ -1,0 +1,54 @@
+"""An archive holds each record once, however often its job is killed: driver, JVM with its executor, or both."""
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.archiving import VICTIMS, ArchiveProcess, Victim, archived, produce
+from support.broker import broker_under_test
+from support.spark_jars import require_jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.java
+
+TOPIC, PARTITIONS = "kept", 2
+RECORDS_A_ROUND = 2000
+OFFSETS_A_BATCH = "500"
+MOST_FILES_OF_A_ROUND = 60
+
+
+def archive_under_kills(
+    folder: Path, kind: str, kills: int, victims: tuple[Victim, ...], seed: int
+) -> tuple[int, Path]:
+    """How many records were produced while the job was killed so often, and where its archive is."""
+    require_jars("delta")
+    rng = random.Random(seed)
+    out, log = folder / "archive", folder / "archive.log"
+    produced = killed = 0
+    broker = broker_under_test(folder / "broker")
+    broker.start()
+    broker.create_topic(TOPIC, partitions=PARTITIONS)
+    arguments = ["--bootstrap", broker.address, "--format", kind, "--max-offsets", OFFSETS_A_BATCH, str(out)]
+    while killed < kills:
+        produce(broker.address, TOPIC, PARTITIONS, RECORDS_A_ROUND)
+        produced += RECORDS_A_ROUND
+        run = ArchiveProcess(arguments, out, log)
+        killed += run.kill_when_written(rng.randint(1, MOST_FILES_OF_A_ROUND), victims[killed % len(victims)])
+    ArchiveProcess(arguments, out, log).succeed()
+    broker.stop()
+    return produced, out
+
+
+def test_two_kills_lose_and_repeat_nothing(spark: "SparkSession", tmp_path: Path) -> None:
+    produced, out = archive_under_kills(tmp_path, "delta", kills=2, victims=("all", "jvm"), seed=1)
+    assert archived(spark, out, "delta") == (produced, produced)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_twenty_kills_lose_and_repeat_nothing(spark: "SparkSession", tmp_path: Path, kind: str) -> None:
+    produced, out = archive_under_kills(tmp_path, kind, kills=20, victims=VICTIMS, seed=20)
+    assert archived(spark, out, kind) == (produced, produced)
