@@ -70,6 +70,7 @@ class Prometheus:
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stepdown]:
     settings = {"offsets.topic.num.partitions": "1", "log.flush.scheduler.interval.ms": "200"}
+    settings["log.cleaner.backoff.ms"] = "200"
     with Stepdown(tmp_path_factory.mktemp("broker"), properties=settings) as started:
         yield started
 
