@@ -3,6 +3,7 @@
 from .consumed import GroupMetadata, OffsetAndMetadata
 from .delivery import Delivery, RecordMetadata
 from .errors import (
+    AuthenticationFailed,
     BrokerError,
     BufferExhausted,
     Fenced,
@@ -19,6 +20,7 @@ from .producer import Producer
 from .producer_record import ProducerInterceptor, ProducerRecord
 
 __all__ = [
+    "AuthenticationFailed",
     "BrokerError",
     "BufferExhausted",
     "Delivery",

@@ -1,11 +1,14 @@
 """One connection to a broker: agrees on versions, then sends requests and matches answers by their order.
 
-    connecting -> asking versions (ApiVersions v3, again with v0 where that is refused) -> open -> closed
+    connecting -> asking versions (ApiVersions v3, again with v0 where that is refused) -> logging in -> open -> closed
+
+Before a login versions are asked with v0, since old brokers take what they do not know for a token.
 
 A request that gets no answer for `request.timeout.ms` closes the connection, and every request in flight ends with it.
 """
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +17,18 @@ from typing import Any, Final
 from .. import __version__
 from ..protocol.api import API, ApiKey
 from ..protocol.errors import ErrorCode, MalformedFrame
-from ..protocol.frame import FrameParser, decode_response, encode_request
+from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from .errors import AuthenticationFailed, ProducerError
 from .link import Answer, VersionRanges
+from .login import Login
+from .security import Sasl
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 ASKED_VERSION: Final = 3
+SESSION_USE: Final = 0.85
+"""How much of a login's time is used; then it ends once nothing is in flight, and the next connection logs in anew."""
+
 _ERROR_AT: Final = 4
 
 
@@ -33,9 +42,18 @@ class _InFlight:
 
 
 class Connection(asyncio.Protocol):
-    """`changed` is called when it opens, closes, or can take requests again."""
+    """`changed` is called when it opens, closes, or can take requests again.
 
-    def __init__(self, client_id: str, now: Callable[[], int], changed: Callable[[], None]) -> None:
+    `fault`: why it would be closed again each time. `good_until_ms`: when its login ends, None for never.
+    """
+
+    def __init__(
+        self, client_id: str, now: Callable[[], int], changed: Callable[[], None], sasl: Sasl | None = None
+    ) -> None:
+        self.fault: ProducerError | None = None
+        self.good_until_ms: int | None = None
+        self._sasl = sasl
+        self._bare: Callable[[bytes], None] | None = None
         self.versions: VersionRanges = {}
         self.open = self.closed = self.refused = False
         self.opened_ms = self.used_ms = now()
@@ -54,8 +72,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def can_send(self) -> bool:
-        """Whether it is open and all earlier requests are written."""
-        return self.open and not self.closed and self._writable
+        """Whether it is open and all earlier requests are written; not towards the end of its login."""
+        return self.open and not self.closed and self._writable and not self._retired
+
+    @property
+    def _retired(self) -> bool:
+        return self.good_until_ms is not None and self._now() >= self.good_until_ms
 
     @property
     def oldest_ms(self) -> int | None:
@@ -75,6 +97,12 @@ class Connection(asyncio.Protocol):
             if self._writable:
                 self._written()
 
+    def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
+        """Sends a token of a login with its size in front; `done` gets the frame that comes back."""
+        assert self._transport is not None, "not connected"
+        self._bare = done
+        self._transport.write(len(token).to_bytes(SIZE_BYTES, "big") + token)
+
     def close(self, why: ErrorCode = ErrorCode.NETWORK_EXCEPTION) -> None:
         """Hangs up; what is in flight ends with `why`."""
         self._ending = why
@@ -90,8 +118,9 @@ class Connection(asyncio.Protocol):
         if self.closed:
             transport.abort()
             return
-        transport.set_write_buffer_limits(high=0)
-        self._ask_versions(ASKED_VERSION)
+        # Not 0: asyncio's TLS says that it is full when as much as the limit is unwritten, so it would at nothing.
+        transport.set_write_buffer_limits(high=1, low=0)
+        self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed(data)
@@ -102,6 +131,8 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if isinstance(exc, ssl.SSLError) and not self.open:
+            self.fault = tls_fault(exc)
         self._end()
 
     def pause_writing(self) -> None:
@@ -134,10 +165,29 @@ class Connection(asyncio.Protocol):
             self.close()
         else:
             self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
-            self.open = True
-            self._changed()
+            if self._sasl is not None:
+                Login(self._sasl, self, self._logged_in).start(self.versions)
+            else:
+                self._opened()
+
+    def _logged_in(self, fault: AuthenticationFailed | None, lifetime_ms: int) -> None:
+        if fault is not None:
+            self.fault = fault
+            self.close()
+            return
+        if lifetime_ms > 0:
+            self.good_until_ms = self._now() + int(lifetime_ms * SESSION_USE)
+        self._opened()
+
+    def _opened(self) -> None:
+        self.open = True
+        self._changed()
 
     def _take(self, frame: memoryview) -> None:
+        if self._bare is not None:
+            done, self._bare = self._bare, None
+            done(bytes(frame))
+            return
         if not self._in_flight:
             raise MalformedFrame("an answer to no request")
         sent = self._in_flight[0]
@@ -162,6 +212,12 @@ class Connection(asyncio.Protocol):
         for done in unanswered:
             done(Answer(failure=self._ending))
         self._changed()
+
+
+def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
+    """What a failed handshake comes to."""
+    reason = getattr(error, "verify_message", "") or error.reason or str(error)
+    return AuthenticationFailed(f"TLS could not be agreed on: {reason}", ErrorCode.NETWORK_EXCEPTION)
 
 
 def _error_code(frame: memoryview) -> int:

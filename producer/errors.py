@@ -52,6 +52,13 @@ class Fenced(ProducerError):
         super().__init__(message, code)
 
 
+class AuthenticationFailed(ProducerError):
+    """A broker did not believe who the producer is, or could not show who it is itself; trying again is no use."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.SASL_AUTHENTICATION_FAILED) -> None:
+        super().__init__(message, code)
+
+
 class WrongState(ProducerError):
     """The call is not allowed now: outside of a transaction, within one, or before a call that has to be repeated."""
 

@@ -60,6 +60,10 @@ class Caller:
         """Why no record can be taken now. Raises: WrongState where it is the application's doing."""
         return self.fatal
 
+    def fail(self, error: ProducerError) -> None:
+        """Nothing more can be written."""
+        self.fatal = self.fatal or error
+
     def appended(self, topic: str, partition: int) -> None:
         """A record got into a batch."""
 

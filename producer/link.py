@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from ..config import HostPort
 from ..protocol.api import API, ApiKey
 from ..protocol.errors import ErrorCode
+from .errors import ProducerError
 
 VersionRanges = Mapping[int, tuple[int, int]]
 
@@ -37,6 +38,10 @@ class Link(Protocol):
 
     def least_loaded(self, nodes: Iterable[int]) -> list[int]:
         """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""
+
+    @property
+    def fault(self) -> ProducerError | None:
+        """Why no broker will ever be reached."""
 
     @property
     def in_flight(self) -> int:

@@ -1,6 +1,7 @@
 """The producer's connections: one per broker, opened when there is something to send, retried with growing pauses."""
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,11 @@ from ..protocol.errors import ErrorCode
 from .accumulator import NEVER_MS
 from .backoff import Backoff
 from .clock import Clock
-from .connection import Connection
+from .connection import Connection, tls_fault
+from .errors import ProducerError
 from .link import Answer, VersionRanges
 from .settings import ProducerSettings
+from .tls import tls_context
 
 
 @dataclass(slots=True)
@@ -30,6 +33,8 @@ class Network:
 
     def __init__(self, settings: ProducerSettings, clock: Clock, changed: Callable[[], None]) -> None:
         self._settings, self._clock, self._changed = settings, clock, changed
+        self.fault: ProducerError | None = None
+        self._tls = tls_context(settings.security.tls) if settings.security.tls is not None else None
         self._backoff = Backoff(initial_ms=settings.reconnect_backoff_ms, max_ms=settings.reconnect_backoff_max_ms)
         self._nodes: dict[int, _Node] = {}
 
@@ -93,6 +98,9 @@ class Network:
     def _check(self, connection: Connection, now_ms: int) -> int:
         """Closes what waited or idled too long; how long until the next such moment."""
         oldest_ms = connection.oldest_ms
+        if oldest_ms is None and connection.good_until_ms is not None and now_ms >= connection.good_until_ms:
+            connection.close()
+            return 0
         if oldest_ms is None:
             idle_ms = self._settings.connections_max_idle_ms
             if idle_ms >= 0 and now_ms - connection.used_ms >= idle_ms:
@@ -105,10 +113,9 @@ class Network:
 
     async def _connect(self, node: _Node) -> None:
         loop = asyncio.get_running_loop()
-        connection = Connection(self._settings.client_id, self._clock.now_ms, lambda: self._lost(node))
-        attempt = loop.create_task(
-            loop.create_connection(lambda: connection, node.address.host or "127.0.0.1", node.address.port)
-        )
+        sasl, host = self._settings.security.sasl, node.address.host or "127.0.0.1"
+        connection = Connection(self._settings.client_id, self._clock.now_ms, lambda: self._lost(node), sasl)
+        attempt = loop.create_task(loop.create_connection(lambda: connection, host, node.address.port, ssl=self._tls))
         timer = self._clock.call_later(self._settings.connect_timeout_ms, attempt.cancel)
         try:
             await attempt
@@ -117,6 +124,8 @@ class Network:
                 self._lost(node)
         except (OSError, asyncio.CancelledError) as fault:
             attempt.cancel()
+            if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
+                self.fault = self.fault or tls_fault(fault)
             self._pause(node)
             task = asyncio.current_task()
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
@@ -131,6 +140,7 @@ class Network:
         connection = node.connection
         if connection is not None and connection.closed:
             node.connection = None
+            self.fault = self.fault or connection.fault
             self._pause(node)
         elif connection is not None and connection.open:
             node.failures = 0

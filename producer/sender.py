@@ -23,7 +23,7 @@ from ..protocol.messages.produce import (
 from ..protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
 from .accumulator import Accumulator
 from .batch import Batch, TopicPartition
-from .errors import code_of, error_of
+from .errors import ProducerError, code_of, error_of
 from .identity import Caller
 from .intake import Intake
 from .link import Answer, Link, VersionRanges, common_version
@@ -61,10 +61,13 @@ class Sender:
 
     def run_once(self, now_ms: int) -> int:
         """One pass; how many ms until the next, unless somebody wakes the loop. 0: at once."""
+        if self._link.fault is not None:
+            self._stop(self._link.fault)
+            return self._link.tick(now_ms)
         self._intake.proceed(now_ms)
         calls_ms = self._send_calls(now_ms)
         if self._caller is not None and self._caller.fatal is not None:
-            self._abort_all()
+            self._abort_all(self._caller.fatal)
         batches_ms = self._send_batches(now_ms)
         metadata_ms = self._send_metadata(now_ms)
         intake_ms = max(0, self._intake.next_deadline_ms() - now_ms)
@@ -99,11 +102,16 @@ class Sender:
         done(answer)
         self._wake()
 
-    def _abort_all(self) -> None:
-        assert self._caller is not None and self._caller.fatal is not None
-        self._intake.refuse_all(self._caller.fatal)
+    def _stop(self, fault: ProducerError) -> None:
+        """No broker takes anything, now and later: each record ends with why."""
+        if self._caller is not None:
+            self._caller.fail(fault)
+        self._abort_all(fault)
+
+    def _abort_all(self, error: ProducerError) -> None:
+        self._intake.refuse_all(error)
         for batch in self._accumulator.take_all():
-            self._results.fail(batch, self._caller.fatal)
+            self._results.fail(batch, error)
 
     # --- Produce ------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ from ..config.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX
 from ..config.kinds import Kind, Value, render
 from ..config.spelling import nearest
 from ..protocol.records.layout import Codec
+from . import security as security_settings
 from .partitioners import BY_NAME, Partitioner
+from .security import Security, security_of
 
 Setting = Value | Partitioner | Callable[..., object] | None
 MAX_IDEMPOTENT_IN_FLIGHT = 5
@@ -69,6 +71,7 @@ KEYS: dict[str, Key] = {
         _key("connections.max.idle.ms", LONG, 540000, None, "When an idle connection is closed; below 0: never."),
     )
 }
+KEYS |= security_settings.KEYS
 _NUMBERS = count(1)
 
 
@@ -93,6 +96,7 @@ class ProducerSettings:
     reconnect_backoff_max_ms: int
     connect_timeout_ms: int
     max_in_flight: int
+    security: Security
     idempotent: bool
     transactional_id: str | None
     transaction_timeout_ms: int
@@ -127,9 +131,10 @@ def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> Pro
     delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings, kip)
     if custom is None and values["partitioner.class"]:
         custom = _partitioner(str(values["partitioner.class"]), problems)
+    security = security_of(values, problems)
     if problems:
         raise ConfigError(problems)
-    return _assemble(values, servers, idempotent, delivery_timeout_ms, custom, kip, tuple(warnings))
+    return _assemble(values, servers, security, idempotent, delivery_timeout_ms, custom, kip, tuple(warnings))
 
 
 def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partitioner | None, list[Problem]]:
@@ -147,7 +152,8 @@ def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partit
             try:
                 values[name] = key.value_of(render(value) or "")  # type: ignore[arg-type]  # checked by its text
             except (ValueError, AttributeError):
-                problems.append(Problem(key=written, expected=f"expected {key.expected}", found=str(value)))
+                found = "" if key.sensitive else str(value)
+                problems.append(Problem(key=written, expected=f"expected {key.expected}", found=found))
     return values, custom, problems
 
 
@@ -225,6 +231,7 @@ def _partitioner(name: str, problems: list[Problem]) -> Partitioner | None:
 def _assemble(
     values: dict[str, Value | None],
     servers: tuple[HostPort, ...],
+    security: Security,
     idempotent: bool,
     delivery_timeout_ms: int,
     custom: Partitioner | None,
@@ -253,6 +260,7 @@ def _assemble(
         reconnect_backoff_max_ms=_number(values, "reconnect.backoff.max.ms"),
         connect_timeout_ms=_number(values, "socket.connection.setup.timeout.ms"),
         max_in_flight=_number(values, "max.in.flight.requests.per.connection"),
+        security=security,
         idempotent=idempotent,
         transactional_id=transactional_id,
         transaction_timeout_ms=_number(values, "transaction.timeout.ms"),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepdown.config import HostPort
+from stepdown.producer import ProducerError
 from stepdown.producer.clock import Clock
 from stepdown.producer.link import Answer, VersionRanges
 from stepdown.producer.producer import Producer
@@ -132,6 +133,7 @@ class Cluster:
     checks_sequences: bool = False
     sequences: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
     other: Callable[[Asked], None] | None = None
+    fault: ProducerError | None = None
 
     @property
     def in_flight(self) -> int:
