@@ -116,7 +116,7 @@ def keep(spark: "SparkSession", archive: Archive, every_s: float | None = None) 
 
 
 def records(spark: "SparkSession", archive: Archive) -> "DataFrame":
-    """The stream of all records with the date (UTC) of their timestamp; null where magic 0 has none."""
+    """The stream of all records with the date (UTC) of their timestamp; magic 0 has none, which is -1: 1969-12-31."""
     if archive.bootstrap is not None:
         source, options = "kafka", read_options(archive.bootstrap, archive.topics)
     else:
