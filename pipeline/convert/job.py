@@ -1,0 +1,167 @@
+"""The job `convert`: a log directory in another magic, in a directory that a broker opens."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ...protocol.records.layout import Codec
+from ...storage.files import Files
+from ...storage.log_directory import CLEAN_MARK
+from ...storage.meta_properties import FILE_NAME as META_PROPERTIES
+from ...storage.names import segment_file
+from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ..failures import BadUsage, PipelineFailure
+from ..printing import print_rows, say
+from ..reading.log_files import partition_logs
+from ..session import build_session
+from .manifest import read_manifest, write_manifest
+from .segment import NOTE, Outcome, Task, convert_segment, finished
+
+_RECOMPRESS = ("none", "gzip", "snappy", "lz4")
+_KEPT_FILES = (META_PROPERTIES, "log-start-offset-checkpoint")
+_MAX_SMALL_FILE_BYTES = 1 << 28
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the job."""
+    parser.add_argument("log_dir", metavar="LOG_DIR")
+    parser.add_argument("out", metavar="OUT", help="made if missing; a run that was cut off goes on there")
+    parser.add_argument("--magic", type=int, choices=(0, 1, 2), required=True)
+    parser.add_argument("--topics", metavar="TOPIC,...", help="all but internal ones by default")
+    parser.add_argument("--recompress", choices=_RECOMPRESS, help="what zstd becomes below magic 2, refused otherwise")
+    parser.add_argument("--verify", action="store_true", help="read both sides again and compare every record")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Convert what is not converted yet, and print what was lost. Raises: PipelineFailure."""
+    files = Files()
+    source, out = arguments.log_dir.rstrip("/"), arguments.out.rstrip("/")
+    topics = [topic for topic in (arguments.topics or "").split(",") if topic] or None
+    recompress = None if arguments.recompress is None else Codec[arguments.recompress.upper()]
+    if files.absolute(source) == files.absolute(out):
+        raise BadUsage(f"{out}: the output has to be another directory")
+    tasks = plan(files, source, out, topics, arguments.magic, recompress)
+    made_for = f"magic {arguments.magic}, zstd to {arguments.recompress or 'nothing'}"
+    done = done_before(files, out, made_for, tasks)
+    left = [task for task in tasks if task.key not in done]
+    say(f"{len(left)} segments to convert, {len(done)} are done")
+    session = build_session("convert", master=arguments.master)
+    outcomes = [*done.values(), *_convert_all(session, left)]
+    _complete(files, source, out, made_for, tasks, outcomes)
+    print_rows("converted", _table(outcomes), as_json=arguments.json)
+    if arguments.verify:
+        _verify(session, source, out, sorted({task.topic for task in tasks}), arguments.magic)
+
+
+def plan(
+    files: Files, source: str, out: str, topics: Sequence[str] | None, magic: int, recompress: Codec | None
+) -> list[Task]:
+    """A task for each segment, the largest first. Raises: BadUsage, DiskFault."""
+    tasks = [
+        Task(
+            topic=log.topic,
+            partition=log.partition,
+            base_offset=segment.base_offset,
+            source=segment.path,
+            size_bytes=segment.size_bytes,
+            is_newest=segment.is_newest,
+            target=f"{out}/{log.topic}-{log.partition}",
+            magic=magic,
+            recompress=recompress,
+        )
+        for log in partition_logs(files, source, topics)
+        for segment in log.segments
+    ]
+    return sorted(tasks, key=lambda task: -task.size_bytes)
+
+
+def done_before(files: Files, out: str, made_for: str, tasks: Sequence[Task]) -> dict[tuple[str, int, int], Outcome]:
+    """What former runs finished, of segments that have not grown since. Raises: BadUsage when OUT is something else."""
+    files.make_directory(out)
+    known = read_manifest(files, out, made_for)
+    mark = f"{out}/.converting"
+    before = files.read_whole(mark, 1 << 12)
+    if not known and before not in (None, made_for.encode()):
+        raise BadUsage(f"{out} holds an unfinished conversion to {(before or b'').decode()}, not to {made_for}")
+    if not known and before is None and files.entries(out):
+        raise BadUsage(f"{out} is not empty, and no conversion")
+    files.replace(mark, made_for.encode())
+    files.remove(f"{out}/{CLEAN_MARK}")
+    done = {}
+    for task in tasks:
+        outcome = finished(files, task) or known.get(task.key)
+        if outcome is not None and outcome.bytes_in == task.size_bytes:
+            done[task.key] = outcome
+    return done
+
+
+def _convert_all(session: SparkSession, tasks: Sequence[Task]) -> list[Outcome]:
+    if not tasks:
+        return []
+    return session.sparkContext.parallelize(tasks, len(tasks)).map(convert_segment).collect()
+
+
+def _complete(
+    files: Files, source: str, out: str, made_for: str, tasks: Sequence[Task], outcomes: Sequence[Outcome]
+) -> None:
+    """Write what a broker wants beside the segments; its mark of a clean stop comes last."""
+    for name in _KEPT_FILES:
+        _copy(files, f"{source}/{name}", f"{out}/{name}")
+    for folder in {task.target for task in tasks}:
+        name = folder.removeprefix(f"{out}/")
+        _copy(files, f"{source}/{name}/{PARTITION_METADATA}", f"{folder}/{PARTITION_METADATA}")
+    write_manifest(files, out, made_for, outcomes)
+    for task in tasks:
+        files.remove(segment_file(task.target, task.base_offset, NOTE))
+    files.remove(f"{out}/.converting")
+    files.replace(f"{out}/{CLEAN_MARK}", b"")
+
+
+def _copy(files: Files, source: str, target: str) -> None:
+    data = files.read_whole(source, _MAX_SMALL_FILE_BYTES)
+    if data is not None:
+        files.replace(target, data)
+
+
+def _table(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
+    topics: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        topics.setdefault(outcome.topic, []).append(outcome)
+    return [
+        {
+            "topic": topic,
+            "segments": len(found),
+            "records": sum(each.records for each in found),
+            "bytes in": sum(each.bytes_in for each in found),
+            "bytes out": sum(each.bytes_out for each in found),
+            "headers lost": sum(each.headers for each in found),
+            "batches that lost a producer id": sum(each.producer_batches for each in found),
+            "control batches dropped": sum(each.control_batches for each in found),
+            "timestamps lost": sum(each.timestamps for each in found),
+            "task CPU s": round(sum(each.cpu_s for each in found), 3),
+        }
+        for topic, found in sorted(topics.items())
+    ]
+
+
+def _verify(session: SparkSession, source: str, out: str, topics: Sequence[str], magic: int) -> None:
+    """Read both sides and compare offset, key, value and, above magic 0, timestamp. Raises: PipelineFailure."""
+    before, after = (_digest(session, path, topics, magic) for path in (source, out))
+    different = (
+        before.exceptAll(after).unionAll(after.exceptAll(before)).select("topic", "partition").distinct().collect()
+    )
+    if different:
+        names = ", ".join(sorted(f"{row.topic}-{row.partition}" for row in different))
+        raise PipelineFailure(f"{out}: records differ from {source} in {names}")
+    say("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
+
+
+def _digest(session: SparkSession, path: str, topics: Sequence[str], magic: int) -> DataFrame:
+    """Count and sum of hashes of every partition's records; null and empty hash apart."""
+    reader = session.read.format("kafka-segments").option("path", path).option("subscribe", ",".join(topics))
+    columns = ["offset", "key", "value", *(["timestamp"] if magic else [])]
+    rows = reader.load().select("topic", "partition", F.isnull("key"), F.isnull("value"), *columns)
+    hashed = F.xxhash64(*(F.col(name) for name in rows.columns[2:])).cast("decimal(38,0)")
+    return rows.groupBy("topic", "partition").agg(F.count("*").alias("records"), F.sum(hashed).alias("sum"))
