@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..protocol.records.record import Header
 from .accumulator import Accumulator
@@ -38,6 +38,9 @@ from .settings import ProducerSettings, Setting, producer_settings
 from .transaction_calls import OpenBatches, TransactionCalls
 from .transactional_caller import TransactionalCaller
 from .transactions import Transactions
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import CollectorRegistry
 
 Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
 LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], Link]
@@ -286,6 +289,23 @@ class Producer(TransactionCalls):
             await batch.ended_or_split()
 
     # --- telling ------------------------------------------------------------------------------------------------------
+
+    @property
+    def client_id(self) -> str:
+        """The name that brokers and metrics know it by."""
+        return self.settings.client_id
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more records."""
+        return self._closed
+
+    def register_metrics(self, registry: "CollectorRegistry") -> None:
+        """Has a Prometheus registry tell of both groups, under Kafka's names as `prometheus.py` spells them."""
+        # Imported here, since it takes as long as all the rest.
+        from .prometheus import register
+
+        register(self, registry)
 
     def metrics(self) -> dict[str, float]:
         """Kafka's group `producer-metrics`, by name."""
