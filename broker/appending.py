@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING
 
 from ..config.settings import TopicSettings
 from ..protocol.errors import ErrorCode, RecordTooLarge
-from ..protocol.records.layout import Codec, TimestampType
+from ..protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    LEGACY_ATTRIBUTES_OFFSET,
+    MAGIC_OFFSET,
+    MAGIC_V2,
+    Codec,
+    TimestampType,
+)
 from ..storage.append import needs_worker, prepare, working_bytes
 from ..storage.append_rules import AppendRules
 from ..storage.log import AppendInfo
 from ..storage.prepared import AppendOrigin, PreparedAppend
 from ..storage.refusals import ChecksumMismatch, InvalidBatch, Reason, RecordErrors
+from .metrics import codec_label
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from .partition import Partition
 
 LOG_APPEND_TIME = "LogAppendTime"
+V2_CODEC_OFFSET = ATTRIBUTES_OFFSET + 1
 
 # Failures that producers handle; they are no fault of the broker's (Kafka: `ReplicaManager.appendToLocalLog`).
 EXPECTED_FAILURES = (
@@ -118,7 +127,7 @@ async def append(
     except (InvalidBatch, ChecksumMismatch, RecordErrors) as refusal:
         _count_refusal(broker.metrics, refusal)
         raise
-    _count_conversions(broker.metrics, topic, prepared, effort, perf_counter() - began)
+    _count_conversions(broker.metrics, topic, records, prepared, effort, perf_counter() - began)
     if check is not None:
         check(prepared)
     info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
@@ -135,10 +144,19 @@ def _count_refusal(metrics: "Metrics", refusal: InvalidBatch | ChecksumMismatch 
 
 
 def _count_conversions(
-    metrics: "Metrics", topic: "Topic", prepared: PreparedAppend, effort: Effort | None, seconds: float
+    metrics: "Metrics",
+    topic: "Topic",
+    records: memoryview,
+    prepared: PreparedAppend,
+    effort: Effort | None,
+    seconds: float,
 ) -> None:
     if prepared.conversions:
         metrics.produce_conversions.of(topic.name).add(prepared.conversions)
+        magic = records[MAGIC_OFFSET]
+        attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
+        kept = prepared.batches[0].head[V2_CODEC_OFFSET]
+        metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)
     if effort is not None:
         effort.temporary_bytes += prepared.temporary_bytes
         effort.seconds += seconds if prepared.conversions else 0.0

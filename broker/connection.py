@@ -56,6 +56,7 @@ class Reply:
 
     pieces: list[Piece] | None
     api_name: str
+    api_version: str
     began_s: float
     ready_s: float
 

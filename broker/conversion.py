@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.converted import ConversionRules, ConversionStats, ConvertedSlice
-from .metrics import Metrics
+from .metrics import Metrics, codec_label
 from .reading import Reading, Terms
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ class Tally:
     def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
         """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
         self._open += 1
-        codec = "compressed" if converted.needs_worker else "none"
-        self._metrics.conversion_bytes.of(str(converted.rules.target), codec).add(converted.size_bytes)
+        magic, target = converted.first_magic, converted.rules.target
+        labels = str(magic), str(min(magic, target)), codec_label(converted.first_attributes)
+        self._metrics.conversion_bytes.of(*labels).add(converted.size_bytes)
         return self._hearers.setdefault(topic, partial(self._add, topic))
 
     def opened(self) -> None:

@@ -70,7 +70,7 @@ class Dispatcher:
         spec, served = self._find(header, peer)
         if not served.first <= header.api_version <= served.last:
             if spec.key is ApiKey.API_VERSIONS:
-                return _reply(self._refuse_api_versions(spec, served, header), spec, began)
+                return _reply(self._refuse_api_versions(spec, served, header), spec, 0, began)
             raise MalformedFrame(
                 f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}"
             )
@@ -89,13 +89,13 @@ class Dispatcher:
         module = self._module(served.module)
         response = await self._respond(module, call)
         self._count(spec, call, response, perf_counter() - began)
-        return _reply(None if response is None else _encoded(spec, call, response), spec, began)
+        return _reply(None if response is None else _encoded(spec, call, response), spec, call.version, began)
 
     def answered(self, reply: Reply) -> None:
         """Counts how long it took until all was sent; conversion while sending is part of it."""
         now, duration = perf_counter(), self._broker.metrics.request_duration
-        duration.of(reply.api_name, "send").observe(now - reply.ready_s)
-        duration.of(reply.api_name, "total").observe(now - reply.began_s)
+        duration.of(reply.api_name, "send", reply.api_version).observe(now - reply.ready_s)
+        duration.of(reply.api_name, "total", reply.api_version).observe(now - reply.began_s)
 
     def _find(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, Served]:
         try:
@@ -143,8 +143,8 @@ class Dispatcher:
         version = str(call.version)
         metrics.requests.of(spec.name, version).add()
         metrics.request_size.of(spec.name).observe(call.request_bytes)
-        metrics.request_duration.of(spec.name, "local").observe(seconds - call.waited_s)
-        metrics.request_duration.of(spec.name, "remote").observe(call.waited_s)
+        metrics.request_duration.of(spec.name, "local", version).observe(seconds - call.waited_s)
+        metrics.request_duration.of(spec.name, "remote", version).observe(call.waited_s)
         if response is not None:
             self._errors.add(spec.name, response)
         if spec.is_deprecated(call.version):
@@ -152,8 +152,9 @@ class Dispatcher:
             metrics.deprecated_requests.of(spec.name, version, peer.software_name, peer.software_version).add()
 
 
-def _reply(pieces: list[Piece] | None, spec: ApiSpec, began_s: float) -> Reply:
-    return Reply(pieces=pieces, api_name=spec.name, began_s=began_s, ready_s=perf_counter())
+def _reply(pieces: list[Piece] | None, spec: ApiSpec, version: int, began_s: float) -> Reply:
+    """`version` is one that is served: it becomes a label, which clients must not choose."""
+    return Reply(pieces=pieces, api_name=spec.name, api_version=str(version), began_s=began_s, ready_s=perf_counter())
 
 
 def _encoded(spec: ApiSpec, call: Call, response: Any) -> list[Piece]:

@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..protocol.records.layout import CODEC_MASK, Codec
 from .instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 
 if TYPE_CHECKING:
     from .cluster import Topic
 
 MOST_CLIENT_SOFTWARE = 500
+
+
+def codec_label(attributes: int) -> str:
+    """The codec in the attributes of a batch of any magic, as a label; bits that name none are "other"."""
+    codec = attributes & CODEC_MASK
+    return Codec(codec).name.lower() if codec <= Codec.ZSTD else "other"
 
 
 class Metrics:
@@ -29,7 +36,10 @@ class Metrics:
             "stepdown_request_errors", "Error codes in responses, NONE included", "request", "error"
         )
         self.request_duration = kept.histogram(
-            "stepdown_request_duration_seconds", "Phases of a request", DURATION_BUCKETS, "request", "phase"
+            "stepdown_request_duration_seconds",
+            "Phases of a request",
+            DURATION_BUCKETS,
+            *("request", "phase", "version"),
         )
         self.request_size = kept.histogram(
             "stepdown_request_size_bytes", "Request bodies, header excluded", SIZE_BUCKETS, "request"
@@ -65,6 +75,11 @@ class Metrics:
         self.produce_conversions = kept.counter(
             "stepdown_produce_message_conversions", "Records of produce batches that were rebuilt", "topic"
         )
+        self.up_conversions = kept.counter(
+            "stepdown_upconversion_records",
+            "Records of produce requests that were rebuilt, by what their first batch was and the codec it got",
+            *("from_magic", "codec", "to_codec"),
+        )
         self.conversion_seconds = kept.histogram(
             "stepdown_message_conversion_seconds", "Conversion time of a request", DURATION_BUCKETS, "request"
         )
@@ -82,8 +97,8 @@ class Metrics:
         self.conversions_rejected = kept.counter("stepdown_downconversion_rejected", "Conversions refused", "reason")
         self.conversion_bytes = kept.counter(
             "stepdown_downconversion_bytes",
-            "Bytes of converted slices as promised, by what they became and whether a codec was needed",
-            *("to_magic", "codec"),
+            "Bytes of converted slices as promised, by what their first batch was and what it became",
+            *("from_magic", "to_magic", "codec"),
         )
         self.conversion_wait = kept.histogram(
             "stepdown_downconversion_wait_seconds", "Time that a chunk waited for conversion memory", DURATION_BUCKETS

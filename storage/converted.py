@@ -76,10 +76,22 @@ _NOTHING_YET = ConversionStats()
 class ConvertedSlice:
     """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
 
-    `on_done`, if set, hears the stats once, when nothing more will be asked for.
+    `first_magic` and `first_attributes` are those of the first batch, -1 and 0 where there is none. `on_done`, if set,
+    hears the stats once, when nothing more will be asked for.
     """
 
-    __slots__ = ("_at", "needs_worker", "next_offset", "on_done", "rules", "size_bytes", "source", "stats")
+    __slots__ = (
+        "_at",
+        "first_attributes",
+        "first_magic",
+        "needs_worker",
+        "next_offset",
+        "on_done",
+        "rules",
+        "size_bytes",
+        "source",
+        "stats",
+    )
 
     def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
         self.source = source
@@ -88,7 +100,9 @@ class ConvertedSlice:
         self.size_bytes = 0
         self._at = 0
         self.next_offset = rules.first_offset
-        self.needs_worker = needs_codec(source, 0, rules.target)
+        first = batch_at(source, 0)
+        self.needs_worker = first is not None and _has_to_be_opened(first, rules.target)
+        self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
         self.on_done: Callable[[ConversionStats], None] | None = None
 
     @property

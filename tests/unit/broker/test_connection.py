@@ -264,7 +264,7 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
     class Answering:
         async def answer(self, frame: memoryview, peer: Peer) -> Reply:
             held.append(weakref.ref(frame))
-            return Reply(pieces=[bytes(4_000_000)], api_name="Any", began_s=0.0, ready_s=0.0)
+            return Reply(pieces=[bytes(4_000_000)], api_name="Any", api_version="0", began_s=0.0, ready_s=0.0)
 
         def answered(self, reply: Reply) -> None: ...
 

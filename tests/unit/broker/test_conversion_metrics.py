@@ -71,6 +71,8 @@ async def test_converted_records_are_counted_once_their_response_is_sent(
     assert len(got) >= 7
     assert broker.metrics.fetch_conversions.of("t").value >= len(got)
     assert broker.metrics.fetch_conversions.of("t").value % 7 == 0
+    kind = ("2", str(version // 2), codec.name.lower())
+    assert broker.metrics.conversion_bytes.of(*kind).value > 0
 
 
 async def test_batches_of_an_older_magic_are_copied_and_not_counted(broker: Broker, client: RawClient) -> None:
@@ -81,6 +83,18 @@ async def test_batches_of_an_older_magic_are_copied_and_not_counted(broker: Brok
     assert broker.metrics.fetch_conversions.of("t").value == 0
     assert len(read((await fetched(client, fetch("t"), 1)).records)) == 4
     assert broker.metrics.fetch_conversions.of("t").value == 4
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP], ids=lambda codec: codec.name.lower())
+async def test_records_that_are_converted_up_are_told_by_magic_and_codec(
+    broker: Broker, client: RawClient, magic: int, codec: Codec
+) -> None:
+    await create(client, "t")
+    old = build_batch([replace(record, headers=()) for record in records(4)], magic=magic, codec=codec)
+    await produce(client, "t", old, version=2)
+    name = codec.name.lower()
+    assert broker.metrics.up_conversions.of(str(magic), name, name).value == 4
 
 
 async def test_time_and_memory_are_observed_once_a_request_and_over_all_partitions(
@@ -151,7 +165,7 @@ async def test_all_phases_of_a_request_are_observed(broker: Broker, client: RawC
     await fetched(client, fetch("t"), 3)
     await fetched(client, fetch("t"), 3)
     for phase in ("local", "remote", "send", "total"):
-        assert sum(broker.metrics.request_duration.of("Fetch", phase).counts) >= 1, phase
+        assert sum(broker.metrics.request_duration.of("Fetch", phase, "3").counts) >= 1, phase
 
 
 async def test_evicted_sessions_are_counted(tmp_path: Path) -> None:
