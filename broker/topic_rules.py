@@ -68,7 +68,7 @@ class CollisionGuard:
     def check(self, name: str) -> None:
         """Raises ApiError INVALID_TOPIC_EXCEPTION when another topic has the same name in metrics."""
         others = self._by_metric_name.get(metric_name(name)) if "." in name or "_" in name else None
-        if others:
+        if others and name not in others:
             raise ApiError(
                 f"topic {name!r} has the same name in metrics as the existing topic {others[0]!r}",
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
