@@ -32,8 +32,8 @@ class TopicLookup:
         )
 
     def names(self) -> list[str]:
-        """Topics of clients: the broker's own are nothing that an expression should find."""
-        return [name for name, topic in self._cluster.topics.items() if not topic.is_internal]
+        """All topics, the broker's own as well: in Kafka 4 an expression finds them too."""
+        return list(self._cluster.topics)
 
     def name_of(self, topic_id: UUID) -> str | None:
         topic = self._cluster.topic_of(topic_id)
