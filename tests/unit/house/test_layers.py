@@ -18,6 +18,8 @@ BELOW = {
     "protocol": set(),
     "config": set(),
 }
+# Spark looks for packages of this name, so one has to lie beside `stepdown`; it holds that name and nothing else.
+SPARKS_NAME = "pyspark_stepdown"
 PRODUCT = [path for room in BELOW for path in sorted((ROOT / room).rglob("*.py"))]
 
 
@@ -48,7 +50,9 @@ def test_imports_are_relative_and_point_down(path: Path) -> None:
 def test_the_wheel_holds_every_folder_of_the_product() -> None:
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
     folders = {path.parent for path in PRODUCT}
-    assert listed == {"stepdown"} | {"stepdown." + ".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert listed == {"stepdown", SPARKS_NAME} | {
+        "stepdown." + ".".join(folder.relative_to(ROOT).parts) for folder in folders
+    }
 
 
 def test_every_folder_of_the_product_says_what_it_holds() -> None:
@@ -58,6 +62,12 @@ def test_every_folder_of_the_product_says_what_it_holds() -> None:
 
 def test_the_root_holds_no_loose_module() -> None:
     assert {path.name for path in ROOT.glob("*.py")} == {"__init__.py", "__main__.py"}
+
+
+def test_the_package_that_spark_looks_for_holds_a_name_only() -> None:
+    (path,) = (ROOT / SPARKS_NAME).glob("*.py")
+    imported = [ast.unparse(node) for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+    assert imported == ["from stepdown.pipeline.sources.segments import KafkaSegments"]
 
 
 @pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,0 +1,7 @@
+"""The name by which Spark finds stepdown: it imports each `pyspark_*` package it sees and takes its `DefaultSource`."""
+
+from stepdown.pipeline.sources.segments import KafkaSegments
+
+DefaultSource = KafkaSegments
+
+__all__ = ["DefaultSource"]
