@@ -19,6 +19,7 @@ from support.group_commits import commit_offset
 RATE_INTERVAL = "10s"
 SCRAPES = 4
 PLAIN = Filling(partitions=1, partition_bytes=100_000, record_bytes=1000)
+OLD = Filling(partitions=1, partition_bytes=100_000, record_bytes=1000, magic=1)
 
 needs_prometheus = pytest.mark.skipif(
     shutil.which("prometheus") is None, reason="not installed: prometheus (Debian: apt-get install prometheus)"
@@ -79,6 +80,7 @@ def work(address: str) -> None:
     """A little of everything: writes, old and new reads, refusals, errors, a group that lags."""
     with Raw(address) as client:
         client.produce(3, "plain", batch_of(PLAIN))
+        client.produce(2, "plain", batch_of(OLD))
         client.produce(3, "zstd", batch_of(PLAIN))
         for version in (0, 2, 4):
             client.fetch(version, [FetchAsk(topic="plain")])
