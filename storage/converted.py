@@ -30,6 +30,7 @@ from ..protocol.errors import ApiError
 from ..protocol.records.convert import Converted, convert_compressed
 from ..protocol.records.kernel import convert_plain, plan
 from ..protocol.records.layout import Codec
+from ..protocol.records.single import convert_single
 from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
 from .windows import batch_at, batch_in, read_window
@@ -258,12 +259,8 @@ class ConvertedChunks:
         """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
         rules = self._slice.rules
         if _has_to_be_opened(header, rules.target):
-            converted = _through_codec(batch, rules)
-            written = wanted = made.size_bytes + converted.size_bytes
-            fits = written <= len(out)
-            if fits:
-                out[made.size_bytes : written] = converted.data
-            records, temporary_bytes = converted.records, converted.temporary_bytes
+            written, records, temporary_bytes, fits = _through_codec_into(batch, rules, out, made.size_bytes)
+            wanted = written
         else:
             read, written, _, records, _, temporary_bytes, _ = convert_plain(
                 batch, 0, rules.target, rules.first_offset, out, made.size_bytes
@@ -352,3 +349,17 @@ def _closed_again(header: BatchHeader) -> int:
 def _through_codec(batch: memoryview, rules: ConversionRules) -> Converted:
     """One compressed batch, opened and closed again."""
     return convert_compressed(batch, target=rules.target, first_offset=rules.first_offset, zstd_to=rules.zstd_to)
+
+
+def _through_codec_into(
+    batch: memoryview, rules: ConversionRules, out: bytearray, at: int
+) -> tuple[int, int, int, bool]:
+    """Where a compressed batch ends in `out` once converted, its records, temporary bytes, whether there was room."""
+    single = convert_single(batch, rules.target, out, at)
+    if single is not None:
+        return *single, True
+    converted = _through_codec(batch, rules)
+    end = at + converted.size_bytes
+    if fits := end <= len(out):
+        out[at:end] = converted.data
+    return end, converted.records, converted.temporary_bytes, fits

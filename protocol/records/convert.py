@@ -15,11 +15,9 @@ Unlike Kafka, the source's checksum is verified, so that damage is not given a f
 
 Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
 decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB, or a record of up to 1 MiB,
-whatever it opens to, but for snappy data in one raw block. Most batches open to less than `SINGLE_BYTES`: those go
-through each step once, since objects for streams would cost more than the codecs.
+whatever it opens to, but for snappy data in one raw block. Small ones go through each step once (`single.py`).
 """
 
-import threading
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,32 +25,23 @@ from ..errors import InvalidRecord, UnsupportedCompression
 from . import kernel
 from .batch import RecordBatch
 from .batches import next_batch_size, view
-from .compression import compressor, read_chunks, read_single
+from .compression import compressor, read_chunks
 from .giant import GiantRecords
 from .giant_message import GiantMessages
 from .layout import (
-    LEGACY_CRC_OFFSET,
     LOG_OVERHEAD,
-    MAGIC_OFFSET,
-    MAGIC_V0,
     MAGIC_V1,
     MAX_INT32,
     MAX_OPENED_BYTES,
     NO_TIMESTAMP,
     RECORD_OVERHEAD,
     TIMESTAMP_TYPE_BIT,
-    V0_HEADER,
-    V1_HEADER,
     Codec,
 )
 from .message_set import LegacyBatch
 from .record import Buffer
+from .single import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper, write_head
 from .stream import Pieces, run
-
-SINGLE_BYTES = 128 * 1024
-
-_NULL = b"\xff\xff\xff\xff"
-_NO_FIRST_OFFSET = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,17 +158,18 @@ class _Conversion:
         Raises: as `convert_down` does.
         """
         batch.ensure_valid()
-        stored_with = batch.codec
-        codec = self._codec(batch, stored_with)
+        codec = self._codec(batch)
         if isinstance(batch, LegacyBatch):
             return self._convert_wrapper(batch, codec)
         if batch.record_count < 0:
             raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
-        opened = None
-        if batch.size_bytes < SINGLE_BYTES <= self._max_opened_bytes:
-            opened = read_single(stored_with, batch.body, magic=batch.magic, max_bytes=SINGLE_BYTES)
-        if opened is not None and (result := self._convert_single(batch, codec, opened)) is not None:
-            return result
+        if batch.size_bytes <= SINGLE_BYTES <= self._max_opened_bytes:
+            single = single_wrapper(batch.data, self._target)
+            if single is not None:
+                wrapper, records, temporary_bytes = single
+                self.records += records
+                self.temporary_bytes += temporary_bytes
+                return wrapper
         giants = GiantRecords(self._target)
         while True:
             giants.begin()
@@ -197,40 +187,29 @@ class _Conversion:
             batches=batches,
         )
 
-    def _codec(self, batch: RecordBatch | LegacyBatch, stored_with: Codec) -> Codec:
-        if stored_with is not Codec.ZSTD:
-            return stored_with
+    def _codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
+        codec = batch.codec
+        if codec is not Codec.ZSTD:
+            return codec
         if self._zstd_to is None or batch.magic < 2:
             raise UnsupportedCompression(
                 f"the batch at offset {batch.last_offset} is zstd, which magic 0 and 1 have not"
             )
         return self._zstd_to
 
-    def _down(self, batch: RecordBatch, codec: Codec) -> kernel.RecordsDown:
-        return kernel.RecordsDown(
+    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
+        append_time = batch.max_timestamp if batch.is_append_time else None
+        first_offset = NO_FIRST_OFFSET if codec else self._first_offset
+        relative = bool(codec) and self._target == MAGIC_V1
+        down = kernel.RecordsDown(
             self._target,
             batch.record_count,
             batch.base_offset,
             batch.base_timestamp,
-            batch.max_timestamp if batch.is_append_time else None,
-            bool(codec) and self._target == MAGIC_V1,
-            _NO_FIRST_OFFSET if codec else self._first_offset,
+            append_time,
+            relative,
+            first_offset,
         )
-
-    def _convert_single(self, batch: RecordBatch, codec: Codec, opened: Buffer) -> bytearray | None:
-        """None when the messages do not fit into the thread's buffer."""
-        messages = _kept.messages
-        down = self._down(batch, codec)
-        _, written, wanted = down.feed(opened, 0, messages)
-        if wanted < 0:
-            return None
-        kept, last, newest = down.finish()
-        result = _Result(self._target, codec)
-        result.write(memoryview(messages)[:written])
-        return self._finish(batch, result, kept, last, newest, batch.is_append_time)
-
-    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
-        down = self._down(batch, codec)
         result = _Result(self._target, codec)
         pieces = Pieces(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
         run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
@@ -271,16 +250,6 @@ class _Conversion:
         return result.finish(last, newest, marked)
 
 
-class _Kept(threading.local):
-    """A thread's buffer for the messages of a batch that is converted in one piece."""
-
-    def __init__(self) -> None:
-        self.messages = bytearray(2 * SINGLE_BYTES)
-
-
-_kept = _Kept()
-
-
 class _Result:
     """A wrapper of one codec as it grows behind the room for its head, or plain messages."""
 
@@ -305,14 +274,6 @@ class _Result:
             raise InvalidRecord(f"the batch that ends at offset {last_offset} becomes {size} bytes")
         if not self._codec:
             return out
-        if self._magic == MAGIC_V0:
-            V0_HEADER.pack_into(out, 0, last_offset, size, 0, self._magic, self._codec)
-            at = V0_HEADER.size
-        else:
-            attributes = self._codec | TIMESTAMP_TYPE_BIT * append_time
-            V1_HEADER.pack_into(out, 0, last_offset, size, 0, self._magic, attributes, timestamp)
-            at = V1_HEADER.size
-        out[at : at + 8] = _NULL + (len(out) - self.head_bytes).to_bytes(4, "big")
-        crc = kernel.crc32(memoryview(out)[MAGIC_OFFSET:])
-        out[LEGACY_CRC_OFFSET : LEGACY_CRC_OFFSET + 4] = crc.to_bytes(4, "big")
+        attributes = self._codec | TIMESTAMP_TYPE_BIT * append_time
+        write_head(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
         return out

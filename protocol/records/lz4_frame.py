@@ -108,7 +108,30 @@ def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
             raise InvalidRecord(f"broken LZ4 block: {error}") from error
 
 
-def read_single(data: memoryview, *, check_header: bool) -> Buffer | None:
+def write_single(data: memoryview, out: bytearray, at: int, *, broken_checksum: bool) -> int:
+    """Write the frame that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
+    import lz4.block
+
+    compress = lz4.block.compress
+    out[at : at + len(HEADER)] = BROKEN_HEADER if broken_checksum else HEADER
+    at += len(HEADER)
+    for begin in range(0, len(data), BLOCK_BYTES):
+        block: Buffer = data[begin : begin + BLOCK_BYTES]
+        size = word = len(block)
+        packed = compress(block, store_size=False)
+        if len(packed) < size:
+            block, size = packed, len(packed)
+            word = size
+        else:
+            word |= _RAW_BLOCK
+        out[at : at + 4] = word.to_bytes(4, "little")
+        out[at + 4 : at + 4 + size] = block
+        at += 4 + size
+    out[at : at + 4] = END_MARK
+    return at + 4
+
+
+def read_single(data: memoryview) -> Buffer | None:
     """Return what a frame of one compressed block of at most 64 KiB opens to, None for any other frame.
 
     Raises: as `read` does.
@@ -118,7 +141,7 @@ def read_single(data: memoryview, *, check_header: bool) -> Buffer | None:
     if data[: len(HEADER)] == HEADER:
         at, block_checksum, max_block = len(HEADER), False, BLOCK_BYTES
     else:
-        at, block_checksum, max_block = _read_header(data, check_header=check_header)
+        at, block_checksum, max_block = _read_header(data, check_header=True)
     end = at + 4 + int.from_bytes(data[at : at + 4], "little")
     if block_checksum or max_block > BLOCK_BYTES or end == at + 4 or data[end:] != END_MARK:
         return None

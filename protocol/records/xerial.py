@@ -95,6 +95,21 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
         at += size
 
 
+def write_single(data: memoryview, out: bytearray, at: int) -> int:
+    """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
+    import cramjam
+
+    compress, packed = cramjam.snappy.compress_raw_into, _kept.packed
+    out[at : at + len(HEADER)] = HEADER
+    at += len(HEADER)
+    for begin in range(0, len(data), BLOCK_BYTES):
+        size = compress(data[begin : begin + BLOCK_BYTES], packed)
+        out[at : at + 4] = size.to_bytes(4, "big")
+        out[at + 4 : at + 4 + size] = memoryview(packed)[:size]
+        at += 4 + size
+    return at
+
+
 def read_single(data: memoryview) -> Buffer | None:
     """Return what a stream of one chunk of up to 32 KiB opens to, None for any other stream.
 
