@@ -16,6 +16,7 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, said_by
 PROGRAM = "stepdown-pipeline"
 
 JOBS: dict[str, tuple[str, str]] = {
+    "census": (".census.job", "count what a log directory holds, and what old clients would cost"),
     "archive": (".archive", "keep a broker or a log directory in Parquet or Delta, each record once"),
     "convert": (".convert.job", "write a log directory anew in another magic"),
     "bench-report": (".bench_report.job", "make tables and pictures of benchmark runs"),

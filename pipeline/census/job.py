@@ -1,0 +1,170 @@
+"""The job `census`: counts from batch headers alone, and with --exact from what the batches become."""
+
+import argparse
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ...storage.files import Files
+from ..printing import print_rows, say
+from ..reading.log_files import partition_logs
+from ..session import build_session
+from .exact import Exact, ExactTask, take_exactly
+
+DEFAULT_BATCH_SIZE = 16_384
+DEFAULT_FETCH_BYTES = 1_048_576
+DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the job."""
+    parser.add_argument("log_dir", metavar="LOG_DIR")
+    parser.add_argument("--topics", metavar="TOPIC,...", help="all but internal ones by default")
+    parser.add_argument("--magic", type=int, choices=(0, 1), default=1, help="what the old clients read (default 1)")
+    parser.add_argument("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="batch.size that fill is told of")
+    parser.add_argument("--exact", action="store_true", help="convert every batch and tell what fetches would cost")
+    parser.add_argument("--fetch-max-bytes", type=int, default=DEFAULT_FETCH_BYTES, help="stored bytes of a fetch")
+    parser.add_argument("--max-message-bytes", type=int, default=DEFAULT_MAX_MESSAGE_BYTES)
+    parser.add_argument("--skip-corrupt", action="store_true", help="pass damaged batches by, and tell of them")
+    parser.add_argument("--out", help="folder for the tables as Parquet, replaced")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Count, print and keep. Raises: PipelineFailure."""
+    topics = [topic for topic in (arguments.topics or "").split(",") if topic] or None
+    partition_logs(Files(read_only=True), arguments.log_dir, topics)  # bad usage is told before Spark starts
+    session = build_session("census", master=arguments.master)
+    reader = session.read.format("kafka-batches").option("path", arguments.log_dir)
+    reader = reader.option("skipCorrupt", str(arguments.skip_corrupt))
+    batches = (reader if topics is None else reader.option("subscribe", ",".join(topics))).load()
+    counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
+    tables = {"formats": formats(counts), "topics": by_topic(counts), "partitions": skew(counts)}
+    for name, frame in tables.items():
+        print_rows(name, (row.asDict() for row in frame.collect()), as_json=arguments.json)
+        if arguments.out:
+            frame.write.mode("overwrite").parquet(f"{arguments.out}/{name}")
+    if arguments.exact:
+        found = take_all(session, exact_tasks(arguments, topics))
+        print_rows("conversion", summary(found), as_json=arguments.json)
+        if arguments.out and found:
+            rows = [{name: getattr(each, name) for name in Exact.__slots__} for each in found]
+            session.createDataFrame(rows).write.mode("overwrite").parquet(f"{arguments.out}/conversion")
+    if arguments.out:
+        say(f"tables are in {arguments.out}")
+
+
+def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
+    """One row a partition, magic and codec; everything else is summed up from these."""
+    data = batches.where(~F.col("control"))
+    down = F.when(F.col("magic") > magic, F.col("size")).otherwise(0)
+    zstd = F.when(F.col("codec") == "zstd", F.col("size")).otherwise(0)
+    return data.groupBy("topic", "partition", "magic", "codec").agg(
+        F.count("*").alias("batches"),
+        F.sum("records").alias("records"),
+        F.sum("size").alias("bytes"),
+        F.sum(down).alias("converted_bytes"),
+        F.sum(zstd).alias("zstd_bytes"),
+        F.sum(F.col("size") / batch_size).alias("fill"),
+        F.sum(F.when(F.col("records").isNull(), 1).otherwise(0)).alias("unopened"),
+    )
+
+
+def formats(counts: DataFrame) -> DataFrame:
+    """By topic, magic and codec. `records` of compressed v0 and v1 batches are not known from their headers."""
+    return (
+        counts.groupBy("topic", "magic", "codec")
+        .agg(
+            F.sum("batches").alias("batches"),
+            F.sum("records").alias("records"),
+            F.sum("bytes").alias("bytes"),
+            F.sum("unopened").alias("batches of unknown records"),
+        )
+        .orderBy("topic", "magic", "codec")
+    )
+
+
+def by_topic(counts: DataFrame) -> DataFrame:
+    """By topic: what is converted down, how full batches are, what old clients cannot have."""
+    return (
+        counts.groupBy("topic")
+        .agg(
+            F.sum("bytes").alias("bytes"),
+            (F.sum("converted_bytes") / F.sum("bytes")).alias("converted share"),
+            (F.sum("fill") / F.sum("batches")).alias("batch fill"),
+            (F.sum("records") / (F.sum("batches") - F.sum("unopened"))).alias("records a batch"),
+            F.sum("zstd_bytes").alias("zstd bytes"),
+        )
+        .orderBy("topic")
+    )
+
+
+def skew(counts: DataFrame) -> DataFrame:
+    """By topic: its partitions, and how far the largest is above the mean (KIP-480 compares partitioners so)."""
+    partitions = counts.groupBy("topic", "partition").agg(
+        F.sum("records").alias("records"), F.sum("bytes").alias("bytes")
+    )
+    return (
+        partitions.groupBy("topic")
+        .agg(
+            F.count("*").alias("partitions"),
+            F.max("records").alias("most records"),
+            F.avg("records").alias("mean records"),
+            (F.max("records") / F.avg("records")).alias("skew"),
+        )
+        .orderBy("topic")
+    )
+
+
+def exact_tasks(arguments: argparse.Namespace, topics: Sequence[str] | None) -> list[ExactTask]:
+    """A task a segment, the largest first."""
+    tasks = [
+        ExactTask(
+            topic=log.topic,
+            partition=log.partition,
+            segment=segment,
+            magic=arguments.magic,
+            fetch_bytes=arguments.fetch_max_bytes,
+            max_message_bytes=arguments.max_message_bytes,
+        )
+        for log in partition_logs(Files(read_only=True), arguments.log_dir, topics)
+        for segment in log.segments
+    ]
+    return sorted(tasks, key=lambda task: -task.segment.size_bytes)
+
+
+def take_all(session: SparkSession, tasks: Sequence[ExactTask]) -> list[Exact]:
+    """What is in all segments. Raises: PipelineFailure, quoted by Spark's error."""
+    if not tasks:
+        return []
+    return session.sparkContext.parallelize(tasks, len(tasks)).map(take_exactly).collect()
+
+
+def summary(found: Sequence[Exact]) -> list[dict[str, object]]:
+    """One row a topic."""
+    topics: dict[str, list[Exact]] = {}
+    for each in found:
+        topics.setdefault(each.topic, []).append(each)
+    return [_summary(topic, parts) for topic, parts in sorted(topics.items())]
+
+
+def _summary(topic: str, parts: Sequence[Exact]) -> dict[str, object]:
+    def total(name: str) -> int:
+        return sum(getattr(part, name) for part in parts)
+
+    readable = total("stored_bytes") - total("unreadable_bytes")
+    return {
+        "topic": topic,
+        "stored bytes": total("stored_bytes"),
+        "converted bytes": total("converted_bytes"),
+        "growth": total("converted_bytes") / readable if readable else None,
+        "fetches": total("fetches"),
+        "promised bytes": total("promised_bytes"),
+        "padding bytes": total("padding_bytes"),
+        "batches left out": total("left_out_batches"),
+        "largest chunk bytes": max(part.largest_chunk_bytes for part in parts),
+        "compression ratio": total("compressed_bytes") / total("opened_bytes") if total("opened_bytes") else None,
+        "estimated ratio at the end": max(parts, key=lambda part: part.segment).estimated_ratio,
+        "underestimated batches": total("underestimated_batches"),
+        "split batches": total("split_batches"),
+    }
