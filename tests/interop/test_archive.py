@@ -1,0 +1,100 @@
+"""The archive job: each record once after appends and after a crash at each point between writing and committing."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from stepdown.pipeline.archive import CHECKPOINT, Archive, Format, check_identity, keep
+from stepdown.pipeline.command import main
+from stepdown.pipeline.failures import BadUsage
+from support.archiving import archived, produce
+from support.broker import BrokerProcess, broker_under_test
+from support.spark_jars import require_jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RECORDS = 300
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    require_jars("delta")
+    broker = broker_under_test(tmp_path_factory.mktemp("broker"))
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def lose_newest(folder: Path) -> None:
+    """Remove the entry of the highest batch in a checkpoint or in a sink's own log, and its checksum."""
+    newest = max((path for path in folder.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
+    newest.unlink()
+    newest.with_name(f".{newest.name}.crc").unlink()
+
+
+def after_sinks_commit(out: Path) -> None:
+    """Leave what a crash leaves after the sink has committed and before the checkpoint has."""
+    lose_newest(out / CHECKPOINT / "commits")
+
+
+def before_sinks_commit(out: Path) -> None:
+    """Leave what a crash leaves after the files of a Parquet batch were written and before they count."""
+    after_sinks_commit(out)
+    lose_newest(out / "_spark_metadata")
+
+
+CRASHES: dict[Format, tuple[Callable[[Path], None], ...]] = {
+    "parquet": (after_sinks_commit, before_sinks_commit),
+    "delta": (after_sinks_commit,),
+}
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("kind", CRASHES)
+def test_appends_and_crashes_while_committing_lose_and_repeat_nothing(
+    spark: "SparkSession", broker: BrokerProcess, tmp_path: Path, kind: Format
+) -> None:
+    topic, out = f"kept-{kind}", tmp_path / "out"
+    broker.create_topic(topic, partitions=2)
+    archive = Archive(out=str(out), format=kind, bootstrap=broker.address, topics=topic, max_offsets=200)
+    produce(broker.address, topic, 2, RECORDS)
+    assert keep(spark, archive)["rows"] == RECORDS
+    for crash in CRASHES[kind]:
+        crash(out)
+        produce(broker.address, topic, 2, RECORDS)
+        keep(spark, archive)
+    produced = RECORDS * (1 + len(CRASHES[kind]))
+    assert archived(spark, out, kind) == (produced, produced)
+
+
+def test_an_archive_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    check_identity(Archive(out=out, format="parquet", log_dir=str(tmp_path)))
+    check_identity(Archive(out=out, format="parquet", log_dir=str(tmp_path), max_offsets=5))
+    with pytest.raises(BadUsage, match="archive of something else"):
+        check_identity(Archive(out=out, format="parquet", bootstrap="127.0.0.1:9092"))
+    with pytest.raises(BadUsage, match="archive of something else"):
+        check_identity(Archive(out=out, format="delta", log_dir=str(tmp_path)))
+    assert json.loads((tmp_path / "out" / "_archive.json").read_text())["format"] == "parquet"
+    shutil.rmtree(out)
+    check_identity(Archive(out=out, format="delta", log_dir=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["out"], "name a log directory or --bootstrap"),
+        (["nowhere", "out"], "no such log directory: nowhere"),
+        (["--bootstrap", "127.0.0.1:1", "logs", "out"], "name a log directory or --bootstrap"),
+        ([".", "out", "--trigger", "often"], "--trigger takes once or a number of seconds, found 'often'"),
+    ],
+)
+def test_what_cannot_be_archived_is_bad_usage(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["archive", *arguments]) == 2
+    assert reason in capsys.readouterr().err
