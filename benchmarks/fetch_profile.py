@@ -1,0 +1,89 @@
+"""Where does a fetch's time go? The functions of a server under load by their share of its CPU time, from Linux perf.
+
+    python benchmarks/fetch_profile.py 2 none 1000     # Fetch version, codec, bytes a record
+
+Needs `perf`. Python's own functions show as the interpreter's (`_PyEval_EvalFrameDefault` …); the kernel's and those of
+compiled modules by name. 12 partitions, 1 MB each a fetch, one reader, data in the page cache.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from stepdown.bench.connection import frame_of
+from stepdown.bench.fetching import MOST_BYTES, PARTITION_FETCH_BYTES, SETTINGS, FetchGrid, topic_of
+from stepdown.bench.load import LoadProcess
+from stepdown.bench.plan import Asking, Lane, LoadPlan
+from stepdown.bench.process import wait_until
+from stepdown.bench.servers import Stepdown
+from stepdown.bench.topics import fetch_request, fill
+from stepdown.protocol.records.layout import Codec
+
+SECONDS = 5.0
+WARM_UP_S = 1.0
+SHOWN, SHOWN_MODULES = 25, 8
+SAMPLES_A_SECOND = 999
+_ROW = re.compile(r"\s*(?P<share>[\d.]+)%\s+(?P<object>\S+)\s+\[(?P<space>.)\]\s+(?P<function>\S+).*")
+
+
+@contextmanager
+def recorded(pid: int, output: Path) -> Iterator[None]:
+    """Samples a process from when perf says that it does, until the end of the block."""
+    command = ["perf", "record", "-e", "cpu-clock", "-F", str(SAMPLES_A_SECOND), "-p", str(pid), "-o", str(output)]
+    recorder = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    wait_until(lambda: output.exists() and output.stat().st_size, "perf records")
+    try:
+        yield
+    finally:
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait()
+
+
+def shares(output: Path) -> Counter[str]:
+    """Percent of the samples by function, its module before it."""
+    command = ["perf", "report", "-i", str(output), "--stdio", "-g", "none", "--sort", "dso,symbol"]
+    report = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found: Counter[str] = Counter()
+    for row in map(_ROW.fullmatch, report.splitlines()):
+        if row is not None:
+            found[f"{Path(row['object']).name.partition('.cpython')[0]}: {row['function']}"] += float(row["share"])
+    return found
+
+
+def main(version: int, codec: Codec, record_bytes: int) -> None:
+    """Prints MB per CPU second, and the shares of modules and of functions."""
+    filling = next(FetchGrid(record_bytes=(record_bytes,), codecs=(codec,)).fillings())
+    topic, asking = topic_of(filling), Asking(kind="fetch", client=f"fetch-v{version}", partitions=filling.partitions)
+    request = fetch_request({topic: filling.partitions}, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES)
+    lanes = (Lane(requests=(frame_of(request, version),)),)
+    with tempfile.TemporaryDirectory() as folder, LoadProcess() as load:
+        server, data = Stepdown(Path(folder), properties=SETTINGS), Path(folder) / "perf.data"
+        server.start()
+        try:
+            fill(server.address, topic, filling, load)
+            for seconds in (WARM_UP_S, SECONDS):
+                load.prepare(LoadPlan(address=server.address, lanes=lanes, asking=asking, seconds=seconds))
+                with recorded(server.pid, data):
+                    before = server.usage.cpu_seconds()
+                    load.go()
+                    result = load.result()
+                    cpu = server.usage.cpu_seconds() - before
+            print(f"v{version} {codec.name.lower()} {record_bytes}: {result.received_bytes / 1e6 / cpu:.0f} MB/CPU s")
+            functions = shares(data)
+            modules: Counter[str] = Counter()
+            for function, share in functions.items():
+                modules[function.partition(":")[0]] += share
+            for name, share in (*modules.most_common(SHOWN_MODULES), *functions.most_common(SHOWN)):
+                print(f"{share:6.2f} %  {name}")
+        finally:
+            server.kill()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Codec[sys.argv[2].upper()], int(sys.argv[3]))
