@@ -9,7 +9,7 @@ starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulato
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from .backoff import Backoff
@@ -32,13 +32,15 @@ BOUND: Final = 4
 """Where an Entry has the most bytes that it takes alone."""
 
 
-@dataclass(slots=True)
 class Ready:
     """Who can be sent to; when to look again; topics with a partition that has no leader."""
 
-    nodes: set[int] = field(default_factory=set)
-    next_check_ms: int = NEVER_MS
-    leaderless: set[str] = field(default_factory=set)
+    __slots__ = ("leaderless", "next_check_ms", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: set[int] = set()
+        self.next_check_ms = NEVER_MS
+        self.leaderless: set[str] = set()
 
 
 @dataclass(slots=True)
@@ -71,6 +73,7 @@ class Accumulator:
         self._drain_index: dict[int, int] = {}
         self._node_times: dict[int, _NodeTimes] = {}
         self._numbers = 0
+        self._oldest = 1
         self.live: dict[int, set[Batch]] = {}
 
     # --- appending ----------------------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ class Accumulator:
 
     def _check(self, queue: deque[Batch], node_id: int, now_ms: int, result: Ready) -> None:
         batch = queue[0]
-        if node_id in result.nodes or batch.topic_partition in self.muted:
+        if node_id in result.nodes or (self.muted and batch.topic_partition in self.muted):
             return
         waited_ms = batch.waited_ms(now_ms)
         backoff_ms = self._backing_off(batch, waited_ms)
@@ -351,7 +354,9 @@ class Accumulator:
 
     def oldest_live(self) -> int | None:
         """The number of the oldest batch that has not ended; children count as their parent."""
-        return min(self.live, default=None)
+        while self._oldest <= self._numbers and self._oldest not in self.live:
+            self._oldest += 1
+        return self._oldest if self._oldest <= self._numbers else None
 
 
 def _last_is_full(queue: deque[Batch]) -> bool:

@@ -24,11 +24,11 @@ from ..protocol.records.layout import (
     Codec,
     next_sequence,
 )
-from ..protocol.records.record import Record
+from ..protocol.records.record import Buffer, Record
 from ..protocol.records.record_buffer import RecordBuffer
 from .delivery import Delivery, Interceptor, Outcome
 from .ratios import SAFETY_FACTOR
-from .records import encode_batch, encode_headers, size_bound
+from .records import encode_headers, size_bound, write_header
 
 TopicPartition = tuple[str, int]
 Entry = tuple[int, bytes | None, bytes | None, bytes, int, Delivery]
@@ -45,9 +45,10 @@ class Batch:
 
     __slots__ = (
         "_append",
-        "_body",
         "_buffer",
         "_bytes",
+        "_given_out",
+        "_headed",
         "_waiters",
         "attempted_epoch",
         "attempts",
@@ -102,8 +103,8 @@ class Batch:
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
         self.deliveries: list[Delivery] = []
         self.outcome: Outcome | None = None
-        self._body: bytes | memoryview | None = None
-        self._bytes: bytes | None = None
+        self._bytes: bytearray | memoryview | None = None
+        self._headed = self._given_out = False
         self._waiters: list[asyncio.Future[None]] = []
 
     @property
@@ -127,7 +128,7 @@ class Batch:
     @property
     def estimated_bytes(self) -> int:
         """What it will take, header included; exact once its bytes are made."""
-        return self._buffer.estimated_bytes if self._body is None else RECORD_BATCH_OVERHEAD + len(self._body)
+        return self._buffer.estimated_bytes if self._bytes is None else len(self._bytes)
 
     @property
     def is_full(self) -> bool:
@@ -162,33 +163,41 @@ class Batch:
     def close(self, level: int | None) -> float | None:
         """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
         self.closed = True
-        if self._body is not None:
+        if self._bytes is not None:
             return None
-        plain = self._buffer.records()
-        body = plain if self.codec is Codec.NONE else compress(self.codec, plain, magic=CURRENT_MAGIC, level=level)
-        self._body = body
-        return len(body) / len(plain) if plain else 1.0
+        if self.codec is Codec.NONE:
+            self._bytes = self._buffer.batch()
+        else:
+            self._bytes = bytearray(RECORD_BATCH_OVERHEAD)
+            self._bytes += compress(self.codec, self._buffer.records(), magic=CURRENT_MAGIC, level=level)
+        self._buffer.release()
+        return self.observed_ratio
 
     @property
     def observed_ratio(self) -> float:
         """Compressed over uncompressed bytes, when the bytes are made; 1.0 before."""
-        return len(self._body) / self.uncompressed_bytes if self._body and self.uncompressed_bytes else 1.0
+        if self._bytes is None or not self.uncompressed_bytes:
+            return 1.0
+        return (len(self._bytes) - RECORD_BATCH_OVERHEAD) / self.uncompressed_bytes
 
     def set_producer(self, producer_id: int, epoch: int, sequence: int) -> None:
         """Gives it its place in the producer's sequence; the bytes follow."""
         self.sequence_was_reset |= self.has_sequence
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
-        self._bytes = None
+        self._headed = False
 
-    def to_bytes(self, magic: int = CURRENT_MAGIC, level: int | None = None) -> bytes:
-        """What is sent, in the format of that magic.
+    def to_bytes(self, magic: int = CURRENT_MAGIC, level: int | None = None) -> Buffer:
+        """What is sent, in the format of that magic; it never changes.
 
         Raises: ValueError for headers below magic 2, UnsupportedCompression for zstd there.
         """
-        if self._bytes is None:
-            assert self._body is not None, "the batch is open"
-            self._bytes = encode_batch(
-                self._body,
+        assert self._bytes is not None, "the batch is open"
+        if not self._headed:
+            if self._given_out:
+                # The bytes from before may still be on their way to a broker.
+                self._bytes = bytearray(self._bytes)
+            write_header(
+                self._bytes,
                 codec=self.codec,
                 count=self.count,
                 base_timestamp=self._buffer.base_timestamp,
@@ -198,7 +207,9 @@ class Batch:
                 base_sequence=self.base_sequence,
                 transactional=self.transactional,
             )
+            self._headed = True
         if magic == CURRENT_MAGIC:
+            self._given_out = True
             return self._bytes
         return build_batch(self.records(), magic=magic, codec=self.codec, level=level)
 
@@ -247,7 +258,7 @@ class Batch:
         return True
 
     def _forget_bytes(self) -> None:
-        self._body = self._bytes = None
+        self._bytes = None
         self._buffer.release()
 
     async def ended_or_split(self) -> None:
@@ -258,6 +269,8 @@ class Batch:
             await waiter
 
     def _wake(self) -> None:
+        if not self._waiters:
+            return
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():

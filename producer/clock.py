@@ -3,7 +3,10 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from time import monotonic_ns
+from typing import Final, Protocol
+
+NS_A_MS: Final = 1_000_000
 
 
 class Timer(Protocol):
@@ -24,10 +27,10 @@ class LoopClock:
     """The running event loop's timers. Time never goes backwards, also when the wall clock does."""
 
     def __init__(self) -> None:
-        self._start_ms = time.time() * 1000 - time.monotonic() * 1000
+        self._start_ms = (time.time_ns() - monotonic_ns()) // NS_A_MS
 
     def now_ms(self) -> int:
-        return int(self._start_ms + time.monotonic() * 1000)
+        return self._start_ms + monotonic_ns() // NS_A_MS
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)

@@ -12,19 +12,22 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .. import __version__
 from ..protocol.api import API, ApiKey
 from ..protocol.errors import ErrorCode, MalformedFrame
 from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ..protocol.records.record import Buffer
 from .errors import AuthenticationFailed, ProducerError
 from .link import Answer, VersionRanges
 from .login import Login
 from .security import Sasl
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
+MAX_OUTGOING_BYTES: Final = 64 * 1024
+"""Requests of one pass that are gathered before they are written."""
 ASKED_VERSION: Final = 3
 SESSION_USE: Final = 0.85
 """How much of a login's time is used; then it ends once nothing is in flight, and the next connection logs in anew."""
@@ -62,7 +65,8 @@ class Connection(asyncio.Protocol):
         self._parser = FrameParser(MAX_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight] = deque()
         self._unanswered: list[Callable[[Answer], None]] = []
-        self._correlation_id = 0
+        self._correlation_id = self._outgoing_bytes = 0
+        self._outgoing: list[Buffer] = []
         self._writable = True
         self._ending = ErrorCode.NETWORK_EXCEPTION
 
@@ -73,11 +77,13 @@ class Connection(asyncio.Protocol):
     @property
     def can_send(self) -> bool:
         """Whether it is open and all earlier requests are written; not towards the end of its login."""
-        return self.open and not self.closed and self._writable and not self._retired
-
-    @property
-    def _retired(self) -> bool:
-        return self.good_until_ms is not None and self._now() >= self.good_until_ms
+        return (
+            self.open
+            and not self.closed
+            and self._writable
+            and self._outgoing_bytes < MAX_OUTGOING_BYTES
+            and (self.good_until_ms is None or self._now() < self.good_until_ms)
+        )
 
     @property
     def oldest_ms(self) -> int | None:
@@ -88,13 +94,23 @@ class Connection(asyncio.Protocol):
         assert self._transport is not None, "not connected"
         self._correlation_id += 1
         self.used_ms = self._now()
-        pieces = encode_request(API[key], version, self._correlation_id, self._client_id, request)
+        encoded = encode_request(API[key], version, self._correlation_id, self._client_id, request)
+        pieces = cast(list[Buffer], encoded)  # requests of a producer hold only bytes
         if answered:
             self._in_flight.append(_InFlight(self._correlation_id, key, version, self.used_ms, done))
-        self._transport.writelines(pieces)  # type: ignore[arg-type]  # requests of a producer hold only bytes
+        self._outgoing += pieces
+        self._outgoing_bytes += sum(map(len, pieces))
         if not answered:
             self._unanswered.append(done)
-            if self._writable:
+        if not self.open:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the requests that were sent since; one call of the system for all of a pass costs less."""
+        if self._outgoing and self._transport is not None and not self.closed:
+            outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
+            self._transport.writelines(outgoing)
+            if self._unanswered and self._writable:
                 self._written()
 
     def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
@@ -113,13 +129,12 @@ class Connection(asyncio.Protocol):
     # --- asyncio.Protocol ---------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
         if self.closed:
-            transport.abort()
+            self._transport.abort()
             return
         # Not 0: asyncio's TLS says that it is full when as much as the limit is unwritten, so it would at nothing.
-        transport.set_write_buffer_limits(high=1, low=0)
+        self._transport.set_write_buffer_limits(high=1, low=0)
         self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
 
     def data_received(self, data: bytes) -> None:

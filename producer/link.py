@@ -34,7 +34,7 @@ class Link(Protocol):
         """Sends; `done` is called once, later. Without `answered` that is when the request is written."""
 
     def tick(self, now_ms: int) -> int:
-        """Ends what takes too long; when to call again, in ms from now."""
+        """Writes what was sent, ends what takes too long; when to call again, in ms from now."""
 
     def least_loaded(self, nodes: Iterable[int]) -> list[int]:
         """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""

@@ -96,7 +96,8 @@ class Network:
                 node.connection.close()
 
     def _check(self, connection: Connection, now_ms: int) -> int:
-        """Closes what waited or idled too long; how long until the next such moment."""
+        """Writes what was sent, closes what waited or idled too long; how long until the next such moment."""
+        connection.flush()
         oldest_ms = connection.oldest_ms
         if oldest_ms is None and connection.good_until_ms is not None and now_ms >= connection.good_until_ms:
             connection.close()

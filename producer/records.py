@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from struct import Struct
 from typing import Final
 
 from ..protocol.records import kernel
@@ -28,6 +29,7 @@ LEAST_BOUND: Final = RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
 _VARINTS: Final = tuple(map(encode_varint, range(128)))
 _NULL: Final = b"\x01"
 NO_HEADERS: Final = b"\x00"
+_CRC: Final = Struct(">I")
 
 
 def varint(value: int) -> bytes:
@@ -53,8 +55,8 @@ def encode_headers(headers: Sequence[Header]) -> bytes:
     return b"".join(parts)
 
 
-def encode_batch(
-    body: bytes | memoryview,
+def write_header(
+    batch: bytearray | memoryview,
     *,
     codec: Codec,
     count: int,
@@ -64,25 +66,24 @@ def encode_batch(
     producer_epoch: int,
     base_sequence: int,
     transactional: bool = False,
-) -> bytes:
-    """The batch of `count` records whose bytes, compressed or not, are `body`; offsets count from 0."""
-    head = bytearray(
-        BATCH_HEADER.pack(
-            0,
-            RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body),
-            NO_PARTITION_LEADER_EPOCH,
-            CURRENT_MAGIC,
-            0,
-            codec | (TRANSACTIONAL_BIT if transactional else 0),
-            count - 1,
-            base_timestamp,
-            max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count,
-        )
+) -> None:
+    """Fills in the first 61 bytes of a batch of `count` records, compressed or not; offsets count from 0."""
+    BATCH_HEADER.pack_into(
+        batch,
+        0,
+        0,
+        len(batch) - LOG_OVERHEAD,
+        NO_PARTITION_LEADER_EPOCH,
+        CURRENT_MAGIC,
+        0,
+        codec | (TRANSACTIONAL_BIT if transactional else 0),
+        count - 1,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
     )
-    crc = kernel.crc32c(body, kernel.crc32c(head[ATTRIBUTES_OFFSET:]))
-    head[CRC_OFFSET : CRC_OFFSET + 4] = crc.to_bytes(4, "big")
-    return b"".join((head, body))
+    crc = kernel.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
+    _CRC.pack_into(batch, CRC_OFFSET, crc)

@@ -21,6 +21,7 @@ from ..protocol.messages.produce import (
     TopicProduceData,
 )
 from ..protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
+from ..protocol.records.record import Buffer
 from .accumulator import Accumulator
 from .batch import Batch, TopicPartition
 from .errors import ProducerError, code_of, error_of
@@ -186,7 +187,7 @@ class Sender:
         done = partial(self._answered, sent, _magic(version))
         self._link.send(node_id, ApiKey.PRODUCE, version, request, done, answered=self._settings.acks != 0)
 
-    def _records(self, batch: Batch, version: int | None) -> bytes | None:
+    def _records(self, batch: Batch, version: int | None) -> Buffer | None:
         """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
         if version is None:
             fault = "the broker speaks no version of Produce that the producer does"

@@ -80,7 +80,8 @@ def _copy(sink: Sink, at: cython.Py_ssize_t, data: bytes, size: cython.Py_ssize_
 class RecordBuffer:
     """Records, one behind the other; `factor` is what they are expected to compress to.
 
-    `full` may be set to close it. `largest_bytes` is the most that the largest record could take in a batch of its own.
+    The first 61 bytes are left for the batch's header. `full` may be set to close it. `largest_bytes` is the most that
+    the largest record could take in a batch of its own.
     """
 
     limit_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -103,7 +104,7 @@ class RecordBuffer:
         self.base_timestamp = self.max_timestamp = -1
         self.full = False
         self._room = min(limit_bytes, FIRST_BYTES)
-        self._data = bytearray(self._room)
+        self._data = bytearray(BATCH_OVERHEAD + self._room)
 
     def append(
         self, timestamp: cython.longlong, key: bytes | None, value: bytes | None, headers: bytes
@@ -143,7 +144,7 @@ class RecordBuffer:
         if self._room < self.size_bytes + total:
             self._grow(total)
 
-        at: cython.Py_ssize_t = self.size_bytes
+        at: cython.Py_ssize_t = BATCH_OVERHEAD + self.size_bytes
         sink: Sink = _sink(self._data)
         at = _put(sink, at, _zigzag(size))
         sink[at] = 0
@@ -195,14 +196,18 @@ class RecordBuffer:
         more: cython.Py_ssize_t = max(self._room, total)
         self._room += more
         if cython.compiled:
-            PyByteArray_Resize(self._data, self._room)
+            PyByteArray_Resize(self._data, BATCH_OVERHEAD + self._room)
         else:
             self._data += bytes(more)
 
     def records(self) -> memoryview:
         """A view of the encoded records; nothing can be appended any more."""
+        return self.batch()[BATCH_OVERHEAD:]
+
+    def batch(self) -> memoryview:
+        """A view of room for the header, and the records; nothing can be appended any more."""
         self.full = True
-        return memoryview(self._data)[: self.size_bytes]
+        return memoryview(self._data)[: BATCH_OVERHEAD + self.size_bytes]
 
     def release(self) -> None:
         """Gives the memory back; the numbers stay. Nothing can be appended any more."""
