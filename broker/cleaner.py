@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..protocol.errors import ApiError, DiskFault
@@ -22,13 +23,14 @@ from ..storage.cleanable import Cleanable, cleanable
 from ..storage.log import Log
 from .cluster import Topic
 from .partition import Partition
-from .periodic import Periodic
+from .periodic import FOREVER_MS, Periodic
 
 if TYPE_CHECKING:
     from .broker import Broker
     from .cleaning import Cleaning
 
 LOGS_A_TURN: Final = 20
+MOST_THREADS: Final = 64
 NICENESS: Final = 10
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,11 @@ class Cleaner:
         return None if self._looked_ms is None else (self._broker.clock.now_ms() - self._looked_ms) / 1000
 
     @property
+    def active(self) -> int:
+        """Logs that are being cleaned now."""
+        return len(self._cleaning)
+
+    @property
     def uncleanable(self) -> int:
         """Logs that it has given up."""
         return len(self._uncleanable)
@@ -65,18 +72,26 @@ class Cleaner:
 
     def start(self) -> None:
         """Nothing happens before `log.cleaner.backoff.ms` have passed."""
-        settings = self._broker.settings
-        if not settings.log_cleaner_enable or settings.log_cleaner_threads < 1:
+        if not self._broker.settings.log_cleaner_enable:
             return
         self._clean_below = self._broker.log_dirs.cleaner_offsets()
         self._broker.topics.on_deleted.append(self._forget)
-        self._threads = ThreadPoolExecutor(
-            settings.log_cleaner_threads, thread_name_prefix="cleaner", initializer=_be_nice
-        )
-        self._tasks = [
-            Periodic(f"log cleaner {number}", self._broker.clock, self.clean_all, settings.log_cleaner_backoff_ms)
-            for number in range(settings.log_cleaner_threads)
-        ]
+        self._broker.topics.on_configured.append(self._configure)
+        # It makes no more threads than there are tasks that work.
+        self._threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="cleaner", initializer=_be_nice)
+        self._configure()
+
+    def _configure(self) -> None:
+        """Brings the tasks to `log.cleaner.threads` and `log.cleaner.backoff.ms` as they are now.
+
+        One too many ends with the log that it is at. What else is set counts from the next log on.
+        """
+        wanted, backoff_ms = self._broker.settings.log_cleaner_threads, self._broker.settings.log_cleaner_backoff_ms
+        for number in range(len(self._tasks), wanted):
+            work = partial(self.clean_all, number)
+            self._tasks.append(Periodic(f"log cleaner {number}", self._broker.clock, work, backoff_ms))
+        for number, task in enumerate(self._tasks):
+            task.repeat_every(backoff_ms if number < wanted else FOREVER_MS)
 
     async def stop(self) -> None:
         """Gives up what is being cleaned, within a step's time."""
@@ -101,13 +116,14 @@ class Cleaner:
 
     # A round
 
-    async def clean_all(self) -> None:
+    async def clean_all(self, number: int = 0) -> None:
         """Lets go of what is too old, then cleans what is due, one log after the other, until nothing is.
 
-        In this order, other than Kafka's, as cleaning may join an old segment with a young one.
+        In this order, other than Kafka's, as cleaning may join an old segment with a young one. `number` is the task's;
+        one that is not wanted any more leaves the rest to the others.
         """
         await self._retain()
-        while not self._is_stopping and (found := await self._dirtiest()) is not None:
+        while self._is_wanted(number) and (found := await self._dirtiest()) is not None:
             partition, what = found
             self._in_progress.add(partition.key)
             try:
@@ -116,6 +132,9 @@ class Cleaner:
             finally:
                 self._in_progress.discard(partition.key)
         await self._broker.heavy(self._broker.log_dirs.checkpoint_cleaner_offsets, dict(self._clean_below))
+
+    def _is_wanted(self, number: int) -> bool:
+        return not self._is_stopping and number < self._broker.settings.log_cleaner_threads
 
     async def _compacted(self) -> list[Partition]:
         """Compacted partitions that nobody works on."""

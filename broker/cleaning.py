@@ -37,6 +37,7 @@ class Cleaning:
         self._work = Compaction(what, self._limits(), broker.clock.now_ms())
         self._is_cancelled = False
         self._unpaid_bytes = 0
+        self._pause: asyncio.Future[None] | None = None
 
     def _limits(self) -> Limits:
         settings = self._broker.settings
@@ -55,6 +56,11 @@ class Cleaning:
 
     def cancel(self) -> None:
         self._is_cancelled = True
+        self._end_pause()
+
+    def _end_pause(self) -> None:
+        if self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)
 
     async def run(self) -> bool:
         """Whether all was done. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
@@ -89,12 +95,15 @@ class Cleaning:
         return swap_in(partition.log, exchange.cleaned, exchange.replaced, self._broker.clock.now_ms())
 
     async def _throttle(self, done_bytes: int) -> None:
-        """Sleeps as long as `log.cleaner.io.max.bytes.per.second` asks for what was read and written."""
+        """Waits as long as `log.cleaner.io.max.bytes.per.second` asks for what was done, unless it is cancelled."""
         self._unpaid_bytes += done_bytes
         pause_ms = 1000 * self._unpaid_bytes / self._broker.settings.log_cleaner_io_max_bytes_per_second
-        if pause_ms >= SHORTEST_PAUSE_MS:
+        if pause_ms >= SHORTEST_PAUSE_MS and not self._is_cancelled:
             self._unpaid_bytes = 0
-            await self._broker.clock.sleep(pause_ms)
+            self._pause = asyncio.get_running_loop().create_future()
+            timer = self._broker.clock.call_later(pause_ms, self._end_pause)
+            await self._pause
+            timer.cancel()
 
     def _report(self, seconds: float) -> None:
         what, work = self._what, self._work

@@ -36,10 +36,18 @@ class Periodic:
 
     async def stop(self) -> None:
         """No further run; the one at hand is waited for."""
+        self.repeat_every(FOREVER_MS)
+        await self.idle()
+
+    def repeat_every(self, interval_ms: int) -> None:
+        """Counts so long from now, or from the end of the run at hand, to the next one; FOREVER_MS: there is none."""
+        if interval_ms == self._interval_ms:
+            return
+        self._interval_ms = interval_ms
         if self._timer is not None:
             self._timer.cancel()
-        self._interval_ms = FOREVER_MS
-        await self.idle()
+        if self._run is None or self._run.done():
+            self._schedule(interval_ms)
 
     async def idle(self) -> None:
         """Returns when no run is on."""

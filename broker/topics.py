@@ -52,7 +52,10 @@ class NewTopic:
 
 
 class Topics:
-    """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew."""
+    """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew.
+
+    `on_configured` are called when dynamic settings of the broker have changed.
+    """
 
     def __init__(self, broker: "Broker", layers: Layers) -> None:
         self.store = MetadataStore.open(broker.log_dirs.files, broker.log_dirs.directories)
@@ -63,6 +66,7 @@ class Topics:
         self.moves = LogMoves(broker)
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
+        self.on_configured: list[Callable[[], None]] = []
         self._broker = broker
         self._cluster = broker.cluster
         self._log_dirs = broker.log_dirs
@@ -245,6 +249,8 @@ class Topics:
         self._broker.settings = self.configuration.settings
         for topic in self._cluster.topics.values():
             self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
+        for tell in self.on_configured:
+            tell()
 
     def _apply(self, topic: Topic, settings: TopicSettings) -> None:
         topic.settings = settings

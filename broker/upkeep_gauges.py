@@ -30,6 +30,7 @@ def show_cleaner(broker: "Broker") -> None:
         "Time since the cleaner looked for work last",
         lambda: _known(broker.cleaner.idle_s),
     )
+    gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: broker.cleaner.active)
     gauge(
         "stepdown_cleaner_uncleanable_partitions",
         "Compacted logs that are not cleaned any more, as they cannot be read",

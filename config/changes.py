@@ -1,7 +1,7 @@
 """Changes of settings while the broker runs (KIP-226, KIP-339).
 
 What may change is in the table; `lay_over` makes new layers of new dynamic values, or says what is wrong with them.
-Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool.
+Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool and LogCleaner.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from .layers import Layers
 from .problems import NOWHERE, ConfigError, Given, Problem, wrong_value
 from .unknown import is_foreign, unknown_key
 
-THREAD_COUNTS = ("num.io.threads", "num.recovery.threads.per.data.dir", "num.network.threads", "background.threads")
+THREAD_COUNTS = (
+    "num.io.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.network.threads",
+    "background.threads",
+    "log.cleaner.threads",
+)
 
 
 class Operation(IntEnum):
@@ -122,7 +128,7 @@ def _fault(layers: Layers, given: Given, *, for_one_broker: bool) -> Problem | N
         return wrong_value(given, key.expected, sensitive=key.sensitive)
     present = layers.value(key.name)
     if key.name in THREAD_COUNTS and isinstance(present, int) and isinstance(value, int):
-        low, high = max(1, present // 2), present * 2
+        low, high = max(1, present // 2), max(1, present * 2)
         if not low <= value <= high:
             return wrong_value(given, f"a number from {low} to {high}, half to double the present {present}")
     return None
