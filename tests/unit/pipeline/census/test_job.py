@@ -1,0 +1,37 @@
+"""The census on Spark: its tables on stdout and as Parquet."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from stepdown.pipeline.command import main
+from stepdown.protocol.records.layout import Codec
+from support.log_directories import write_topic
+
+
+def test_the_tables_tell_what_is_in_a_directory(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_topic(tmp_path / "in", "plain", partitions=2)
+    write_topic(tmp_path / "in", "packed", codec=Codec.ZSTD, segments=1)
+    out = tmp_path / "out"
+    assert main(["census", str(tmp_path / "in"), "--exact", "--json", "--out", str(out)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    tables = {(row["table"], row["topic"]): row for row in rows}
+    sizes = {
+        topic: sum(p.stat().st_size for p in (tmp_path / "in").glob(f"{topic}*/*.log")) for topic in ("plain", "packed")
+    }
+    plain = tables["formats", "plain"]
+    assert (plain["magic"], plain["codec"], plain["batches"], plain["records"]) == (2, "none", 16, 160)
+    assert plain["bytes"] == tables["conversion", "plain"]["stored bytes"] == sizes["plain"]
+    assert tables["topics", "packed"]["zstd bytes"] == sizes["packed"]
+    assert tables["topics", "plain"]["converted share"] == 1.0
+    assert tables["partitions", "plain"]["skew"] == 1.0
+    assert spark.read.parquet(str(out / "formats")).count() == 2
+    assert spark.read.parquet(str(out / "conversion")).count() == 5
+
+
+def test_no_such_directory_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["census", str(tmp_path / "absent")]) == 2
+    assert capsys.readouterr().err == f"stepdown-pipeline: {tmp_path}/absent: no such log directory\n"

@@ -1,0 +1,173 @@
+"""Splits cover a log once, whatever its indexes say, and leave out what nobody asked for."""
+
+from pathlib import Path
+from struct import pack
+
+import pytest
+from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from stepdown.pipeline.reading.log_end import log_end_offset
+from stepdown.pipeline.reading.log_files import partition_logs
+from stepdown.pipeline.reading.rows import DataLoss, Leniency, SplitRows
+from stepdown.pipeline.reading.splits import Planning, Range, Split
+from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.layout import Codec
+from stepdown.storage.files import Files
+from support.log_directories import keyed_records, write_batches, write_topic
+from support.segments import START_MS
+
+FILES = Files(read_only=True)
+
+
+def planned(
+    log_dir: Path, wanted: Range | None = None, *, max_bytes: int = 500, since: int | None = None
+) -> tuple[list[Split], list[str]]:
+    planning = Planning(FILES, max_bytes, since)
+    (log,) = partition_logs(FILES, str(log_dir))
+    return list(planning.splits(log, wanted or Range())), planning.warnings
+
+
+def offsets(splits: list[Split], leniency: Leniency | None = None) -> list[int]:
+    found = []
+    for split in splits:
+        wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
+        for columns in SplitRows(FILES, split, wanted, leniency or Leniency()):
+            found += memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
+    return found
+
+
+def index(log_dir: Path, suffix: str = ".index", base: int = 0) -> Path:
+    return log_dir / "topic-0" / f"{base:020}{suffix}"
+
+
+def test_splits_are_cut_at_index_positions(tmp_path: Path) -> None:
+    segment = write_batches(tmp_path, "topic", 0, [keyed_records(at * 10, 10) for at in range(8)])
+    splits, warnings = planned(tmp_path)
+    assert not warnings
+    assert len(splits) == 8
+    assert [split.start for split in splits] == list(segment.positions)
+    assert [split.ends_log for split in splits] == [False] * 7 + [True]
+    assert offsets(splits) == list(range(80))
+
+
+@pytest.mark.parametrize(
+    "damage", ["none", "missing", "zeros behind", "shifted", "false offsets", "past the end", "torn"]
+)
+def test_rows_are_the_same_whatever_the_index_says(tmp_path: Path, damage: str) -> None:
+    write_topic(tmp_path, "topic", segments=1)
+    path = index(tmp_path)
+    entries = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        changed = {
+            "none": entries,
+            "zeros behind": entries + bytes(4096),
+            "shifted": b"".join(pack(">ii", 9 + 10 * n, 7 + 300 * n) for n in range(1, 4)),
+            "false offsets": b"".join(
+                pack(">i", 1000 + n) + entries[8 * n + 4 : 8 * n + 8] for n in range(len(entries) // 8)
+            ),
+            "past the end": entries[:-4] + pack(">i", 1 << 30),
+            "torn": entries[:-3],
+        }
+        path.write_bytes(changed[damage])
+    splits, warnings = planned(tmp_path, max_bytes=300)
+    assert offsets(splits) == list(range(40))
+    assert len(warnings) == (damage in ("shifted", "false offsets"))
+    assert offsets(planned(tmp_path, Range(first=15, end=31))[0]) == list(range(15, 31))
+
+
+@pytest.mark.parametrize(
+    ("first", "end"), [(0, 1), (5, 6), (9, 10), (10, 11), (39, 40), (41, 60), (79, 99), (80, 99), (17, 17)]
+)
+def test_only_what_holds_the_wanted_offsets_is_read(tmp_path: Path, first: int, end: int) -> None:
+    write_topic(tmp_path, "topic")
+    splits, _ = planned(tmp_path, Range(first=first, end=end))
+    assert offsets(splits) == list(range(first, min(end, 80)))
+    assert sum(split.size_bytes for split in splits) <= 900 * max(1, (end - first) // 10)
+
+
+def test_closed_segments_of_older_records_are_left_out(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic", segments=3)
+    splits, _ = planned(tmp_path, since=START_MS + 60)
+    assert {split.base_offset for split in splits} == {40, 80}
+    index(tmp_path, ".timeindex").unlink()
+    assert {split.base_offset for split in planned(tmp_path, since=START_MS + 60)[0]} == {0, 40, 80}
+
+
+def test_a_log_begins_where_its_checkpoint_says(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic")
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\ntopic 0 33\n")
+    assert offsets(planned(tmp_path)[0]) == list(range(33, 80))
+
+
+def test_a_torn_batch_ends_the_newest_segment_only(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic")
+    newest, older = index(tmp_path, ".log", 40), index(tmp_path, ".log")
+    newest.write_bytes(newest.read_bytes()[:-5])
+    assert offsets(planned(tmp_path)[0]) == list(range(70))
+    older.write_bytes(older.read_bytes()[:-5])
+    with pytest.raises(PipelineFailure, match=rf"{older}: position \d+, base offset 30: the batch says \d+ bytes"):
+        offsets(planned(tmp_path)[0])
+    lenient = Leniency(skip_corrupt=True)
+    assert offsets(planned(tmp_path)[0], lenient) == [*range(30), *range(40, 70)]
+    assert len(lenient.passed_by) == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "byte"), [(16, 7), (10, 0), (8, 127), (17, 0)], ids=["magic", "too small", "too large", "crc"]
+)
+def test_damaged_batches_are_named_or_passed_by(tmp_path: Path, at: int, byte: int) -> None:
+    segment = write_batches(tmp_path, "topic", 0, [keyed_records(n * 10, 10) for n in range(3)])
+    write_topic(tmp_path / "more", "other")
+    data = bytearray(segment.log.read_bytes())
+    position = segment.positions[1]
+    data[position + at] = byte if byte else data[position + at] ^ 1
+    segment.log.write_bytes(data)
+    (tmp_path / "topic-0" / f"{30:020}.log").write_bytes(b"")
+    splits, _ = planned(tmp_path, max_bytes=1 << 20)
+    with pytest.raises(PipelineFailure, match=rf"{segment.log}: position {position}, base offset 10: "):
+        offsets(splits)
+    lenient = Leniency(skip_corrupt=True)
+    found = offsets(splits, lenient)
+    assert found[:10] == list(range(10))
+    assert not set(found) & set(range(10, 20))
+    assert len(lenient.passed_by) == 1
+
+
+def test_a_segment_that_goes_away_is_a_loss(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic")
+    splits, _ = planned(tmp_path)
+    index(tmp_path, ".log").unlink()
+    with pytest.raises(DataLoss, match="deleted while it was to be read"):
+        offsets(splits)
+    lenient = Leniency(fail_on_data_loss=False)
+    assert offsets(splits, lenient) == list(range(40, 80))
+    assert lenient.passed_by
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4], ids=lambda codec: codec.name)
+def test_a_batch_larger_than_a_window_comes_whole(tmp_path: Path, codec: Codec) -> None:
+    large = keyed_records(11, 2, value_bytes=3 << 20)
+    write_batches(tmp_path, "topic", 0, [keyed_records(1, 3), large, keyed_records(21, 3)], codec=codec)
+    assert offsets(planned(tmp_path, max_bytes=1 << 30)[0]) == [1, 2, 3, 11, 12, 21, 22, 23]
+
+
+def test_the_end_of_a_log_is_behind_its_last_whole_batch(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic")
+    (log,) = partition_logs(FILES, str(tmp_path))
+    assert log_end_offset(FILES, log) == 80
+    index(tmp_path, base=40).unlink()
+    assert log_end_offset(FILES, log) == 80
+    index(tmp_path, ".log", 40).write_bytes(b"")
+    (log,) = partition_logs(FILES, str(tmp_path))
+    assert log_end_offset(FILES, log) == 40
+
+
+def test_logs_on_their_way_out_and_internal_ones_are_not_listed(tmp_path: Path) -> None:
+    for name in ("kept", "__consumer_offsets"):
+        write_topic(tmp_path, name, segments=1)
+    (tmp_path / ("gone-0." + "a" * 32 + "-delete")).mkdir()
+    assert [log.topic for log in partition_logs(FILES, str(tmp_path))] == ["kept"]
+    assert [log.topic for log in partition_logs(FILES, str(tmp_path), ["__consumer_offsets"])] == ["__consumer_offsets"]
+    with pytest.raises(BadUsage, match="no such topic: gone"):
+        partition_logs(FILES, str(tmp_path), ["gone"])
