@@ -77,7 +77,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 async def test_a_million_records_arrive_exactly(server: BrokerProcess, codec: str) -> None:
     topic = f"exact-{codec}"
-    await asyncio.to_thread(server.create_topic, topic, partitions=PARTITIONS)
+    await asyncio.to_thread(server.create_topic, topic, partitions=PARTITIONS, configs={"retention.ms": "-1"})
     await write(server.address, topic, codec)
     read_counts = [await asyncio.to_thread(read, server.address, topic, each) for each in range(PARTITIONS)]
     assert sum(read_counts) == RECORDS_A_CODEC
