@@ -114,7 +114,7 @@ def test_a_torn_batch_ends_the_newest_segment_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "byte"), [(16, 7), (11, 13), (8, 127), (17, 0)], ids=["magic", "too small", "too large", "crc"]
+    ("at", "byte"), [(16, 7), (8, 128), (8, 127), (17, 0)], ids=["magic", "too small", "too large", "crc"]
 )
 def test_damaged_batches_are_named_or_passed_by(tmp_path: Path, at: int, byte: int) -> None:
     segment = write_batches(tmp_path, "topic", 0, [keyed_records(n * 10, 10) for n in range(3)])
