@@ -3,16 +3,23 @@
 The next request is not looked at before the last one is answered, as Kafka mutes a channel; what a client pipelines
 meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel. So a peer costs its own unfinished
 frame, what was read ahead, and one response.
+
+Small answers to requests that were read ahead leave together, in one call of the kernel: when no whole frame is left,
+when they are many, or before a handler waits for anything.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from types import coroutine
+from typing import Any, Protocol
 
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
+from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
 from .budget import Claim, MemoryBudget
 from .clock import Clock
@@ -21,6 +28,8 @@ from .wire import PlainWire
 
 READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 256 * 1024
+SMALL_ANSWER_BYTES = 4 * 1024
+MOST_HELD = 16
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +73,7 @@ class Reply:
 class Answerer(Protocol):
     """Turns a frame into its reply, and hears when that has been sent."""
 
-    async def answer(self, frame: memoryview, peer: Peer) -> Reply: ...
+    def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]: ...
 
     def answered(self, reply: Reply) -> None: ...
 
@@ -98,6 +107,8 @@ class Connection:
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
+        self._held: list[Reply] = []  # answers that are to leave together
+        self._unsent = b""  # of answers that are held no more
 
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
@@ -105,6 +116,7 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
+                    await self._send_held(answerer)
                     if self._at_end or self._is_draining:
                         return "end"
                     await self._more()
@@ -114,6 +126,8 @@ class Connection:
                 await self._send(reply, answerer)
         except (MalformedFrame, CloseConnection) as fault:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
+            with suppress(OSError):
+                await self._send_held(answerer)
             return "fault"
         except OSError:
             return "lost"
@@ -146,16 +160,54 @@ class Connection:
         self.is_busy = self.is_waiting = True
         self.last_active_ms = self._clock.now_ms()
         try:
-            return await answerer.answer(frame, self.peer)
+            return await _eagerly(answerer.answer(frame, self.peer), partial(self._try_to_send_held, answerer))
         finally:
             self.is_waiting = False
-            self._release()
+            if self._claim is not None:
+                self._release()
 
     async def _send(self, reply: Reply, answerer: Answerer) -> None:
         """The request is let go by now: a peer that does not read its answer must not keep us holding what it sent."""
-        if reply.pieces is not None:
-            await self._sender.send(reply.pieces)
-        answerer.answered(reply)
+        pieces = reply.pieces
+        if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
+            self._held.append(reply)
+            if len(self._held) >= MOST_HELD:
+                await self._send_held(answerer)
+            return
+        if self._held or self._unsent:
+            await self._send_held(answerer)
+        await self._sender.send(pieces)
+        self._sent((reply,), answerer)
+
+    async def _send_held(self, answerer: Answerer) -> None:
+        """Sends all that is held. Raises OSError when the peer has gone."""
+        if self._held or self._unsent:
+            data, held = self._take_held()
+            if data:
+                await self._sender.send((data,))
+            self._sent(held, answerer)
+
+    def _try_to_send_held(self, answerer: Answerer) -> None:
+        """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
+        if not self._held:
+            return
+        data, held = self._take_held()
+        with suppress(OSError):  # found again, and told, when the handler's own answer is sent
+            self._unsent = data[self._wire.try_send(data) :] if data else b""
+        self._sent(held, answerer)
+        self.is_busy = True
+
+    def _take_held(self) -> tuple[bytes, list[Reply]]:
+        held, self._held = self._held, []
+        parts = [self._unsent]
+        for reply in held:
+            parts += reply.pieces or ()  # type: ignore[arg-type]  # bytes, or they would not be held
+        self._unsent = b""
+        return b"".join(parts), held
+
+    def _sent(self, replies: Iterable[Reply], answerer: Answerer) -> None:
+        for reply in replies:
+            answerer.answered(reply)
         self._seen_sent_bytes = self._wire.sent_bytes
         self.last_active_ms = self._clock.now_ms()
         self.is_busy = False
@@ -220,3 +272,28 @@ class Connection:
         except (OSError, MalformedFrame):
             self._wire.unwatch()
             self.peer.leave()
+
+
+def _is_small(piece: Piece) -> bool:
+    return type(piece) in BUFFER_TYPES and size_of(piece) <= SMALL_ANSWER_BYTES
+
+
+@coroutine
+def _eagerly(answering: Coroutine[Any, Any, Reply], before_waiting: Callable[[], None]) -> Generator[Any, Any, Reply]:
+    """What `answering` returns; `before_waiting` is called if it does not do so at once."""
+    try:
+        waited = answering.send(None)
+        before_waiting()
+        while True:
+            try:
+                value = yield waited
+            except GeneratorExit:
+                answering.close()
+                raise
+            except BaseException as error:  # whatever is thrown into the task is the handler's to see
+                waited = answering.throw(error)
+            else:
+                waited = answering.send(value)
+    except StopIteration as done:
+        reply: Reply = done.value
+        return reply

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.connection import Peer, Reply
+from stepdown.broker.wire import PlainWire
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -95,6 +96,45 @@ async def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
         sent = [(request, version, await client.begin(request, version)) for request, version in requests]
         for request, version, correlation_id in sent:
             await client.finish(request, version, correlation_id)
+
+
+async def test_small_answers_to_what_was_read_together_leave_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        sends: list[int] = []
+        try_send = PlainWire.try_send
+
+        def counted(wire: PlainWire, data: bytes, *, more: bool = False) -> int:
+            sends.append(len(data))
+            return try_send(wire, data, more=more)
+
+        monkeypatch.setattr(PlainWire, "try_send", counted)
+        await client.send_raw(client.frame(MetadataRequest(topics=None), 1) * 5)
+        for _ in range(5):
+            assert await client.read_frame() is not None
+        assert len(sends) == 1
+
+
+async def test_an_answer_does_not_wait_for_a_later_request_that_waits(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, clock=ManualClock()) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        waiting = client.frame(fetch("t", max_wait_ms=10_000, min_bytes=1), 11)
+        await client.send_raw(client.frame(ApiVersionsRequest(), 0) + waiting)
+        assert await client.read_frame() is not None
+        await parked(broker)
+
+
+async def test_answers_go_out_before_a_later_frame_closes_the_connection(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await client.send_raw(client.frame(MetadataRequest(topics=None), 1) * 2 + framed(b"\0\1"))
+        assert await client.read_frame() is not None
+        assert await client.read_frame() is not None
+        assert await client.read_frame() is None
 
 
 async def test_a_silent_connection_is_closed_after_its_time(tmp_path: Path) -> None:
