@@ -28,6 +28,8 @@ GRIDS = (
 )
 CONVERTED_VERSION = 2
 OLD_READERS = (8,)
+MIXED_TIMES = 3
+"""Turns of `mixed` are so many times as long: its requests keep to a pace, and a 99th percentile wants many."""
 STALLING_SHARE = 0.75
 SAMPLES_EVERY_S = 1.0
 """The run is kept beside the code, so it keeps few samples."""
@@ -67,7 +69,8 @@ def run_reference(
     """Measures everything that a bar looks at."""
     run_fetches("fetch", GRIDS, folder, store, terms, heap, journal, tell)
     run_produce(ProduceGrid(), Writing(), folder, store, terms, heap, journal, tell)
-    run_mixed(OLD_READERS, folder, store, terms, heap, journal, tell)
+    longer = replace(terms, seconds=MIXED_TIMES * terms.seconds)
+    run_mixed(OLD_READERS, folder, store, longer, heap, journal, tell)
     alone = replace(terms, peer="none", samples_every_s=SAMPLES_EVERY_S)
     readers = [Readers.of(CONVERTED_VERSION, count, STALLING_SHARE) for count in extent.memory_readers]
     run_memory(list(extent.memory_tests), readers, folder, store, replace(alone, rounds=1), heap, journal, tell)

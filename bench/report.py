@@ -106,7 +106,8 @@ def _plot_values(results: Sequence[Result], name: str) -> str:
                 axes.bar(at, values, width * 0.95, label=f"{server} {version}", color=COLOURS.get(server))
             else:
                 axes.plot(at, values, ".", color="#111827", ms=3)
-    axes.set_xticks(range(len(cases)), cases, rotation=20, ha="right", fontsize=LEGEND_SIZE)
+    labels = cases if len(cases) > 1 else [""]
+    axes.set_xticks(range(len(cases)), labels, rotation=20, ha="right", fontsize=LEGEND_SIZE)
     axes.set_ylabel(name.removesuffix("_bytes").replace("_", " ") + (" MiB" if scale > 1 else ""))
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=LEGEND_SIZE)

@@ -85,7 +85,8 @@ def print_results(results: Sequence[Result]) -> None:
 def _print_bench(shown: Sequence[Result]) -> None:
     from ..bench.results import settings_that_differ
 
-    settings = settings_that_differ(shown)
+    is_one_case = all(result.case == shown[0].case for result in shown)
+    settings = [] if is_one_case else settings_that_differ(shown)
     values = COLUMNS[shown[0].bench]
     titles = [_title(name) for name in values]
     rows = [

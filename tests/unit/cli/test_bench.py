@@ -47,6 +47,18 @@ def test_it_measures_and_prints_results_as_json_lines(name: str, tmp_path: Path)
     assert [each.name for each in tmp_path.iterdir()] == ["events.jsonl"]
 
 
+@pytest.mark.slow
+def test_the_reference_run_leaves_its_results_and_a_page_of_bars(tmp_path: Path) -> None:
+    small = ("--many", 5, "--memory-partitions", 2, "--giant-bytes", 100_000)
+    finished = run_command("bench", "reference", "--peer", "none", "--to", tmp_path / "results", *small, *SHORT)
+    assert finished.exit_code == 0, finished.stderr
+    results, page = sorted((tmp_path / "results").iterdir())
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    assert {row["bench"] for row in rows} == {"fetch", "produce", "mixed", "memory", "start"}
+    assert "| memory above idle: gzip, 20 readers |" in page.read_text()
+    assert "not converted, 1 kB" in page.read_text()
+
+
 def test_a_table_is_shown_and_kept_as_a_report(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     finished = run_command("bench", "convert", *SMALLEST["convert"], "--html", tmp_path / "report.html")
