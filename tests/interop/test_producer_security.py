@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 from stepdown.producer import AuthenticationFailed, Producer
 from stepdown.protocol.errors import ErrorCode
 from support.certificates import Authority
@@ -126,3 +127,13 @@ async def test_a_transaction_goes_over_tls_and_scram(kafka: SecureKafka, authori
         async with producer.transaction():
             deliveries = [producer.send(TOPIC, b"x" * 5000, partition=0) for _ in range(500)]
         assert all(delivery.metadata().offset >= 0 for delivery in deliveries)
+
+
+async def test_uvloop_carries_it_too(kafka: SecureKafka, authority: Authority) -> None:
+    settings = login("SASL_SSL", "SCRAM-SHA-256") | {"ssl.truststore.location": str(authority.file)}
+    value = b"uvloop"
+    offset = await asyncio.to_thread(uvloop.run, send_one(kafka.addresses["SASL_SSL"], value, **settings))
+    await check_written(kafka, offset, value)
+    wrong = settings | {"ssl.truststore.location": str(Authority(authority.file.parent, "another").file)}
+    with pytest.raises(AuthenticationFailed, match="certificate"):
+        await asyncio.to_thread(uvloop.run, send_one(kafka.addresses["SASL_SSL"], value, **wrong))
