@@ -83,9 +83,10 @@ class Accumulator:
         if partition != ANY:
             taken = self._append_to(view.topic, partition, entry, now_ms, new_batch)
             return partition if taken > 0 else taken
-        return self._append_sticky(view, entry, now_ms)
+        return self.append_sticky(view, entry, now_ms)
 
-    def _append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
+    def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
+        """The partition that the built-in partitioner gave it, or NO_MEMORY."""
         built_in = self._built_in.get(view.topic)
         if built_in is None:
             built_in = self._built_in_of(view.topic)
@@ -102,7 +103,7 @@ class Accumulator:
                 if taken == NO_MEMORY:
                     return taken
             stay.produced_bytes += taken
-            if queue[-1].is_full:
+            if queue[-1].buffer.full:
                 self.stirred = True
                 built_in.appended(stay, 0, view, True)
             elif stay.produced_bytes >= built_in.sticky_bytes:
@@ -122,14 +123,16 @@ class Accumulator:
         if taken:
             self.stirred |= queue[-1].is_full
             return taken
+        if new_batch:
+            return self._append_to_new(topic, partition, queue, entry, now_ms)
         if queue:
-            queue[-1].closed = True
-        return self._append_to_new(topic, partition, queue, entry, now_ms) if new_batch else WOULD_OPEN
+            queue[-1].buffer.full = True
+        return WOULD_OPEN
 
     def _append_to_new(self, topic: str, partition: int, queue: deque[Batch], entry: Entry, now_ms: int) -> int:
         """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
         if queue:
-            queue[-1].closed = True
+            queue[-1].buffer.full = True
         size = max(self.settings.batch_size, entry[BOUND])
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY

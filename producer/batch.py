@@ -40,12 +40,12 @@ MAX_OPENED_BYTES: Final = 2**31 - 1
 class Batch:
     """Records of one partition. `number` orders batches by creation; a split child has its parent's.
 
-    `listened`: somebody is to be told of the end of one of its records.
+    `buffer` has the records until the bytes are made, and their numbers. `listened`: somebody is to be told of the end
+    of one of its records.
     """
 
     __slots__ = (
         "_append",
-        "_buffer",
         "_bytes",
         "_given_out",
         "_headed",
@@ -54,7 +54,7 @@ class Batch:
         "attempts",
         "backoff_ms",
         "base_sequence",
-        "closed",
+        "buffer",
         "codec",
         "created_ms",
         "deliveries",
@@ -93,12 +93,12 @@ class Batch:
     ) -> None:
         self.topic, self.partition, self.codec = topic, partition, codec
         self.memory_bytes, self.number = memory_bytes, number
-        self._buffer = RecordBuffer(limit_bytes, 1.0 if codec is Codec.NONE else ratio * SAFETY_FACTOR)
-        self._append = self._buffer.append
+        self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is Codec.NONE else ratio * SAFETY_FACTOR)
+        self._append = self.buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
         self.attempts = self.backoff_ms = 0
-        self.in_retry = self.closed = self.sequence_was_reset = self.split = self.listened = False
+        self.in_retry = self.sequence_was_reset = self.split = self.listened = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
         self.deliveries: list[Delivery] = []
@@ -113,26 +113,27 @@ class Batch:
 
     @property
     def count(self) -> int:
-        return self._buffer.count
+        return self.buffer.count
 
     @property
     def uncompressed_bytes(self) -> int:
         """The size of its records."""
-        return self._buffer.size_bytes
+        return self.buffer.size_bytes
 
     @property
     def max_record_bytes(self) -> int:
         """The most that its largest record could take in a batch of its own."""
-        return self._buffer.largest_bytes
+        return self.buffer.largest_bytes
 
     @property
     def estimated_bytes(self) -> int:
         """What it will take, header included; exact once its bytes are made."""
-        return self._buffer.estimated_bytes if self._bytes is None else len(self._bytes)
+        return self.buffer.estimated_bytes if self._bytes is None else len(self._bytes)
 
     @property
     def is_full(self) -> bool:
-        return self.closed or self._buffer.full
+        """Whether no record gets in any more: its estimate reached the limit, or it was closed for appends."""
+        return self.buffer.full
 
     @property
     def has_sequence(self) -> bool:
@@ -149,7 +150,7 @@ class Batch:
     def take(self, entry: Entry, now_ms: int) -> int:
         """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
         timestamp, key, value, headers, _, delivery = entry
-        grown = 0 if self.closed else self._append(timestamp, key, value, headers)
+        grown = self._append(timestamp, key, value, headers)
         if grown:
             delivery.batch = self
             delivery.index = len(self.deliveries)
@@ -162,15 +163,14 @@ class Batch:
 
     def close(self, level: int | None) -> float | None:
         """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
-        self.closed = True
         if self._bytes is not None:
             return None
         if self.codec is Codec.NONE:
-            self._bytes = self._buffer.batch()
+            self._bytes = self.buffer.batch()
         else:
             self._bytes = bytearray(RECORD_BATCH_OVERHEAD)
-            self._bytes += compress(self.codec, self._buffer.records(), magic=CURRENT_MAGIC, level=level)
-        self._buffer.release()
+            self._bytes += compress(self.codec, self.buffer.records(), magic=CURRENT_MAGIC, level=level)
+        self.buffer.release()
         return self.observed_ratio
 
     @property
@@ -200,8 +200,8 @@ class Batch:
                 self._bytes,
                 codec=self.codec,
                 count=self.count,
-                base_timestamp=self._buffer.base_timestamp,
-                max_timestamp=self._buffer.max_timestamp,
+                base_timestamp=self.buffer.base_timestamp,
+                max_timestamp=self.buffer.max_timestamp,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
                 base_sequence=self.base_sequence,
@@ -254,12 +254,13 @@ class Batch:
             for delivery in self.deliveries:
                 delivery.finish(interceptors)
         self.deliveries = []
-        self._wake()
+        if self._waiters:
+            self._wake()
         return True
 
     def _forget_bytes(self) -> None:
         self._bytes = None
-        self._buffer.release()
+        self.buffer.release()
 
     async def ended_or_split(self) -> None:
         """Returns when there is nothing more to expect of it."""
@@ -269,8 +270,6 @@ class Batch:
             await waiter
 
     def _wake(self) -> None:
-        if not self._waiters:
-            return
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -303,7 +302,7 @@ class Batch:
                 children.append(self._child(max(limit_bytes, bound), ratio))
                 children[-1].take(entry, self.last_append_ms)
         for child in children:
-            child.closed = True
+            child.buffer.full = True
         return children
 
     def _child(self, limit_bytes: int, ratio: float) -> "Batch":

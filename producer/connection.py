@@ -26,6 +26,7 @@ from .login import Login
 from .security import Sasl
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
+READ_BYTES: Final = 64 * 1024
 MAX_OUTGOING_BYTES: Final = 64 * 1024
 """Requests of one pass that are gathered before they are written."""
 ASKED_VERSION: Final = 3
@@ -44,7 +45,7 @@ class _InFlight:
     done: Callable[[Answer], None]
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """`changed` is called when it opens, closes, or can take requests again.
 
     `fault`: why it would be closed again each time. `good_until_ms`: when its login ends, None for never.
@@ -62,6 +63,8 @@ class Connection(asyncio.Protocol):
         self.opened_ms = self.used_ms = now()
         self._client_id, self._now, self._changed = client_id, now, changed
         self._transport: asyncio.Transport | None = None
+        self._read_into = bytearray(READ_BYTES)
+        self._view = memoryview(self._read_into)
         self._parser = FrameParser(MAX_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight] = deque()
         self._unanswered: list[Callable[[Answer], None]] = []
@@ -126,7 +129,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         self._end()
 
-    # --- asyncio.Protocol ---------------------------------------------------------------------------------------------
+    # --- asyncio.BufferedProtocol -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
@@ -137,8 +140,12 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=1, low=0)
         self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
 
-    def data_received(self, data: bytes) -> None:
-        self._parser.feed(data)
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._read_into
+
+    def buffer_updated(self, nbytes: int) -> None:
+        # What is left of the view when this returns is copied by the parser.
+        self._parser.feed(self._view[:nbytes])
         try:
             while not self.closed and (frame := self._parser.next_frame()) is not None:
                 self._take(frame)

@@ -65,19 +65,24 @@ class Intake:
     def take(self, topic: str, partition: int | None, entry: Entry, now_ms: int) -> None:
         """Puts the record into a batch, or in line."""
         known = self._metadata.use(topic, now_ms)
-        if known is None or self._lines or self._for_memory or self._partitioner is not None:
+        if self._lines or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
             self._take_slowly(topic, partition, entry, known, now_ms)
             return
-        chosen, count = partition, known.view.partitions
-        if chosen is None:
-            key = entry[1]
-            chosen = ANY if key is None or self._ignore_keys or not count else partition_for_key(key, count)
-        if chosen < count:
-            placed = self._accumulator.append(known.view, chosen, entry, now_ms)
-            if placed != NO_MEMORY:
-                self._was_placed(topic, placed)
-                return
-        self._take_slowly(topic, partition, entry, known, now_ms)
+        accumulator, view = self._accumulator, known.view
+        if partition is not None:
+            placed = accumulator.append(view, partition, entry, now_ms) if partition < view.partitions else NO_MEMORY
+        elif entry[1] is None or self._ignore_keys:
+            placed = accumulator.append_sticky(view, entry, now_ms)
+        else:
+            placed = accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
+        if placed == NO_MEMORY:
+            self._take_slowly(topic, partition, entry, known, now_ms)
+            return
+        if self._appended is not None:
+            self._appended(topic, placed)
+        if accumulator.stirred:
+            accumulator.stirred = False
+            self._wake()
 
     def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
         """What `take` does when there may be something to wait for, or somebody to ask."""
@@ -188,15 +193,12 @@ class Intake:
             placed = self._accumulator.append(known.view, waiting.chosen, waiting.entry, now_ms)
         if placed == NO_MEMORY:
             return False
-        self._was_placed(waiting.topic, placed)
-        return True
-
-    def _was_placed(self, topic: str, partition: int) -> None:
         if self._appended is not None:
-            self._appended(topic, partition)
+            self._appended(waiting.topic, placed)
         if self._accumulator.stirred:
             self._accumulator.stirred = False
             self._wake()
+        return True
 
     def _partition(self, waiting: _Waiting, known: Topic) -> int:
         if waiting.partition is not None:

@@ -255,16 +255,16 @@ class Producer(TransactionCalls):
 
     @staticmethod
     def _bytes(serializer: Serializer | None, topic: str, headers: Headers, value: Any, part: str) -> bytes | None:
-        if serializer is None:
-            if value is None or isinstance(value, bytes):
-                return value
-            if isinstance(value, bytearray | memoryview):
-                return bytes(value)
-            raise Serialization(f"the {part} of a record for {topic} is {type(value).__name__}, not bytes")
-        try:
-            return serializer(topic, value, headers_of(headers))
-        except Exception as fault:
-            raise Serialization(f"the {part} of a record for {topic} cannot be serialized: {fault}") from fault
+        if serializer is not None:
+            try:
+                value = serializer(topic, value, headers_of(headers))
+            except Exception as fault:
+                raise Serialization(f"the {part} of a record for {topic} cannot be serialized: {fault}") from fault
+        if value is None or type(value) is bytes:
+            return value
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
+        raise Serialization(f"the {part} of a record for {topic} is {type(value).__name__}, not bytes")
 
     async def flush(self) -> None:
         """Returns when everything sent before has ended; splits are followed. Nothing lingers meanwhile."""

@@ -58,8 +58,8 @@ async def test_acks_0_ends_without_an_answer_at_offset_minus_1() -> None:
 
 async def test_negative_partitions_and_timestamps_are_the_callers_fault() -> None:
     async with producing() as stage:
-        for wrong in ({"partition": -1}, {"timestamp": -5}):
-            with pytest.raises(ValueError, match="negative"):
+        for wrong in ({"partition": -1}, {"timestamp": -5}, {"timestamp": 2**63}):
+            with pytest.raises(ValueError, match=r"negative|63 bits"):
                 stage.producer.send("t", b"v", **wrong)
 
 
@@ -85,6 +85,12 @@ async def test_what_is_no_bytes_raises_unless_a_serializer_makes_bytes_of_it() -
         assert asked.values() == [b"text"]
         with pytest.raises(Serialization, match="cannot be serialized"):
             stage.producer.send("t", 5)
+    async with producing(value_serializer=lambda topic, value, headers: value) as stage:
+        stage.producer.send("t", memoryview(b"view"))
+        with pytest.raises(Serialization, match="the value of a record for t is str"):
+            stage.producer.send("t", "text")
+        [asked] = await stage.produced()
+        assert asked.values() == [b"view"]
 
 
 async def test_a_node_gets_one_batch_of_each_partition_in_one_request() -> None:
