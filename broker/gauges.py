@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector
@@ -41,7 +40,7 @@ def show_state(broker: "Broker") -> None:
     gauge(
         "stepdown_offline_log_directories",
         "Log directories in which a write or a sync failed",
-        lambda: _offline_directories(broker),
+        lambda: len(broker.log_dirs.failing()),
     )
     _show_logs(broker)
     show_groups(broker)
@@ -71,12 +70,6 @@ def _rows(broker: "Broker", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
 
 def _producers(broker: "Broker") -> int:
     return sum(len(partition.log.producers.state.producers) for partition in broker.cluster.partitions())
-
-
-def _offline_directories(broker: "Broker") -> int:
-    """Log directories in which a write or a sync has failed."""
-    faulty = (partition.log for partition in broker.cluster.partitions() if partition.log.fault is not None)
-    return len({PurePath(log.directory).parent for log in faulty})
 
 
 def _parked(broker: "Broker") -> Iterable[GaugeRow]:

@@ -8,7 +8,7 @@ Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -29,6 +29,9 @@ from .partition_metadata import write_topic_id
 
 if TYPE_CHECKING:
     from ..config.settings import BrokerSettings
+
+Logs = Mapping[TopicPartition, Log]
+OffsetsOf = Callable[[Logs], Mapping[TopicPartition, int]]
 
 _logger = logging.getLogger(__name__)
 
@@ -172,18 +175,20 @@ class LogDirs:
     # Making and deleting logs
 
     def create(self, topic: str, partition: int, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
-        """A new, empty log in the directory that has the fewest; its folder and topic id are on the disk.
+        """A new, empty log in the directory that has the fewest, of those that do not fail; it is on the disk.
 
         Raises: ApiError TOPIC_ALREADY_EXISTS, DiskFault.
         """
         key = topic, partition
         if key in self.logs:
             raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
+        directory = self._emptiest()
         if self._has_stale_checkpoints:  # an old log of that name must not lend this one its start
-            self.checkpoint_recovery_points()
-            self.checkpoint_log_starts()
-            self._has_stale_checkpoints = False
-        path = f"{self._emptiest().path}/{log_directory(topic, partition)}"
+            faults = self._write(RECOVERY_POINTS, _recovery_points) | self._write(LOG_STARTS, _late_starts)
+            if directory.path in faults:
+                raise faults[directory.path]
+            self._has_stale_checkpoints = bool(faults)
+        path = f"{directory.path}/{log_directory(topic, partition)}"
         self.files.make_directory(path)
         if topic_id is not None:
             write_topic_id(self.files, path, topic_id)
@@ -197,7 +202,13 @@ class LogDirs:
         counts = {directory.path: 0 for directory in self._directories}
         for log in self.logs.values():
             counts[self._directory_of(log.directory).path] += 1
-        return min(self._directories, key=lambda directory: counts[directory.path])
+        failing = self.failing()
+        return min(self._directories, key=lambda each: (each.path in failing, counts[each.path]))
+
+    def failing(self) -> set[str]:
+        """The directories in which writing or syncing a log has failed; such a log takes no more appends."""
+        faulty = [log for log in list(self.logs.values()) if log.fault is not None]
+        return {self._directory_of(log.directory).path for log in faulty}
 
     def delete(self, topic: str, partition: int) -> None:
         """Rename the log's folder away; it is removed when `delete_due` finds that its time has come.
@@ -268,28 +279,26 @@ class LogDirs:
     def checkpoint_recovery_points(self) -> None:
         """Write up to where each log is known to be on the disk.
 
-        Raises: DiskFault.
+        Raises: DiskFault, as the others do, once it is written where it can be.
         """
-        for directory, logs in self._by_directory():
-            directory.write(RECOVERY_POINTS, {key: log.recovery_point for key, log in logs.items()})
+        self._checkpoint(RECOVERY_POINTS, _recovery_points)
 
     def checkpoint_log_starts(self) -> None:
         """Write where logs start that do not start with their first segment.
 
         Raises: DiskFault.
         """
-        for directory, logs in self._by_directory():
-            starts = {key: log.log_start_offset for key, log in logs.items() if log.starts_late}
-            directory.write(LOG_STARTS, starts)
+        self._checkpoint(LOG_STARTS, _late_starts)
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Write these high watermarks; a log that is not named has its end as such.
 
         Raises: DiskFault.
         """
-        for directory, logs in self._by_directory():
-            offsets = {key: high_watermarks.get(key, log.log_end_offset) for key, log in logs.items()}
-            directory.write(HIGH_WATERMARKS, offsets)
+        self._checkpoint(
+            HIGH_WATERMARKS,
+            lambda logs: {key: high_watermarks.get(key, log.log_end_offset) for key, log in logs.items()},
+        )
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """The high watermarks that were last written."""
@@ -310,8 +319,21 @@ class LogDirs:
 
         Raises: DiskFault.
         """
+        self._checkpoint(CLEANER_OFFSETS, lambda logs: {key: offsets[key] for key in logs if key in offsets})
+
+    def _checkpoint(self, name: str, offsets_of: OffsetsOf) -> None:
+        for fault in self._write(name, offsets_of).values():
+            raise fault
+
+    def _write(self, name: str, offsets_of: OffsetsOf) -> dict[str, DiskFault]:
+        """What went wrong, by directory: one that fails does not keep the others from theirs."""
+        faults = {}
         for directory, logs in self._by_directory():
-            directory.write(CLEANER_OFFSETS, {key: offsets[key] for key in logs if key in offsets})
+            try:
+                directory.write(name, offsets_of(logs))
+            except DiskFault as fault:
+                faults[directory.path] = fault
+        return faults
 
     def _by_directory(self) -> Iterator[tuple[LogDirectory, dict[TopicPartition, Log]]]:
         for directory in self._directories:
@@ -340,8 +362,8 @@ class LogDirs:
                 complete = False
                 _logger.error("%s could not be closed cleanly: %s", log.name, fault)
         try:
-            directory.write(RECOVERY_POINTS, {key: log.recovery_point for key, log in logs.items()})
-            directory.write(LOG_STARTS, {key: log.log_start_offset for key, log in logs.items() if log.starts_late})
+            directory.write(RECOVERY_POINTS, _recovery_points(logs))
+            directory.write(LOG_STARTS, _late_starts(logs))
         except DiskFault as fault:
             complete = False
             _logger.error("checkpoints could not be written: %s", fault)
@@ -352,3 +374,11 @@ class LogDirs:
             log.release()
         for directory in self._directories:
             directory.release()
+
+
+def _recovery_points(logs: Logs) -> dict[TopicPartition, int]:
+    return {key: log.recovery_point for key, log in logs.items()}
+
+
+def _late_starts(logs: Logs) -> dict[TopicPartition, int]:
+    return {key: log.log_start_offset for key, log in logs.items() if log.starts_late}

@@ -1,4 +1,4 @@
-"""The pages: /metrics for Prometheus, /healthz (the process answers), /readyz (clients are served).
+"""The pages: /metrics for Prometheus, /healthz (the process answers), /readyz (clients are served, some disk works).
 
 A scrape of ten thousand partitions is a third of a second of work: what is shown is read off the loop family by family,
 with a turn for others in between, and written as text in a worker.
@@ -40,8 +40,14 @@ def pages_of(broker: "Broker") -> dict[str, MakePage]:
         return Page(body=b"alive\n")
 
     async def ready() -> Page:
-        if broker.is_ready:
-            return Page(body=b"ready\n")
-        return Page(body=b"not ready: loading logs or shutting down\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
+        if not broker.is_ready:
+            return _unready("loading logs or shutting down")
+        if len(broker.log_dirs.failing()) == len(broker.log_dirs.directories):
+            return _unready("every log directory fails, see the log")
+        return Page(body=b"ready\n")
 
     return {"/metrics": metrics, "/healthz": alive, "/readyz": ready}
+
+
+def _unready(reason: str) -> Page:
+    return Page(body=f"not ready: {reason}\n".encode(), status=HTTPStatus.SERVICE_UNAVAILABLE)

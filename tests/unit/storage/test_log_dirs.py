@@ -269,3 +269,44 @@ def test_rolled_logs_are_handed_out_once(tmp_path: Path) -> None:
         append(log, b"a")
     assert dirs.take_rolled() == [log]
     assert dirs.take_rolled() == []
+
+
+class FilesOfABrokenDisk(Files):
+    """Replaces no file below `broken`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken = "nowhere"
+
+    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        if path.startswith(self.broken):
+            raise DiskFault(f"{path}: the disk is gone")
+        super().replace(path, data, sync=sync)
+
+
+def test_a_directory_that_fails_does_not_keep_the_others_from_their_checkpoints(tmp_path: Path) -> None:
+    files = FilesOfABrokenDisk()
+    dirs = open_dirs(tmp_path / "a", tmp_path / "b", files=files)
+    for topic in ("one", "two"):
+        append(dirs.create(topic, 0, None), b"x")
+    files.broken = str(tmp_path / "a")
+    with pytest.raises(DiskFault, match="the disk is gone"):
+        dirs.checkpoint_high_watermarks({("one", 0): 1, ("two", 0): 1})
+    assert not (tmp_path / "a" / "replication-offset-checkpoint").exists()
+    assert (tmp_path / "b" / "replication-offset-checkpoint").read_text() == "0\n1\ntwo 0 1\n"
+
+
+def test_new_logs_go_where_nothing_fails(tmp_path: Path) -> None:
+    files = FilesOfABrokenDisk()
+    dirs = open_dirs(tmp_path / "a", tmp_path / "b", files=files)
+    bad, good = dirs.create("one", 0, None), dirs.create("two", 0, None)
+    dirs.create("gone", 0, None)
+    dirs.delete("gone", 0)  # its checkpoints have to be written before another log is made
+    assert dirs.failing() == set()
+    files.broken = str(Path(bad.directory).parent)
+    bad.fault = DiskFault("the disk is gone")
+    assert dirs.failing() == {files.broken}
+    for topic in ("three", "four"):
+        assert Path(dirs.create(topic, 0, None).directory).parent == Path(good.directory).parent
+    good.fault = DiskFault("the other one too")
+    assert dirs.failing() == set(dirs.directories)
