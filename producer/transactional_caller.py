@@ -154,6 +154,7 @@ class TransactionalCaller(Caller):
     def sent(self, now_ms: int) -> None:
         assert self._head is not None
         self._open = self._head
+        self._open.waits_since_ms = None
         self._queue.remove(self._head)
 
     def not_ready(self, now_ms: int) -> None:

@@ -71,7 +71,7 @@ class Transactions:
     async def end_open(self) -> None:
         """Aborts what is open, for a producer that closes; what was committing goes on to its end."""
         try:
-            if self._pending is not None:
+            if self._pending is not None and self.ongoing:
                 call, result = self._pending
                 await self._wait(call, result)
             if self.ongoing:

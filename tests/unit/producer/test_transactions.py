@@ -494,6 +494,29 @@ async def test_closing_aborts_what_is_open() -> None:
         assert [request.committed for request in coordinators.of(ApiKey.END_TXN)] == [False]
 
 
+async def test_closing_does_not_wait_for_an_id_that_did_not_come() -> None:
+    async with transacting(init=False, max_block_ms=1000) as (stage, coordinators):
+        coordinators.held = {ApiKey.FIND_COORDINATOR}
+        with pytest.raises(Timeout):
+            await during(stage, stage.producer.init_transactions())
+        await asyncio.wait_for(stage.producer.close(), 5)
+
+
+async def test_closing_waits_for_a_commit_that_took_too_long() -> None:
+    async with transacting(max_block_ms=1000) as (stage, coordinators):
+        stage.producer.begin_transaction()
+        await during(stage, stage.producer.send("t", b"v"))
+        coordinators.held = {ApiKey.END_TXN}
+        with pytest.raises(Timeout):
+            await during(stage, stage.producer.commit_transaction())
+        closing = asyncio.ensure_future(stage.producer.close())
+        await stage.advance(100)
+        assert not closing.done()
+        coordinators.release()
+        await during(stage, closing)
+        assert [request.committed for request in coordinators.of(ApiKey.END_TXN)] == [True]
+
+
 async def test_a_coordinator_that_cannot_be_reached_is_looked_up_again() -> None:
     async with transacting() as (stage, coordinators):
         stage.producer.begin_transaction()
