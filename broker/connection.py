@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import coroutine
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
@@ -23,6 +23,7 @@ from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
 from .budget import Claim, MemoryBudget
 from .clock import Clock
+from .request_meter import RequestMeter
 from .sender import Sender
 from .wire import PlainWire
 
@@ -59,13 +60,11 @@ class Peer:
         return f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """A response in pieces, None when none is due; whose it is, when its request came and when it was ready."""
+class Reply(NamedTuple):
+    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready."""
 
     pieces: list[Piece] | None
-    api_name: str
-    api_version: str
+    meter: RequestMeter
     began_s: float
     ready_s: float
 

@@ -20,6 +20,7 @@ from ..protocol.frame import RequestHeader, decode_request_header, encode_respon
 from ..protocol.schema import Piece, decode
 from .connection import CloseConnection, Peer, Reply
 from .error_tally import ErrorTally
+from .request_meter import RequestMeter
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -60,6 +61,7 @@ class Dispatcher:
         self._broker = broker
         self._served = served
         self._modules: dict[str, ModuleType] = {}
+        self._meters: dict[tuple[ApiKey, int], RequestMeter] = {}
         self._errors = ErrorTally(broker.metrics.request_errors)
 
     async def answer(self, frame: memoryview, peer: Peer) -> Reply:
@@ -70,7 +72,9 @@ class Dispatcher:
         spec, served = self._find(header, peer)
         if not served.first <= header.api_version <= served.last:
             if spec.key is ApiKey.API_VERSIONS:
-                return _reply(self._refuse_api_versions(spec, served, header), spec, 0, began)
+                return Reply(
+                    self._refuse_api_versions(spec, served, header), self._meter(spec, 0), began, perf_counter()
+                )
             raise MalformedFrame(
                 f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}"
             )
@@ -88,14 +92,21 @@ class Dispatcher:
         )
         module = self._module(served.module)
         response = await self._respond(module, call)
-        self._count(spec, call, response, perf_counter() - began)
-        return _reply(None if response is None else _encoded(spec, call, response), spec, call.version, began)
+        meter = self._meter(spec, call.version)
+        meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
+        self._count(spec, call, response)
+        return Reply(None if response is None else _encoded(spec, call, response), meter, began, perf_counter())
 
     def answered(self, reply: Reply) -> None:
         """Counts how long it took until all was sent; conversion while sending is part of it."""
-        now, duration = perf_counter(), self._broker.metrics.request_duration
-        duration.of(reply.api_name, "send", reply.api_version).observe(now - reply.ready_s)
-        duration.of(reply.api_name, "total", reply.api_version).observe(now - reply.began_s)
+        now = perf_counter()
+        reply.meter.sent(now - reply.ready_s, now - reply.began_s)
+
+    def _meter(self, spec: ApiSpec, version: int) -> RequestMeter:
+        meter = self._meters.get((spec.key, version))
+        if meter is None:
+            meter = self._meters[spec.key, version] = RequestMeter(self._broker.metrics, spec.name, version)
+        return meter
 
     def _find(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, Served]:
         try:
@@ -138,23 +149,14 @@ class Dispatcher:
             response = await interceptor.after(call, response)
         return response
 
-    def _count(self, spec: ApiSpec, call: Call, response: Any | None, seconds: float) -> None:
-        metrics = self._broker.metrics
-        version = str(call.version)
-        metrics.requests.of(spec.name, version).add()
-        metrics.request_size.of(spec.name).observe(call.request_bytes)
-        metrics.request_duration.of(spec.name, "local", version).observe(seconds - call.waited_s)
-        metrics.request_duration.of(spec.name, "remote", version).observe(call.waited_s)
+    def _count(self, spec: ApiSpec, call: Call, response: Any | None) -> None:
         if response is not None:
             self._errors.add(spec.name, response)
         if spec.is_deprecated(call.version):
             peer = call.peer
-            metrics.deprecated_requests.of(spec.name, version, peer.software_name, peer.software_version).add()
-
-
-def _reply(pieces: list[Piece] | None, spec: ApiSpec, version: int, began_s: float) -> Reply:
-    """`version` is one that is served: it becomes a label, which clients must not choose."""
-    return Reply(pieces=pieces, api_name=spec.name, api_version=str(version), began_s=began_s, ready_s=perf_counter())
+            self._broker.metrics.deprecated_requests.of(
+                spec.name, str(call.version), peer.software_name, peer.software_version
+            ).add()
 
 
 def _encoded(spec: ApiSpec, call: Call, response: Any) -> list[Piece]:

@@ -18,6 +18,7 @@ from .metrics import Metrics
 from .wire import PlainWire
 
 FILE_TURN_BYTES = 1 << 20
+_BYTES_LIKE = (bytes, bytearray, memoryview)  # not a union, which would be made for every piece
 CHUNKS_TURN_BYTES = 512 * 1024
 """Converted in one go, about 0.3 ms: looking at the loop after each chunk costs a tenth of the whole."""
 
@@ -82,7 +83,7 @@ class Sender:
         index = -1
         try:
             for index, piece in enumerate(pieces):
-                if isinstance(piece, bytes | bytearray | memoryview):
+                if isinstance(piece, _BYTES_LIKE):
                     await self._send_bytes(piece, more=index < last)
                 elif isinstance(piece, FileSlice):
                     await self._send_file(piece)
@@ -91,7 +92,7 @@ class Sender:
         finally:
             self._wire.rest()
             for unsent in pieces[index + 1 :]:
-                if not isinstance(unsent, bytes | bytearray | memoryview | FileSlice):
+                if not isinstance(unsent, (*_BYTES_LIKE, FileSlice)):
                     cast(LazyPiece, unsent).done()
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:

@@ -31,6 +31,7 @@ class SizedPiece(Protocol):
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Piece: TypeAlias = Buffer | SizedPiece
 
+_BYTES: Final = (bytes, bytearray)
 BUFFER_TYPES: Final = frozenset((bytes, bytearray, memoryview))
 NO_UUID: Final = UUID(int=0)
 MAX_STRING_BYTES: Final = 0x7FFF
@@ -76,7 +77,7 @@ def size_of(piece: Piece) -> int:
     """Bytes that a piece puts on the wire."""
     if isinstance(piece, memoryview):
         return piece.nbytes
-    return len(piece) if isinstance(piece, bytes | bytearray) else piece.size_bytes
+    return len(piece) if isinstance(piece, _BYTES) else piece.size_bytes
 
 
 def write_uvarint(value: int) -> bytes:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.connection import Peer, Reply
+from stepdown.broker.metrics import Metrics
+from stepdown.broker.request_meter import RequestMeter
 from stepdown.broker.wire import PlainWire
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.incremental_alter_configs import (
@@ -304,7 +306,7 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
     class Answering:
         async def answer(self, frame: memoryview, peer: Peer) -> Reply:
             held.append(weakref.ref(frame))
-            return Reply(pieces=[bytes(4_000_000)], api_name="Any", api_version="0", began_s=0.0, ready_s=0.0)
+            return Reply([bytes(4_000_000)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
         def answered(self, reply: Reply) -> None: ...
 

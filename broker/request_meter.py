@@ -1,0 +1,32 @@
+"""What is counted for each request, looked up once for an API and version: by its labels it would be for every one."""
+
+from .instruments import Counter, Histogram
+from .metrics import Metrics
+
+
+class RequestMeter:
+    """The instruments of one API in one version, which is one that is served: clients must not choose labels."""
+
+    __slots__ = ("_local", "_remote", "_requests", "_send", "_size", "_total")
+
+    def __init__(self, metrics: Metrics, api_name: str, version: int) -> None:
+        label = str(version)
+        phase = metrics.request_duration.of
+        self._requests: Counter = metrics.requests.of(api_name, label)
+        self._size: Histogram = metrics.request_size.of(api_name)
+        self._local: Histogram = phase(api_name, "local", label)
+        self._remote: Histogram = phase(api_name, "remote", label)
+        self._send: Histogram = phase(api_name, "send", label)
+        self._total: Histogram = phase(api_name, "total", label)
+
+    def handled(self, size_bytes: int, seconds: float, waited_s: float) -> None:
+        """A request of `size_bytes` took `seconds`, for `waited_s` of which it was parked."""
+        self._requests.value += 1.0
+        self._size.observe(size_bytes)
+        self._local.observe(seconds - waited_s)
+        self._remote.observe(waited_s)
+
+    def sent(self, seconds: float, total_s: float) -> None:
+        """Its answer took `seconds` to send, `total_s` since the request came."""
+        self._send.observe(seconds)
+        self._total.observe(total_s)
