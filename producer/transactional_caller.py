@@ -247,9 +247,10 @@ class TransactionalCaller(Caller):
             if not self.bump_wanted:
                 self.enqueue(InitProducerId(self.own, bump=True, result=request.result))
             return
-        if verdict in (Verdict.FENCED, Verdict.FATAL) or self.machine.state is State.ABORTING:
+        aborting = self.machine.state is State.ABORTING
+        if verdict in (Verdict.FENCED, Verdict.FATAL) or (aborting and isinstance(request, EndTxn | InitProducerId)):
             self.fail(error)
-        else:
+        elif not aborting:
             self.unmapped |= code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
             self._cannot_go_on(
                 error, bump=verdict is Verdict.BUMP and self._can_bump, needs_bump=verdict is Verdict.BUMP

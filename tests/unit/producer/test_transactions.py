@@ -390,6 +390,20 @@ async def test_a_producer_that_the_coordinator_forgot_starts_anew(where: ApiKey)
         await during(stage, producer.commit_transaction())
 
 
+async def test_an_abort_goes_on_when_a_partition_cannot_be_added_any_more() -> None:
+    async with transacting() as (stage, coordinators):
+        coordinators.held = {ApiKey.ADD_PARTITIONS_TO_TXN}
+        coordinators.codes[ApiKey.ADD_PARTITIONS_TO_TXN] = [ErrorCode.TRANSACTION_ABORTABLE]
+        stage.producer.begin_transaction()
+        stage.producer.send("t", b"v")
+        await stage.advance()
+        abort = asyncio.ensure_future(stage.producer.abort_transaction())
+        await stage.advance()
+        coordinators.release()
+        await during(stage, abort)
+        stage.producer.begin_transaction()
+
+
 async def test_an_abort_that_the_coordinator_knows_nothing_of_starts_anew_too() -> None:
     async with transacting() as (stage, coordinators):
         stage.producer.begin_transaction()
