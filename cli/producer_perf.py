@@ -9,13 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import shutil
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,11 +20,11 @@ import typer
 from ..config import ConfigError
 from .failures import EXIT_BAD_USAGE, CommandFailed
 from .pairs import key_values
+from .perf_java import Java, run_java
 
 producer_perf = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
-JAVA_TOOL = "kafka-producer-perf-test"
 REPORT_RECORDS = 1000
 RECORDS_PER_TURN = 16
 
@@ -102,7 +99,8 @@ def perf(
         list[str] | None, typer.Option("--producer-props", "-p", metavar="KEY=VALUE", help="A setting; repeatable.")
     ] = None,
     compare: Annotated[
-        str | None, typer.Option("--compare", metavar="java", help="Run Kafka's own tool as well, if it is there.")
+        str | None,
+        typer.Option("--compare", metavar="java", help="Run Kafka's own tool too, from the PATH or by Maven."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -121,9 +119,8 @@ def perf(
         report = asyncio.run(_write(run, quiet=as_json))
     except ConfigError as fault:
         raise CommandFailed(str(fault), exit_code=EXIT_BAD_USAGE) from fault
-    _show(report, as_json)
-    if compare:
-        _compare_java(run)
+    java = run_java(_java_arguments(run)) if compare else None
+    _show(report, java, as_json)
     if report.failed:
         raise CommandFailed(f"{report.failed} of {records} records failed: {report.first_error}")
 
@@ -185,11 +182,11 @@ async def _pace(run: Run, index: int, started: float) -> None:
             await asyncio.sleep(ahead)
 
 
-def _show(report: Report, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(report.as_json()))
-        return
+def _show(report: Report, java: Java | None, as_json: bool) -> None:
     shown = report.as_json()
+    if as_json:
+        typer.echo(json.dumps(shown | ({"java": java.as_json()} if java is not None else {})))
+        return
     latency = ", ".join(f"{name} {value} ms" for name, value in shown["latency_ms"].items())
     typer.echo(
         f"{shown['records']} records sent, {shown['records_per_second']} records/s "
@@ -200,17 +197,18 @@ def _show(report: Report, as_json: bool) -> None:
         f"batches of {shown['batch_size_avg']} bytes, compressed to {shown['compression_rate_avg']}, "
         f"{shown['batch_splits']:.0f} split, {shown['record_retries']:.0f} records sent again"
     )
+    if java is not None:
+        _show_java(java, report)
 
 
-def _compare_java(run: Run) -> None:
-    tool = next(filter(None, map(shutil.which, (f"{JAVA_TOOL}.sh", JAVA_TOOL))), None)
-    if tool is None:
-        typer.echo(f"java: {JAVA_TOOL} is not on the PATH")
-        return
-    command = [str(Path(tool)), "--topic", run.topic, "--num-records", str(run.records)]
-    command += ["--record-size", str(run.record_bytes), "--throughput", f"{run.throughput:g}"]
-    command += ["--producer-props", f"bootstrap.servers={run.bootstrap}"]
-    command += [f"{key.replace('_', '.')}={value}" for key, value in run.settings.items()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = (done.stdout or done.stderr).strip().splitlines()
-    typer.echo(f"java: {lines[-1] if lines else f'ended with {done.returncode}'}")
+def _java_arguments(run: Run) -> list[str]:
+    arguments = ["--topic", run.topic, "--num-records", str(run.records), "--record-size", str(run.record_bytes)]
+    arguments += ["--throughput", f"{run.throughput:g}", "--producer-props", f"bootstrap.servers={run.bootstrap}"]
+    return arguments + [f"{key.replace('_', '.')}={value}" for key, value in run.settings.items()]
+
+
+def _show_java(java: Java, report: Report) -> None:
+    typer.echo(f"java: {java.summary}")
+    if java.per_second:
+        typer.echo(f"java: {java.cpu_seconds:.2f} s of CPU, the start of the JVM included")
+        typer.echo(f"stepdown wrote {report.per_second / java.per_second:.2f} times as many records/s as java")
