@@ -24,7 +24,7 @@ from ..reading.arrow import MICROSECONDS
 from ..reading.log_files import partition_logs
 from ..reading.splits import Planning, Range, Split
 from .options import ReadOptions, read_options
-from .segments import SplitPartition
+from .partition import SplitPartition
 
 NAME = "kafka-batches"
 SCHEMA = (

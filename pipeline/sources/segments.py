@@ -7,11 +7,9 @@ read_uncommitted, as that source's default is: aborted records are rows, control
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -24,17 +22,16 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
 from ...storage.files import Files
 from ..failures import BadUsage
 from ..printing import say
-from ..reading.arrow import ArrowRows
 from ..reading.log_end import log_end_offset
 from ..reading.log_files import PartitionLog, partition_logs
-from ..reading.rows import DataLoss, Leniency, SplitRows
-from ..reading.splits import Planning, Range, Split
+from ..reading.splits import Planning, Range
 from .filters import Pushed, push
 from .options import ReadOptions, read_options, starting_offset
+from .partition import SplitPartition, check_start, read_split
+from .stream import SegmentsStreamReader
 
 NAME = "kafka-segments"
 
@@ -48,13 +45,6 @@ COLUMNS: dict[str, DataType] = {
     "timestamp": TimestampType(),
     "timestampType": IntegerType(),
 }
-
-
-@dataclass
-class SplitPartition(InputPartition):
-    """A task: one split."""
-
-    split: Split
 
 
 class KafkaSegments(DataSource):
@@ -72,6 +62,10 @@ class KafkaSegments(DataSource):
         options = read_options(self.options)
         check_columns(schema)
         return PushingReader(options, schema) if options.pushdown else SegmentsReader(options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        check_columns(schema)
+        return SegmentsStreamReader(read_options(self.options), schema)
 
 
 def check_columns(schema: StructType) -> None:
@@ -124,35 +118,3 @@ class PushingReader(SegmentsReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         self._pushed, left = push(filters, self._pushed)
         return left
-
-
-def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:
-    """Raises: DataLoss when offsets from `first` on were asked for that retention has taken."""
-    if first < log.start_offset and options.fail_on_data_loss:
-        raise DataLoss(
-            f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset};"
-            " failOnDataLoss=false goes on there"
-        )
-
-
-def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterator[Any]:
-    """Yield Arrow batches of a split's rows; what was passed by is told on stderr at the end.
-
-    Raises: PipelineFailure, DataLoss.
-    """
-    names = schema.fieldNames()
-    wanted = Wanted(
-        first_offset=split.first_offset,
-        end_offset=split.end_offset,
-        min_timestamp=NO_MIN_TIMESTAMP if split.min_timestamp is None else split.min_timestamp,
-        key="key" in names,
-        value="value" in names,
-        headers="headers" in names,
-        checked=options.check_crc,
-    )
-    leniency = Leniency(skip_corrupt=options.skip_corrupt, fail_on_data_loss=options.fail_on_data_loss)
-    rows = ArrowRows(names, split.topic, split.partition, to_arrow_schema(schema, timezone="UTC"))
-    for columns in SplitRows(Files(read_only=True), split, wanted, leniency):
-        yield rows.batch(columns)
-    for line in leniency.passed_by:
-        say(f"passed by: {line}")
