@@ -2,20 +2,14 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from support.broker import Stepdown
-from support.java_build import java
-from support.maven import class_path
+from support.kafka_tools import RELEASES, KafkaTools
 
 pytestmark = pytest.mark.java
-
-RELEASES = ("3.9.1", "4.0.0")
-JARS = ("org.apache.kafka:kafka-tools", "org.apache.kafka:kafka_2.13")
-TOOL_TIMEOUT_S = 90
 
 TOPIC = "org.apache.kafka.tools.TopicCommand"
 CONFIG = "kafka.admin.ConfigCommand"
@@ -82,16 +76,8 @@ def test_a_tool_does_its_work(
     release: str, broker: Stepdown, paths: dict[str, str], command: tuple[str, str, str]
 ) -> None:
     tool, arguments, printed = command
-    at = ["--bootstrap-server", broker.address, *arguments.format(**paths).split()]
-    done = subprocess.run(
-        java(class_path(*(f"{jar}:{release}" for jar in JARS)), tool, *at),
-        capture_output=True,
-        text=True,
-        timeout=TOOL_TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(printed.replace("{directory}", re.escape(paths["directory"])), done.stdout, re.DOTALL), done.stdout
+    told = KafkaTools(release, **paths).run(tool, f"--bootstrap-server {broker.address} {arguments}")
+    assert re.search(printed.replace("{directory}", re.escape(paths["directory"])), told, re.DOTALL), told
 
 
 def test_the_file_that_was_moved_lies_in_the_other_directory(broker: Stepdown) -> None:

@@ -1,7 +1,6 @@
 """Kafka's own tools for groups, of 3.9.1 and of 4.0.0: a consumer that verifies, and the group command."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 
 import confluent_kafka
@@ -9,16 +8,12 @@ import pytest
 from support.broker import Stepdown
 from support.clients import Message
 from support.clients_python import AIOKAFKA
-from support.java_build import java
-from support.maven import class_path
+from support.kafka_tools import RELEASES, KafkaTools
 
 pytestmark = pytest.mark.java
 
-RELEASES = ("3.9.1", "4.0.0")
-JARS = ("org.apache.kafka:kafka-tools", "org.apache.kafka:kafka_2.13")
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
-TOOL_TIMEOUT_S = 90
 TOPIC, RECORDS = "t", 40
 PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
@@ -44,14 +39,8 @@ def broker(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def tool(release: str, broker: Stepdown):
     """Return `tool(main, arguments)`: what it prints; it ends with 0."""
 
-    def run(main: str, arguments: str) -> str:
-        jars = class_path(*(f"{jar}:{release}" for jar in JARS))
-        command = [*java(jars, main, "--bootstrap-server", broker.address), *arguments.split()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return run
+    tools = KafkaTools(release)
+    return lambda main, arguments: tools.run(main, f"--bootstrap-server {broker.address} {arguments}")
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
