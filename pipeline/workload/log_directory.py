@@ -5,11 +5,9 @@ end.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from uuid import UUID, uuid5
 
 from ...protocol.errors import DiskFault
-from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ...storage.clock import SystemClock
 from ...storage.files import Files
@@ -17,38 +15,10 @@ from ...storage.log import Log
 from ...storage.log_config import FOREVER, LogConfig
 from ...storage.log_dirs import LogDirs
 from ..failures import PipelineFailure
-from .plan import LoadRecord, Workload
+from ..writing.log_writer import Batching, LogWriter
+from .plan import Workload
 
 _TOPIC_IDS = UUID("6e0f3cbb-1c0b-4f0b-9d0a-3c7b8f1d5a52")
-
-
-@dataclass(slots=True)
-class _Writer:
-    """Gathers the records of one partition to batches and appends them. Magic 0 and 1 have no leader epochs."""
-
-    log: Log
-    workload: Workload
-    waiting: list[Record] = field(default_factory=list)
-    waiting_bytes: int = 0
-    stored_bytes: int = 0
-
-    def add(self, record: LoadRecord) -> None:
-        offset = self.log.log_end_offset + len(self.waiting)
-        size = len(record.value) + len(record.key or b"")
-        if self.waiting and self.waiting_bytes + size > self.workload.batch_bytes:
-            self.flush()
-        self.waiting.append(Record(offset=offset, timestamp=record.timestamp, key=record.key, value=record.value))
-        self.waiting_bytes += size
-
-    def flush(self) -> None:
-        if not self.waiting:
-            return
-        work = self.workload
-        batch = build_batch(self.waiting, magic=work.magic, codec=work.codec, partition_leader_epoch=0)
-        self.log.append_as_is(batch)
-        self.stored_bytes += len(batch)
-        self.waiting.clear()
-        self.waiting_bytes = 0
 
 
 def write_log_directory(
@@ -70,11 +40,15 @@ def write_log_directory(
 
 
 def _write(workload: Workload, log_dirs: LogDirs, tell: Callable[[int], None] | None) -> int:
-    writers = [_Writer(_log(log_dirs, workload.topic, number), workload) for number in range(workload.partitions)]
+    batching = Batching(magic=workload.magic, codec=workload.codec, batch_bytes=workload.batch_bytes)
+    writers = [LogWriter(_log(log_dirs, workload.topic, number), batching) for number in range(workload.partitions)]
     written = 0
     for number in workload.chunks:
         for record in workload.chunk(number):
-            writers[record.partition].add(record)
+            writer = writers[record.partition]
+            writer.add(
+                Record(offset=writer.next_offset, timestamp=record.timestamp, key=record.key, value=record.value)
+            )
             written += 1
         if tell is not None:
             tell(written)
