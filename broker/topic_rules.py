@@ -3,44 +3,29 @@
 Sources: Kafka 3.9 `Topic`, `ReplicationControlManager`. With one broker every replica list is that broker alone.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..protocol.errors import ApiError, ErrorCode
+from ..storage.names import fault_of_topic
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 METADATA_TOPIC = "__cluster_metadata"
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC})
 
-MAX_NAME_LENGTH = 249
 # Kafka's controller writes one record a partition and refuses requests that make more than 10,000 of them.
 MAX_PARTITIONS_A_REQUEST = 10_000
-
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_name(name: str) -> None:
     """Raises ApiError INVALID_TOPIC_EXCEPTION."""
-    fault = None
-    if not name:
-        fault = "a topic name may not be empty"
-    elif name in (".", ".."):
-        fault = f"a topic may not be called {name!r}"
-    elif len(name) > MAX_NAME_LENGTH:
-        fault = f"a topic name has at most {MAX_NAME_LENGTH} characters, this one has {len(name)}"
-    elif not _LEGAL_NAME.fullmatch(name):
-        fault = f"topic name {name!r} has other characters than ASCII letters and digits, '.', '_' and '-'"
+    fault = fault_of_topic(name)
     if fault is not None:
         raise ApiError(fault, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 def is_legal_name(name: str) -> bool:
-    try:
-        check_name(name)
-    except ApiError:
-        return False
-    return True
+    return fault_of_topic(name) is None
 
 
 def metric_name(name: str) -> str:

@@ -8,6 +8,7 @@ Source: Kafka 3.9 `LogFileUtils`, `LocalLog.parseTopicPartitionName`.
     <any of these>.deleted | .cleaned | .swap transient
 """
 
+import re
 from dataclasses import dataclass
 
 LOG = ".log"
@@ -26,6 +27,8 @@ STRAY_DIRECTORY = "-stray"
 # Folders of a log directory that hold no log of ours: tiered storage's cache and KRaft's own log.
 SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
 
+MAX_TOPIC_LENGTH = 249
+_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 _MAX_NAME = 255
 _OFFSET_DIGITS = 20
 
@@ -37,6 +40,19 @@ class LogDirectoryName:
     topic: str
     partition: int
     suffix: str
+
+
+def fault_of_topic(name: str) -> str | None:
+    """Why a topic may not be called so (Kafka 3.9 `Topic`), None where it may."""
+    if not name:
+        return "a topic name may not be empty"
+    if name in (".", ".."):
+        return f"a topic may not be called {name!r}"
+    if len(name) > MAX_TOPIC_LENGTH:
+        return f"a topic name has at most {MAX_TOPIC_LENGTH} characters, this one has {len(name)}"
+    if not _LEGAL_TOPIC.fullmatch(name):
+        return f"topic name {name!r} has other characters than ASCII letters and digits, '.', '_' and '-'"
+    return None
 
 
 def segment_file(directory: str, base_offset: int, suffix: str) -> str:
