@@ -24,7 +24,7 @@ class BadUsage(PipelineFailure):
     exit_code = EXIT_BAD_USAGE
 
 
-_OURS = re.compile(r"^\S*\b(PipelineFailure|BadUsage): (.*)$", re.MULTILINE)
+_OURS = re.compile(r"^\S*\b(PipelineFailure|DataLoss|BadUsage): (.*)$", re.MULTILINE)
 
 
 def said_by(error: BaseException) -> PipelineFailure | None:

@@ -1,4 +1,4 @@
-"""Where a log ends: the offset after the last whole batch of its newest segment."""
+"""Where a log ends: the offset after the last whole batch of its newest segment, where that begins if it is empty."""
 
 from ...protocol.errors import CorruptRecord, DiskFault
 from ...storage.batch_headers import batch_headers
@@ -8,20 +8,23 @@ from .log_files import PartitionLog
 
 
 def log_end_offset(files: Files, log: PartitionLog) -> int:
-    """The next offset that the log would give out. Damage ends it here, where a reader will say so.
+    """The next offset that the log would give out. Damage ends it there, where a reader will say so.
 
-    The newest segments are walked from their last index entry on, if that is where a batch starts.
+    Only the newest segment tells: compaction may have taken the last batches of those before it. It is walked from its
+    last index entry on, if that is where a batch starts.
     """
-    for segment in reversed(log.segments):
-        entries = offset_entries(files, segment)
-        starts = [0]
-        if len(entries) and entries.positions[-1] < segment.size_bytes:
-            starts.insert(0, int(entries.positions[-1]))
-        for start in starts:
-            last = _last_offset(files, segment.path, start, segment.size_bytes)
-            if last is not None and last >= segment.base_offset:
-                return last + 1
-    return log.segments[-1].base_offset if log.segments else log.start_offset
+    if not log.segments:
+        return log.start_offset
+    newest = log.segments[-1]
+    entries = offset_entries(files, newest)
+    starts = [0]
+    if len(entries) and entries.positions[-1] < newest.size_bytes:
+        starts.insert(0, int(entries.positions[-1]))
+    for start in starts:
+        last = _last_offset(files, newest.path, start, newest.size_bytes)
+        if last is not None and last >= newest.base_offset:
+            return last + 1
+    return newest.base_offset
 
 
 def _last_offset(files: Files, path: str, start: int, end: int) -> int | None:

@@ -50,10 +50,12 @@ class PartitionLog:
         return sum(segment.size_bytes for segment in self.segments)
 
 
-def partition_logs(files: Files, path: str, topics: Sequence[str] | None = None) -> list[PartitionLog]:
+def partition_logs(
+    files: Files, path: str, topics: Sequence[str] | None = None, *, all_there: bool = True
+) -> list[PartitionLog]:
     """The logs in the log directory `path`, by topic and partition; all but internal topics unless `topics` names some.
 
-    Raises: BadUsage for a directory that is none, or a topic that is not there; DiskFault.
+    Raises: BadUsage for a directory that is none or, with `all_there`, a topic that is missing; DiskFault.
     """
     if not files.is_directory(path):
         raise BadUsage(f"{path}: no such log directory")
@@ -76,7 +78,7 @@ def partition_logs(files: Files, path: str, topics: Sequence[str] | None = None)
             )
         )
     missing = sorted(set(topics or ()) - {log.topic for log in logs})
-    if missing:
+    if missing and all_there:
         raise BadUsage(f"{path}: no such topic: {', '.join(missing)}")
     return sorted(logs, key=lambda log: (log.topic, log.partition))
 

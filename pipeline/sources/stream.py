@@ -2,7 +2,8 @@
 
 A partition that comes later starts at its earliest offset. `maxOffsetsPerTrigger` is shared out among partitions by how
 far each is behind, as Spark's Kafka source does. A log directory is only looked at, so its end is that of its whole
-batches at the time.
+batches at the time. With failOnDataLoss=false, as there, a partition that is gone is forgotten, and one that ends
+before what was read goes on at its end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ...storage.files import Files
+from ..failures import BadUsage
 from ..printing import say
 from ..reading.log_end import log_end_offset
 from ..reading.log_files import PartitionLog, partition_logs
@@ -36,7 +38,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins. Raises: BadUsage, DataLoss."""
         files = Files(read_only=True)
         found: Offsets = {}
-        for log in self._logs(files):
+        for log in partition_logs(files, self._options.path, self._options.topics):
             offset = _first(self._options, files, log)
             check_start(self._options, log, offset)
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
@@ -51,28 +53,34 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the next micro-batch ends. Raises: DataLoss for a partition or offsets that are gone."""
+        """Where the next micro-batch ends. Raises: BadUsage, DataLoss for a partition or offsets that are gone."""
         ends = self._ends() if self._target is None else self._target
+        missing = sorted(set(self._options.topics or ()) - ends.keys() - start.keys())
+        if missing:
+            raise BadUsage(f"{self._options.path}: no such topic: {', '.join(missing)}")
         begin = self._begin(start, ends)
-        for topic, partitions in begin.items():
-            for partition, offset in partitions.items():
-                self._check_end(topic, partition, offset, ends)
-        if isinstance(limit, ReadMaxRows):
-            return _limited(begin, ends, limit.max_rows)
-        return {topic: dict(partitions) for topic, partitions in _joined(begin, ends).items()}
+        return _limited(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """The ends of all logs, for the query's progress."""
+        return self._ends()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One split a task, the largest first. Raises: DataLoss."""
+        """One split a task, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
         files = Files(read_only=True)
         planning = Planning(files, self._options.max_partition_bytes)
+        logs = {(log.topic, str(log.partition)): log for log in self._logs(files)}
         found: list[Split] = []
-        for log in self._logs(files):
-            first = start.get(log.topic, {}).get(str(log.partition), log.start_offset)
-            stop = end.get(log.topic, {}).get(str(log.partition), first)
+        for topic, partition, stop in _each(end):
+            log = logs.get((topic, partition))
+            first = start.get(topic, {}).get(partition, 0 if log is None else log.start_offset)
             if first >= stop:
                 continue
-            check_start(self._options, log, first)
-            found += planning.splits(log, Range(first=first, end=stop))
+            log_end = None if log is None else log_end_offset(files, log)
+            self._check_end(topic, partition, stop, log_end)
+            if log is not None:
+                check_start(self._options, log, first)
+                found += planning.splits(log, Range(first=first, end=stop))
         for warning in planning.warnings:
             say(warning)
         return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
@@ -82,7 +90,8 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_split(partition.split, self._options, self._schema)
 
     def _logs(self, files: Files) -> list[PartitionLog]:
-        return partition_logs(files, self._options.path, self._options.topics)
+        """The logs that are there; what is missing of those that were is for others to judge."""
+        return partition_logs(files, self._options.path, self._options.topics, all_there=False)
 
     def _ends(self) -> Offsets:
         files = Files(read_only=True)
@@ -92,24 +101,27 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def _begin(self, start: Offsets, ends: Offsets) -> Offsets:
-        """`start`, with the earliest offset of every partition that it does not know."""
-        new = any(
-            partition not in start.get(topic, {}) for topic, partitions in ends.items() for partition in partitions
-        )
-        if not new:
-            return start
-        earliest: Offsets = {}
-        for log in self._logs(Files(read_only=True)):
-            if str(log.partition) in ends.get(log.topic, {}):
-                earliest.setdefault(log.topic, {})[str(log.partition)] = log.start_offset
-        return _joined(earliest, start)
+        """Where each log of `ends` goes on: as `start` says; at its earliest offset if new, at its end if it shrank.
 
-    def _check_end(self, topic: str, partition: str, offset: int, ends: Offsets) -> None:
-        end = ends.get(topic, {}).get(partition)
+        Raises: DataLoss.
+        """
+        for topic, partition, offset in _each(start):
+            self._check_end(topic, partition, offset, ends.get(topic, {}).get(partition))
+        earliest: Offsets = {}
+        if any(partition not in start.get(topic, {}) for topic, partition, _ in _each(ends)):
+            for log in self._logs(Files(read_only=True)):
+                earliest.setdefault(log.topic, {})[str(log.partition)] = log.start_offset
+        begin: Offsets = {}
+        for topic, partition, end in _each(ends):
+            first = start.get(topic, {}).get(partition, earliest.get(topic, {}).get(partition, 0))
+            begin.setdefault(topic, {})[partition] = min(first, end)
+        return begin
+
+    def _check_end(self, topic: str, partition: str, offset: int, end: int | None) -> None:
         if self._options.fail_on_data_loss and (end is None or end < offset):
             found = "is gone" if end is None else f"ends at {end}"
             raise DataLoss(
-                f"{self._options.path}/{topic}-{partition}: offset {offset} was read before, the log {found};"
+                f"{self._options.path}/{topic}-{partition}: offset {offset} was there before, the log {found};"
                 " failOnDataLoss=false goes on"
             )
 
@@ -118,23 +130,15 @@ def _first(options: ReadOptions, files: Files, log: PartitionLog) -> int:
     return starting_offset(options, log, lambda: log_end_offset(files, log))
 
 
-def _joined(before: Offsets, after: Offsets) -> Offsets:
-    """The offsets of both, `after` where both have one, but never back behind `before`."""
-    found = {topic: dict(partitions) for topic, partitions in before.items()}
-    for topic, partitions in after.items():
-        known = found.setdefault(topic, {})
+def _each(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
+    for topic, partitions in offsets.items():
         for partition, offset in partitions.items():
-            known[partition] = max(offset, known.get(partition, offset))
-    return found
+            yield topic, partition, offset
 
 
 def _limited(begin: Offsets, ends: Offsets, rows: int) -> Offsets:
     """At most `rows` offsets from `begin` on, shared out by how far each partition is behind; one at least in all."""
-    behind = {
-        (topic, partition): max(0, ends.get(topic, {}).get(partition, offset) - offset)
-        for topic, partitions in begin.items()
-        for partition, offset in partitions.items()
-    }
+    behind = {(topic, partition): ends[topic][partition] - offset for topic, partition, offset in _each(begin)}
     total = sum(behind.values())
     left = min(rows, total)
     found = {topic: dict(partitions) for topic, partitions in begin.items()}

@@ -3,12 +3,20 @@
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
+from stepdown.pipeline.failures import BadUsage, said_by
 from stepdown.pipeline.reading.rows import DataLoss
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.stream import SegmentsStreamReader
+from stepdown.protocol.records.builder import build_batch
+from stepdown.storage.clock import SystemClock
+from stepdown.storage.files import Files
+from stepdown.storage.log_config import FOREVER, LogConfig
+from stepdown.storage.log_dirs import LogDirs
 from support.log_directories import keyed_records, write_batches, write_topic
 
 
@@ -64,26 +72,118 @@ def test_offsets_that_are_gone_are_a_loss(tmp_path: Path) -> None:
         reader(tmp_path).partitions(start, end)
     lenient = reader(tmp_path, failOnDataLoss="false")
     assert {task.split.first_offset for task in lenient.partitions(start, end)} == {33}  # type: ignore[attr-defined]
-    with pytest.raises(DataLoss, match="offset 90 was read before, the log ends at 80"):
+    with pytest.raises(DataLoss, match="offset 90 was there before, the log ends at 80"):
         reader(tmp_path).latestOffset({"topic": {"0": 90}}, ReadAllAvailable())
     with pytest.raises(DataLoss, match="gone"):
         reader(tmp_path).latestOffset({"topic": {"0": 80}, "other": {"0": 3}}, ReadAllAvailable())
 
 
-def test_a_query_reads_every_row_once_over_a_restart(spark: SparkSession, tmp_path: Path) -> None:
-    log_dir, sink = tmp_path / "log-dir", tmp_path / "sink"
-    write_topic(log_dir, "topic", segments=1)
+def test_a_batch_that_is_made_again_is_whole_or_a_loss(tmp_path: Path) -> None:
+    """After a restart Spark asks for a batch's rows by its offsets alone; a log that was cut gave fewer rows."""
+    write_topic(tmp_path, "topic", segments=1)
+    stream = reader(tmp_path)
+    with pytest.raises(DataLoss, match="offset 80 was there before, the log ends at 40"):
+        stream.partitions({"topic": {"0": 0}}, {"topic": {"0": 80}})
+    with pytest.raises(DataLoss, match="other-0: offset 5 was there before, the log is gone"):
+        stream.partitions({"topic": {"0": 0}}, {"topic": {"0": 40}, "other": {"0": 5}})
+    lenient = reader(tmp_path, failOnDataLoss="false")
+    assert len(lenient.partitions({"topic": {"0": 0}}, {"topic": {"0": 80}, "other": {"0": 5}})) == 1
 
-    def run() -> int:
-        source = spark.readStream.format("kafka-segments").option("path", str(log_dir))
-        frame = source.option("maxOffsetsPerTrigger", "40").load()
-        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start(str(sink))
+
+def test_without_fail_on_data_loss_lost_logs_are_forgotten_and_shorter_ones_go_on(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic", segments=1)
+    stream = reader(tmp_path, failOnDataLoss="false", subscribe="topic,other")
+    before = {"topic": {"0": 90}, "other": {"0": 7}}
+    for limit in (ReadAllAvailable(), ReadMaxRows(5)):
+        assert stream.latestOffset(before, limit) == {"topic": {"0": 40}}
+    write_batches(tmp_path, "topic", 0, [keyed_records(40, 10)], base=40)
+    write_batches(tmp_path, "other", 0, [keyed_records(0, 10)])
+    after = stream.latestOffset({"topic": {"0": 40}}, ReadAllAvailable())
+    assert after == {"topic": {"0": 50}, "other": {"0": 10}}
+    found = {(task.split.topic, task.split.first_offset) for task in stream.partitions({"topic": {"0": 40}}, after)}  # type: ignore[attr-defined]
+    assert found == {("topic", 40), ("other", 0)}
+
+
+def test_a_topic_that_never_was_is_named(tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic", segments=1)
+    stream = reader(tmp_path, subscribe="topic,typo")
+    with pytest.raises(BadUsage, match="no such topic: typo"):
+        stream.initialOffset()
+    with pytest.raises(BadUsage, match="no such topic: typo"):
+        stream.latestOffset({"topic": {"0": 3}}, ReadAllAvailable())
+
+
+class Query:
+    """A streaming query into a Parquet directory; each `run` is a restart from its checkpoint that ends by itself."""
+
+    def __init__(self, spark: SparkSession, log_dir: Path, folder: Path) -> None:
+        self.checkpoint = folder / "checkpoint"
+        self._spark = spark
+        self._log_dir = log_dir
+        self._sink = folder / "sink"
+
+    def start(self, *, once: bool = True, **options: str) -> StreamingQuery:
+        source = self._spark.readStream.format("kafka-segments").option("path", str(self._log_dir))
+        frame = source.options(**options).load().select("topic", "partition", "offset")
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(self.checkpoint))
+        return (writer.trigger(availableNow=True) if once else writer).start(str(self._sink))
+
+    def run(self, **options: str) -> list[int]:
+        """The rows of each batch."""
+        query = self.start(**options)
         query.awaitTermination()
-        return query.lastProgress.batchId if query.lastProgress else -1
+        return [step["numInputRows"] for step in query.recentProgress if step["numInputRows"]]
 
-    assert run() == 0
+    def fail(self, **options: str) -> str:
+        """What it says when it fails."""
+        with pytest.raises(StreamingQueryException) as raised:
+            self.run(**options)
+        return str(said_by(raised.value))
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        return sorted(map(tuple, self._spark.read.parquet(str(self._sink)).collect()))
+
+
+def test_a_query_reads_every_row_once_over_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    log_dir = tmp_path / "log-dir"
+    write_topic(log_dir, "topic", segments=1)
+    query = Query(spark, log_dir, tmp_path)
+    assert query.run(maxOffsetsPerTrigger="30") == [30, 10]
     write_batches(log_dir, "topic", 0, [keyed_records(40, 30)], base=40)
-    run()
-    offsets = [row.offset for row in spark.read.parquet(str(sink)).select("offset").collect()]
-    assert sorted(offsets) == list(range(70))
+    write_batches(log_dir, "topic", 1, [keyed_records(5, 10)], base=5)
+    assert query.run(maxOffsetsPerTrigger="30") == [30, 10]
+    expected = [("topic", 0, offset) for offset in range(70)] + [("topic", 1, offset) for offset in range(5, 15)]
+    assert query.rows() == expected
+
+
+def test_a_query_tells_of_lost_rows_and_goes_on_without_them_when_told(spark: SparkSession, tmp_path: Path) -> None:
+    log_dir = tmp_path / "log-dir"
+    write_topic(log_dir, "topic", segments=1)
+    query = Query(spark, log_dir, tmp_path)
+    assert query.run() == [40]
+    write_batches(log_dir, "topic", 0, [keyed_records(40, 30)], base=40)
+    (log_dir / "log-start-offset-checkpoint").write_text("0\n1\ntopic 0 50\n")
+    assert "topic-0: offset 40 was asked for, the log starts at 50" in query.fail()
+    assert query.run(failOnDataLoss="false") == [20]
+    assert query.rows() == [("topic", 0, offset) for offset in [*range(40), *range(50, 70)]]
+
+
+def test_a_query_keeps_up_with_a_log_that_grows(spark: SparkSession, tmp_path: Path) -> None:
+    """Segments roll under it; their indexes are those of an open log."""
+    config = LogConfig(segment_bytes=3000, index_interval_bytes=500, retention_ms=-1, segment_ms=FOREVER)
+    log_dirs = LogDirs([str(tmp_path / "log-dir")], Files(), SystemClock(), config)
+    log = log_dirs.create("topic", 0, None)
+    log.append_as_is(build_batch(keyed_records(0, 10)))
+    query = Query(spark, tmp_path / "log-dir", tmp_path)
+    running = query.start(once=False, maxOffsetsPerTrigger="70")
+    try:
+        for first in range(10, 200, 10):
+            log.append_as_is(build_batch(keyed_records(first, 10)))
+        running.processAllAvailable()
+        log.append_as_is(build_batch(keyed_records(200, 10)))
+        running.processAllAvailable()
+    finally:
+        running.stop()
+        log_dirs.shutdown()
+    assert len(log.segments) > 2
+    assert query.rows() == [("topic", 0, offset) for offset in range(210)]

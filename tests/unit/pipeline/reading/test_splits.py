@@ -163,6 +163,14 @@ def test_the_end_of_a_log_is_behind_its_last_whole_batch(tmp_path: Path) -> None
     assert log_end_offset(FILES, log) == 40
 
 
+def test_a_log_whose_newest_segment_is_empty_ends_where_that_begins(tmp_path: Path) -> None:
+    """Compaction takes the last batches of older segments; the log's end was taken from what it left of them."""
+    write_batches(tmp_path, "topic", 0, [keyed_records(0, 10)])
+    (tmp_path / "topic-0" / f"{40:020}.log").write_bytes(b"")
+    (log,) = partition_logs(FILES, str(tmp_path))
+    assert log_end_offset(FILES, log) == 40
+
+
 def test_logs_on_their_way_out_and_internal_ones_are_not_listed(tmp_path: Path) -> None:
     for name in ("kept", "__consumer_offsets"):
         write_topic(tmp_path, name, segments=1)
