@@ -1,7 +1,9 @@
 """The Spark session that the jobs run in.
 
-Everything stays on this machine unless a master is given: the driver listens on 127.0.0.1, and there is no web page.
-Python workers are this interpreter; else Spark may take another Python, without stepdown.
+On a local master everything stays on this machine: the driver listens on 127.0.0.1, and there is no web page. On a
+cluster, addresses and pages are those that Spark is set to, since its workers have to reach the driver. On a terminal
+Spark shows how far each stage is. Python workers are this interpreter; else Spark may take another one, without
+stepdown.
 """
 
 import os
@@ -17,8 +19,13 @@ LOCAL = "127.0.0.1"
 SETTINGS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+}
+"""What the data sources count on, anywhere."""
+
+LOCAL_SETTINGS = {
+    # What is shuffled is counts and samples, never records: Spark's 200 tasks take longer than the work.
+    "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": LOCAL,
     "spark.driver.bindAddress": LOCAL,
 }
@@ -32,19 +39,26 @@ def build_session(
     `master` is `local[*]` unless it is given here or by spark-submit. `jars` are paths. `settings` win over those of
     this module.
     """
-    os.environ.setdefault("SPARK_LOCAL_IP", LOCAL)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit started us, with a master of its own
+    if master is None and not submitted:
+        master = "local[*]"
     builder = SparkSession.builder.appName(f"stepdown {name}")
     if master is not None:
         builder = builder.master(master)
-    elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit started us, with a master of its own
-        builder = builder.master("local[*]")
-    wanted = SETTINGS | dict(settings or {})
-    if jars:
-        wanted["spark.jars"] = ",".join(jars)
-    for key, value in wanted.items():
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for key, value in (_settings(master) | dict(settings or {})).items():
         builder = builder.config(key, value)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(jars))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     register(session)
     return session
+
+
+def _settings(master: str | None) -> dict[str, str]:
+    progress = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
+    if master is None or not master.startswith("local"):
+        return SETTINGS | progress
+    os.environ.setdefault("SPARK_LOCAL_IP", LOCAL)
+    return SETTINGS | LOCAL_SETTINGS | progress

@@ -7,7 +7,7 @@ tables are always computed in batch from all that is there.
 import argparse
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..failures import BadUsage
+from ..page import Section, write_page
+from ..picture import Picture
 from ..printing import print_rows, say
 from . import tables
 from .lines import JSON_OPTIONS, JSON_SCHEMA, checked, read_lines
-from .page import Section, write_page
-from .pictures import Picture, draw_latency, draw_memory, draw_throughput
+from .pictures import draw_latency, draw_memory, draw_throughput
 from .tables import Row
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def make_report(lines: "DataFrame", out: Path, baseline: str | None = None) -> l
         _write_parquet(section.rows, out / f"{section.title.replace(' ', '-')}.parquet")
         if section.picture is not None:
             section.picture.save_png(out)
-    write_page(out / REPORT, shown)
+    write_page(out / REPORT, "stepdown benchmarks", shown)
     return shown
 
 
@@ -122,7 +123,7 @@ def _rows(frame: "DataFrame") -> list[Row]:
     return [row.asDict() for row in frame.collect()]
 
 
-def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+def _write_parquet(rows: Sequence[Mapping[str, object]], path: Path) -> None:
     """Columns of nothing but nulls are doubles: no other kind of column here may be empty."""
     table = pa.Table.from_pylist(list(rows))
     fields = [field.with_type(pa.float64()) if pa.types.is_null(field.type) else field for field in table.schema]

@@ -1,14 +1,12 @@
 """The pictures: axes from 0, medians as bars, runs and their spread shown. Each is one PNG and one SVG."""
 
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..picture import Picture
 from .tables import PERCENTILES, Row
 
 MEBIBYTE = 1 << 20
@@ -16,27 +14,6 @@ SMALL = 8
 DRAWN_CONFIGS = 8
 """A picture of memory over time has so many panels at most; the table has all."""
 _LABELS = {"rss_bytes": "RSS", "budget_in_use_bytes": "conversion memory in use"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """A figure under the name of its file, without suffix."""
-
-    name: str
-    figure: Figure
-
-    def save_png(self, folder: Path) -> Path:
-        """Write `<name>.png` and return its path."""
-        path = folder / f"{self.name}.png"
-        self.figure.savefig(path, format="png", dpi=120)
-        return path
-
-    def svg(self) -> str:
-        """The `<svg>` element."""
-        out = io.StringIO()
-        self.figure.savefig(out, format="svg")
-        text = out.getvalue()
-        return text[text.index("<svg") :]
 
 
 def draw_throughput(rows: Sequence[Row]) -> Picture:

@@ -11,6 +11,7 @@ from ..printing import print_rows, say
 from ..reading.log_files import partition_logs
 from ..session import build_session
 from .exact import Exact, ExactTask, take_exactly
+from .report import write_report
 
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
@@ -27,31 +28,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fetch-max-bytes", type=int, default=DEFAULT_FETCH_BYTES, help="stored bytes of a fetch")
     parser.add_argument("--max-message-bytes", type=int, default=DEFAULT_MAX_MESSAGE_BYTES)
     parser.add_argument("--skip-corrupt", action="store_true", help="pass damaged batches by, and tell of them")
-    parser.add_argument("--out", help="folder for the tables as Parquet, replaced")
+    parser.add_argument("--out", help="folder for the tables as Parquet and report.html, replaced")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Count, print and keep. Raises: PipelineFailure."""
     topics = [topic for topic in (arguments.topics or "").split(",") if topic] or None
-    partition_logs(Files(read_only=True), arguments.log_dir, topics)  # bad usage is told before Spark starts
+    tasks = exact_tasks(arguments, topics)  # bad usage is told before Spark starts
+    say(f"{len(tasks)} segments, {sum(task.segment.size_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
-    reader = session.read.format("kafka-batches").option("path", arguments.log_dir)
-    reader = reader.option("skipCorrupt", str(arguments.skip_corrupt))
-    batches = (reader if topics is None else reader.option("subscribe", ",".join(topics))).load()
-    counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
-    tables = {"formats": formats(counts), "topics": by_topic(counts), "partitions": skew(counts)}
-    for name, frame in tables.items():
-        print_rows(name, (row.asDict() for row in frame.collect()), as_json=arguments.json)
-        if arguments.out:
-            frame.write.mode("overwrite").parquet(f"{arguments.out}/{name}")
+    tables = _count(session, arguments, topics)
     if arguments.exact:
-        found = take_all(session, exact_tasks(arguments, topics))
-        print_rows("conversion", summary(found), as_json=arguments.json)
+        found = take_all(session, tasks)
+        tables["conversion"] = summary(found)
+        print_rows("conversion", tables["conversion"], as_json=arguments.json)
         if arguments.out and found:
             rows = [{name: getattr(each, name) for name in Exact.__slots__} for each in found]
             session.createDataFrame(rows).write.mode("overwrite").parquet(f"{arguments.out}/conversion")
     if arguments.out:
+        if "://" not in arguments.out:  # else a store of objects, which only Spark can write
+            write_report(arguments.out, tables)
         say(f"tables are in {arguments.out}")
+
+
+def _count(
+    session: SparkSession, arguments: argparse.Namespace, topics: Sequence[str] | None
+) -> dict[str, list[dict[str, object]]]:
+    """Print and keep what the headers tell, and return it by table."""
+    reader = session.read.format("kafka-batches").option("path", arguments.log_dir)
+    reader = reader.option("skipCorrupt", str(arguments.skip_corrupt))
+    batches = (reader if topics is None else reader.option("subscribe", ",".join(topics))).load()
+    counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
+    tables = {}
+    for name, frame in {"formats": formats(counts), "topics": by_topic(counts), "partitions": skew(counts)}.items():
+        tables[name] = [row.asDict() for row in frame.collect()]
+        print_rows(name, tables[name], as_json=arguments.json)
+        if arguments.out:
+            frame.write.mode("overwrite").parquet(f"{arguments.out}/{name}")
+    return tables
 
 
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
@@ -78,7 +92,7 @@ def formats(counts: DataFrame) -> DataFrame:
             F.sum("batches").alias("batches"),
             F.sum("records").alias("records"),
             F.sum("bytes").alias("bytes"),
-            F.sum("unopened").alias("batches of unknown records"),
+            F.sum("unopened").alias("unopened_batches"),
         )
         .orderBy("topic", "magic", "codec")
     )
@@ -90,10 +104,10 @@ def by_topic(counts: DataFrame) -> DataFrame:
         counts.groupBy("topic")
         .agg(
             F.sum("bytes").alias("bytes"),
-            (F.sum("converted_bytes") / F.sum("bytes")).alias("converted share"),
-            (F.sum("fill") / F.sum("batches")).alias("batch fill"),
-            (F.sum("records") / (F.sum("batches") - F.sum("unopened"))).alias("records a batch"),
-            F.sum("zstd_bytes").alias("zstd bytes"),
+            (F.sum("converted_bytes") / F.sum("bytes")).alias("converted_share"),
+            (F.sum("fill") / F.sum("batches")).alias("batch_fill"),
+            (F.sum("records") / (F.sum("batches") - F.sum("unopened"))).alias("records_a_batch"),
+            F.sum("zstd_bytes").alias("zstd_bytes"),
         )
         .orderBy("topic")
     )
@@ -108,8 +122,8 @@ def skew(counts: DataFrame) -> DataFrame:
         partitions.groupBy("topic")
         .agg(
             F.count("*").alias("partitions"),
-            F.max("records").alias("most records"),
-            F.avg("records").alias("mean records"),
+            F.max("records").alias("most_records"),
+            F.avg("records").alias("mean_records"),
             (F.max("records") / F.avg("records")).alias("skew"),
         )
         .orderBy("topic")
@@ -155,16 +169,16 @@ def _summary(topic: str, parts: Sequence[Exact]) -> dict[str, object]:
     readable = total("stored_bytes") - total("unreadable_bytes")
     return {
         "topic": topic,
-        "stored bytes": total("stored_bytes"),
-        "converted bytes": total("converted_bytes"),
+        "stored_bytes": total("stored_bytes"),
+        "converted_bytes": total("converted_bytes"),
         "growth": total("converted_bytes") / readable if readable else None,
         "fetches": total("fetches"),
-        "promised bytes": total("promised_bytes"),
-        "padding bytes": total("padding_bytes"),
-        "batches left out": total("left_out_batches"),
-        "largest chunk bytes": max(part.largest_chunk_bytes for part in parts),
-        "compression ratio": total("compressed_bytes") / total("opened_bytes") if total("opened_bytes") else None,
-        "estimated ratio at the end": max(parts, key=lambda part: part.segment).estimated_ratio,
-        "underestimated batches": total("underestimated_batches"),
-        "split batches": total("split_batches"),
+        "promised_bytes": total("promised_bytes"),
+        "padding_bytes": total("padding_bytes"),
+        "left_out_batches": total("left_out_batches"),
+        "largest_chunk_bytes": max(part.largest_chunk_bytes for part in parts),
+        "compression_ratio": total("compressed_bytes") / total("opened_bytes") if total("opened_bytes") else None,
+        "estimated_ratio": max(parts, key=lambda part: part.segment).estimated_ratio,
+        "underestimated_batches": total("underestimated_batches"),
+        "split_batches": total("split_batches"),
     }

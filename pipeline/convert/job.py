@@ -134,13 +134,13 @@ def _table(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
             "topic": topic,
             "segments": len(found),
             "records": sum(each.records for each in found),
-            "bytes in": sum(each.bytes_in for each in found),
-            "bytes out": sum(each.bytes_out for each in found),
-            "headers lost": sum(each.headers for each in found),
-            "batches that lost a producer id": sum(each.producer_batches for each in found),
-            "control batches dropped": sum(each.control_batches for each in found),
-            "timestamps lost": sum(each.timestamps for each in found),
-            "task CPU s": round(sum(each.cpu_s for each in found), 3),
+            "bytes_in": sum(each.bytes_in for each in found),
+            "bytes_out": sum(each.bytes_out for each in found),
+            "headers_lost": sum(each.headers for each in found),
+            "producer_ids_lost": sum(each.producer_batches for each in found),
+            "control_batches_lost": sum(each.control_batches for each in found),
+            "timestamps_lost": sum(each.timestamps for each in found),
+            "task_cpu_s": round(sum(each.cpu_s for each in found), 3),
         }
         for topic, found in sorted(topics.items())
     ]

@@ -24,12 +24,16 @@ def test_the_tables_tell_what_is_in_a_directory(
     }
     plain = tables["formats", "plain"]
     assert (plain["magic"], plain["codec"], plain["batches"], plain["records"]) == (2, "none", 16, 160)
-    assert plain["bytes"] == tables["conversion", "plain"]["stored bytes"] == sizes["plain"]
-    assert tables["topics", "packed"]["zstd bytes"] == sizes["packed"]
-    assert tables["topics", "plain"]["converted share"] == 1.0
+    assert plain["bytes"] == tables["conversion", "plain"]["stored_bytes"] == sizes["plain"]
+    assert tables["topics", "packed"]["zstd_bytes"] == sizes["packed"]
+    assert tables["topics", "plain"]["converted_share"] == 1.0
     assert tables["partitions", "plain"]["skew"] == 1.0
     assert spark.read.parquet(str(out / "formats")).count() == 2
     assert spark.read.parquet(str(out / "conversion")).count() == 5
+    page = (out / "report.html").read_text()
+    assert [page.count(f"<h2>{name}</h2>") for name in ("formats", "topics", "partitions", "conversion")] == [1] * 4
+    assert page.count("<svg") == 2
+    assert {path.name for path in out.glob("*.png")} == {"formats.png", "conversion.png"}
 
 
 def test_no_such_directory_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

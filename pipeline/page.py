@@ -1,12 +1,11 @@
 """The report: one HTML file with the tables and the pictures in it; nothing beside it is needed."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .pictures import Picture
-from .tables import Row
+from .picture import Picture
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1f2937}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums;display:block;overflow-x:auto}
@@ -21,16 +20,17 @@ class Section:
 
     title: str
     about: str
-    rows: Sequence[Row]
+    rows: Sequence[Mapping[str, object]]
     picture: Picture | None = None
 
 
-def write_page(path: Path, sections: Sequence[Section]) -> None:
+def write_page(path: Path, title: str, sections: Sequence[Section]) -> None:
     """Write the report of these sections; those without rows are left out."""
+    title = html.escape(title)
     body = "".join(_section(section) for section in sections if section.rows)
     path.write_text(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>stepdown benchmarks</title>"
-        f"<style>{STYLE}</style><h1>stepdown benchmarks</h1>{body}</html>\n"
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
+        f"<style>{STYLE}</style><h1>{title}</h1>{body}</html>\n"
     )
 
 
@@ -42,7 +42,7 @@ def _section(section: Section) -> str:
     )
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _table(rows: Sequence[Mapping[str, object]]) -> str:
     head = "".join(f"<th>{html.escape(name.replace('_', ' '))}" for name in rows[0])
     lines = ("<tr>" + "".join(f"<td>{html.escape(_cell(value))}" for value in row.values()) for row in rows)
     return f"<table><tr>{head}{''.join(lines)}</table>"

@@ -1,0 +1,86 @@
+"""The census as a page: its tables, and what topics hold and become as bars."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ..page import Section, write_page
+from ..picture import Picture
+
+REPORT = "report.html"
+MEBIBYTE = 1 << 20
+DRAWN_TOPICS = 20
+"""A picture has so many topics at most, those with the most bytes; the table has all."""
+
+Row = Mapping[str, object]
+_ABOUT = {
+    "formats": "Stored bytes by magic and codec, from the headers of the batches.",
+    "topics": "converted share: of the bytes, what is converted down for the old clients; batch fill: bytes of a batch "
+    "to batch.size; zstd bytes: what they cannot have at all.",
+    "partitions": "skew: records of the largest partition to the mean (KIP-480 compares partitioners so).",
+    "conversion": "What fetches of the old clients promise and would have to send (KIP-283), and what compressed "
+    "batches do to the estimate of their ratio (KIP-126).",
+}
+
+
+def write_report(out: str, tables: Mapping[str, Sequence[Row]]) -> None:
+    """Write the page and its pictures, each also as PNG, to the folder `out`."""
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    sections = [
+        Section(title=name, about=_ABOUT[name], rows=rows, picture=_picture(name, rows))
+        for name, rows in tables.items()
+        if rows
+    ]
+    for section in sections:
+        if section.picture is not None:
+            section.picture.save_png(folder)
+    write_page(folder / REPORT, "What the log directory holds", sections)
+
+
+def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
+    if name == "formats":
+        bars: dict[str, dict[str, float]] = {_format(row): {} for row in rows}
+        for row in rows:
+            bars[_format(row)][str(row["topic"])] = _mebibytes(row["bytes"])
+        return _draw(name, bars, stacked=True)
+    if name == "conversion":
+        columns = ("stored_bytes", "promised_bytes", "converted_bytes")
+        bars = {column: {str(row["topic"]): _mebibytes(row[column]) for row in rows} for column in columns}
+        return _draw(name, bars, stacked=False)
+    return None
+
+
+def _format(row: Row) -> str:
+    return f"magic {row['magic']} {row['codec']}"
+
+
+def _mebibytes(value: object) -> float:
+    assert isinstance(value, int)
+    return value / MEBIBYTE
+
+
+def _draw(name: str, bars: Mapping[str, Mapping[str, float]], *, stacked: bool) -> Picture:
+    """Bars by topic, a colour for each key of `bars`, on or beside each other; MiB from 0 on."""
+    totals: dict[str, float] = {}
+    for values in bars.values():
+        for topic, value in values.items():
+            totals[topic] = totals.get(topic, 0.0) + value
+    topics = sorted(totals, key=lambda topic: -totals[topic])[:DRAWN_TOPICS]
+    figure = Figure(figsize=(8.0, 1.2 + 0.4 * len(topics)), layout="constrained")
+    axes = figure.subplots()
+    height = 0.8 if stacked else 0.8 / len(bars)
+    left = [0.0] * len(topics)
+    for number, (label, values) in enumerate(bars.items()):
+        widths = [values.get(topic, 0.0) for topic in topics]
+        shift = 0.0 if stacked else height * (number - (len(bars) - 1) / 2)
+        axes.barh([place + shift for place in range(len(topics))], widths, height, left=left, label=label)
+        if stacked:
+            left = [before + width for before, width in zip(left, widths, strict=True)]
+    axes.set_yticks(range(len(topics)), topics)
+    axes.invert_yaxis()
+    axes.set_xlabel("MiB")
+    axes.set_xlim(left=0)
+    axes.legend()
+    return Picture(name=name, figure=figure)
