@@ -2,6 +2,8 @@
 
     spark.read.format("kafka-segments").option("path", LOG_DIR).load()
 
+`stream.py` reads a directory as a stream, `write.py` writes one.
+
 Columns are those of Spark's Kafka source; a smaller schema with any of them is the projection. Isolation is
 read_uncommitted, as that source's default is: aborted records are rows, control records are not.
 """
@@ -9,7 +11,14 @@ read_uncommitted, as that source's default is: aborted records are rows, control
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -32,6 +41,7 @@ from .filters import Pushed, push
 from .options import ReadOptions, read_options, starting_offset
 from .partition import SplitPartition, check_start, read_split
 from .stream import SegmentsStreamReader
+from .write import SegmentsWriter, check_written_columns, write_options
 
 NAME = "kafka-segments"
 
@@ -62,6 +72,10 @@ class KafkaSegments(DataSource):
         options = read_options(self.options)
         check_columns(schema)
         return PushingReader(options, schema) if options.pushdown else SegmentsReader(options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        check_written_columns(schema, COLUMNS | {"headers": HEADERS})
+        return SegmentsWriter(write_options(self.options), overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_columns(schema)

@@ -67,6 +67,8 @@ class FaultyFiles(Files):
     def rename(self, old: str, new: str) -> None:
         self._maybe_crash()
         super().rename(old, new)
+        for path in [path for path in self._durable if path.startswith(f"{old}/")]:
+            self._durable[new + path.removeprefix(old)] = self._durable.pop(path)
         if old in self._durable:
             self._durable[new] = self._durable.pop(old)
         else:

@@ -1,0 +1,191 @@
+"""Logs on their way into a log directory: written under names that are not yet a log's, then renamed as a whole.
+
+    LOG_DIR/orders-0.<job, 24 hex><attempt, 8 hex>-delete/    being written, complete and synced when its task is done
+    LOG_DIR/orders-0/                                         committed: one rename
+
+The name is that of a log to be deleted, so brokers serve none of it and remove what a killed job has left as they
+start. A partition's folder that has no records, as of a topic that was just made, is replaced; the topic's id in it is
+kept. A kill between two renames leaves whole logs and staged ones, never a part of one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from ...storage.checkpoint import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    MalformedCheckpoint,
+    read_offsets,
+    write_offsets,
+)
+from ...storage.clock import SystemClock
+from ...storage.deletion import PendingDeletions
+from ...storage.files import Files
+from ...storage.loading import Opening, open_log
+from ...storage.log_config import FOREVER, LogConfig
+from ...storage.log_directory import LogDirectory
+from ...storage.names import DELETE_DIRECTORY, LOG, deletion_directory, log_directory
+from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ..failures import PipelineFailure
+
+if TYPE_CHECKING:
+    from ...storage.log import Log
+
+_JOB_DIGITS = 24
+_ATTEMPT_DIGITS = 8
+_MAX_METADATA_BYTES = 1 << 16
+_CHECKPOINTS = (LOG_STARTS, RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedLog:
+    """A complete log in the folder `directory`."""
+
+    topic: str
+    partition: int
+    directory: str
+    records: int
+    stored_bytes: int
+
+    @property
+    def name(self) -> str:
+        return log_directory(self.topic, self.partition)
+
+
+def new_job() -> str:
+    """A name that no other job has."""
+    return uuid4().hex[:_JOB_DIGITS]
+
+
+class Staging:
+    """One task's staged logs in the log directory `path`."""
+
+    def __init__(self, files: Files, path: str, job: str, *, segment_bytes: int) -> None:
+        self._files = files
+        self._path = path
+        self._unique = job + uuid4().hex[:_ATTEMPT_DIGITS]
+        self._config = LogConfig(segment_bytes=segment_bytes, segment_ms=FOREVER, retention_ms=-1)
+
+    def open(self, topic: str, partition: int, first_offset: int) -> "Log":
+        """An empty log that begins at `first_offset`. Raises: PipelineFailure where records are already; DiskFault."""
+        check_no_records(self._files, f"{self._path}/{log_directory(topic, partition)}")
+        directory = f"{self._path}/{deletion_directory(topic, partition, self._unique)}"
+        self._files.make_directory(directory)
+        opening = Opening(
+            files=self._files,
+            clock=SystemClock(),
+            deletions=PendingDeletions(self._files),
+            log_start_offset=first_offset,
+        )
+        return open_log(directory, topic, partition, self._config, opening)
+
+    def complete(self, log: "Log", records: int, stored_bytes: int) -> StagedLog:
+        """What is staged: all of it is on the disk. Raises: DiskFault."""
+        log.close()
+        self._files.sync_directory(log.directory)
+        return StagedLog(
+            topic=log.topic,
+            partition=log.partition,
+            directory=log.directory,
+            records=records,
+            stored_bytes=stored_bytes,
+        )
+
+
+def check_no_records(files: Files, directory: str) -> None:
+    """Raises: PipelineFailure when the partition's folder has a segment with something in it."""
+    if not files.is_directory(directory):
+        return
+    if any(entry.name.endswith(LOG) and entry.size_bytes for entry in files.entries(directory)):
+        raise PipelineFailure(f"{directory} has segments already; nothing is added to a log that is there")
+
+
+def commit(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> None:
+    """Make logs of all that is staged, and remove what other attempts of the job left.
+
+    A failure takes back what was done so far.
+
+    Raises: PipelineFailure when two tasks wrote one partition, or where records are already; DiskFault, also when a
+    broker uses the directory.
+    """
+    _check_one_each(staged)
+    directory = LogDirectory(files, path)
+    try:
+        for log in staged:
+            check_no_records(files, f"{path}/{log.name}")
+        is_new = not any(not name.suffix for _, name in directory.log_folders())
+        _forget(files, path, staged)
+        _move_all(files, path, job, staged)
+        if is_new:
+            directory.write_clean_mark()  # all logs are complete: a broker need not check them
+        discard(files, path, job)
+    finally:
+        directory.release()
+
+
+def discard(files: Files, path: str, job: str) -> None:
+    """Remove what the job has staged. Raises: DiskFault."""
+    if not files.is_directory(path):
+        return
+    for entry in files.entries(path):
+        if entry.is_directory and entry.name.endswith(DELETE_DIRECTORY) and f".{job}" in entry.name:
+            files.remove_directory(f"{path}/{entry.name}")
+
+
+def check_unused(files: Files, path: str) -> None:
+    """Raises: DiskFault when a broker uses the log directory. One that is missing is not made."""
+    if files.is_directory(path):
+        LogDirectory(files, path).release()
+
+
+def _check_one_each(staged: Iterable[StagedLog]) -> None:
+    seen = set()
+    for log in staged:
+        if log.name in seen:
+            raise PipelineFailure(
+                f"{log.name} was written by two tasks; its rows have to be in one, as"
+                ' .repartition("topic", "partition") puts them'
+            )
+        seen.add(log.name)
+
+
+def _forget(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
+    """Drop what checkpoints say of former logs of these names: a broker would cut the new ones by it."""
+    gone = {(log.topic, log.partition) for log in staged}
+    for name in _CHECKPOINTS:
+        try:
+            offsets = dict(read_offsets(files, f"{path}/{name}"))
+        except MalformedCheckpoint:
+            continue  # brokers take it for empty
+        if gone & offsets.keys():
+            write_offsets(files, f"{path}/{name}", {key: offset for key, offset in offsets.items() if key not in gone})
+
+
+def _move_all(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> None:
+    done: list[tuple[str, str]] = []
+    try:
+        for log in staged:
+            for old, new in _moves(files, path, job, log):
+                files.rename(old, new)
+                done.append((old, new))
+        files.sync_directory(path)
+    except BaseException:
+        for old, new in reversed(done):
+            files.rename(new, old)
+        raise
+
+
+def _moves(files: Files, path: str, job: str, log: StagedLog) -> Iterable[tuple[str, str]]:
+    """The renames that put a log in its place; an empty one of that name goes out of the way."""
+    target = f"{path}/{log.name}"
+    if files.is_directory(target):
+        metadata = files.read_whole(f"{target}/{PARTITION_METADATA}", _MAX_METADATA_BYTES)
+        if metadata is not None:
+            files.replace(f"{log.directory}/{PARTITION_METADATA}", metadata)
+        unique = job + uuid4().hex[:_ATTEMPT_DIGITS]
+        yield target, f"{path}/{deletion_directory(log.topic, log.partition, unique)}"
+    yield log.directory, target
