@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.archiving import VICTIMS, ArchiveProcess, Victim, archived, produce
+from support.archiving import archived, produce
 from support.broker import broker_under_test
+from support.jobs import VICTIMS, JobProcess, Victim
 from support.spark_jars import require_jars
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def archive_under_kills(
     while killed < kills:
         produce(broker.address, TOPIC, PARTITIONS, RECORDS_A_ROUND)
         produced += RECORDS_A_ROUND
-        run = ArchiveProcess(arguments, out, log)
+        run = JobProcess("archive", arguments, out, log)
         killed += run.kill_when_written(rng.randint(1, MOST_FILES_OF_A_ROUND), victims[killed % len(victims)])
-    ArchiveProcess(arguments, out, log).succeed()
+    JobProcess("archive", arguments, out, log).succeed()
     broker.stop()
     return produced, out
 
