@@ -11,8 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from .. import __version__
 from ..protocol.api import API, ApiKey
@@ -36,8 +35,7 @@ SESSION_USE: Final = 0.85
 _ERROR_AT: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _InFlight:
+class _InFlight(NamedTuple):
     correlation_id: int
     key: ApiKey
     version: int

@@ -2,13 +2,23 @@
 
 Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is what the live windows hold over the time since
 the oldest of them began, at least one whole window less the running one, as Kafka's Rate counts.
+
+What each request counts is only noted, and goes into the windows when metrics are asked for, when much is noted, or a
+second after the first note.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 WINDOW_MS = 30_000
 WINDOWS = 2
+NOTES_MS = 1000
+MOST_NOTES = 512
+
+Note = tuple[str, int, int, int, int, float]
+"""A batch that went into a request: topic, bytes, ms in the queue, bytes of its largest record, records, ratio."""
 
 
 class Sampled:
@@ -21,7 +31,14 @@ class Sampled:
         self.total = 0.0
         self.total_count = 0
 
-    def add(self, value: float, now_ms: int, count: int = 1) -> None:
+    def add(self, value: float, now_ms: int) -> None:
+        self._add(value, 1, value, now_ms)
+
+    def add_all(self, values: Sequence[float], now_ms: int) -> None:
+        """Counts some values, at least one."""
+        self._add(sum(values), len(values), max(values), now_ms)
+
+    def _add(self, value: float, count: int, largest: float, now_ms: int) -> None:
         windows = self._windows
         if not windows or now_ms - windows[-1][0] >= WINDOW_MS:
             windows.append([now_ms, 0.0, 0, float("-inf")])
@@ -30,8 +47,8 @@ class Sampled:
         window = windows[-1]
         window[1] += value
         window[2] += count
-        if value > window[3]:
-            window[3] = value
+        if largest > window[3]:
+            window[3] = largest
         self.total += value
         self.total_count += count
 
@@ -73,6 +90,9 @@ TIMED = ("flush", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "tx
 TOPIC_COUNTED = {"record-send": "sent", "byte": "sent_bytes", "record-retry": "retried", "record-error": "failed"}
 
 
+_TOPIC = itemgetter(0)
+
+
 class _Series(dict[str, Sampled]):
     def __missing__(self, name: str) -> Sampled:
         series = self[name] = Sampled()
@@ -88,9 +108,14 @@ class Meters:
         self.topics: dict[str, _Series] = {}
         self.gauges: dict[str, Callable[[], float]] = {}
         self.elapsed_ns = dict.fromkeys(TIMED, 0)
+        self._noted_ms = self._noted_until_ms = 0
+        self._batches: list[Note] = []
+        self._requests: list[int] = []  # where in `_batches` each begins
+        self._latencies: list[int] = []
+        self._throttles: list[int] = []
 
-    def count(self, name: str, value: float = 1, count: int = 1) -> None:
-        self.series[name].add(value, self._now(), count)
+    def count(self, name: str) -> None:
+        self.series[name].add(1, self._now())
 
     def count_topic(self, name: str, topic: str, value: float) -> None:
         """Counts for the producer and for the topic."""
@@ -98,18 +123,41 @@ class Meters:
         self.series[name].add(value, now_ms)
         self._topic(topic)[name].add(value, now_ms)
 
-    def batch_sent(
-        self, topic: str, *, size_bytes: int, queue_ms: int, record_bytes: int, records: int, ratio: float
-    ) -> None:
-        """Counts a batch that goes into a request, for the producer and for the topic."""
-        now_ms, own, topics = self._now(), self.series, self._topic(topic)
-        own["batch_bytes"].add(size_bytes, now_ms)
-        own["queue_ms"].add(queue_ms, now_ms)
-        own["record_bytes"].add(record_bytes, now_ms)
-        for series in (own, topics):
-            series["sent"].add(records, now_ms)
-            series["sent_bytes"].add(size_bytes, now_ms)
-            series["ratio"].add(ratio, now_ms)
+    def request_sent(self, notes: Iterable[Note], now_ms: int) -> None:
+        """Counts a Produce request by the batches in it."""
+        if now_ms >= self._noted_until_ms or len(self._batches) >= MOST_NOTES:
+            self._begin_notes(now_ms)
+        self._requests.append(len(self._batches))
+        self._batches += notes
+
+    def answered(self, latency_ms: int, throttle_ms: int, now_ms: int) -> None:
+        """Counts the answer to a Produce request."""
+        if now_ms >= self._noted_until_ms:
+            self._begin_notes(now_ms)
+        self._latencies.append(latency_ms)
+        self._throttles.append(throttle_ms)
+
+    def _begin_notes(self, now_ms: int) -> None:
+        self._take_notes()
+        self._noted_ms, self._noted_until_ms = now_ms, now_ms + NOTES_MS
+
+    def _take_notes(self) -> None:
+        """Puts what was noted into the windows of its second."""
+        now_ms, own = self._noted_ms, self.series
+        if self._latencies:
+            own["latency_ms"].add_all(self._latencies, now_ms)
+            own["throttle_ms"].add_all(self._throttles, now_ms)
+            self._latencies, self._throttles = [], []
+        if self._batches:
+            records = [note[4] for note in self._batches]
+            ends = [*self._requests[1:], len(records)]
+            own["request_records"].add_all(
+                [sum(records[begin:end]) for begin, end in zip(self._requests, ends, strict=True)], now_ms
+            )
+            _count(own, self._batches, now_ms)
+            for topic, notes in groupby(sorted(self._batches, key=_TOPIC), _TOPIC):
+                _count(self._topic(topic), list(notes), now_ms)
+            self._batches, self._requests = [], []
 
     def _topic(self, topic: str) -> _Series:
         found = self.topics.get(topic)
@@ -119,6 +167,7 @@ class Meters:
 
     def snapshot(self) -> dict[str, float]:
         """Name to value, as in Kafka's group `producer-metrics`."""
+        self._take_notes()
         now_ms = self._now()
         values: dict[str, float] = {name: gauge() for name, gauge in self.gauges.items()}
         for name, key in AVERAGED.items():
@@ -135,6 +184,7 @@ class Meters:
 
     def topic_snapshot(self) -> dict[str, dict[str, float]]:
         """Topic to the values of Kafka's group `producer-topic-metrics`."""
+        self._take_notes()
         now_ms = self._now()
         result: dict[str, dict[str, float]] = {}
         for topic, series in self.topics.items():
@@ -144,3 +194,13 @@ class Meters:
                 values[f"{name}-total"] = series[key].total
             result[topic] = values
         return result
+
+
+def _count(series: _Series, batches: Sequence[Note], now_ms: int) -> None:
+    _, sizes, queued_ms, largest, records, ratios = zip(*batches, strict=True)
+    series["sent"].add_all(records, now_ms)
+    series["sent_bytes"].add_all(sizes, now_ms)
+    series["ratio"].add_all(ratios, now_ms)
+    series["batch_bytes"].add_all(sizes, now_ms)
+    series["queue_ms"].add_all(queued_ms, now_ms)
+    series["record_bytes"].add_all(largest, now_ms)

@@ -52,35 +52,38 @@ class Results:
         self.interceptors: Sequence[Interceptor] = ()
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
         self._nothing_expires_before_ms = 0
-
-    @property
-    def keeps_order(self) -> bool:
-        """With one request in flight a partition is muted until its batch has ended."""
-        return self._settings.max_in_flight == 1
+        # With one request in flight a partition is muted until its batch has ended.
+        self._keeps_order = settings.max_in_flight == 1
 
     def sent(self, batch: Batch) -> None:
         self.in_flight.setdefault(batch.topic_partition, []).append(batch)
-        if self.keeps_order:
+        if self._keeps_order:
             self._accumulator.muted.add(batch.topic_partition)
 
     def take(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
-        """Takes the answer for one batch that was sent in the format of that magic."""
+        """Takes the answer that a batch, which was sent in the format of that magic, was not written."""
         code = result.code
-        if code is ErrorCode.NONE:
-            self._succeed(batch, result)
-        elif code is ErrorCode.MESSAGE_TOO_LARGE and self._can_split(batch, magic):
+        if code is ErrorCode.MESSAGE_TOO_LARGE and self._can_split(batch, magic):
             self._split(batch)
         elif self._can_retry(batch, result, now_ms):
             self._landed(batch)
             self._accumulator.reenqueue(batch, now_ms)
             self._meters.count_topic("retried", batch.topic, batch.count)
         elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            self._succeed(batch, result)
+            self._succeed(batch, result.base_offset, result.append_time)
         else:
             self._refused(batch, result)
         if code in INVALID_METADATA:
             self._metadata.request_update()
-        if self.keeps_order:
+        self._unmute(batch)
+
+    def succeed(self, batch: Batch, base_offset: int = -1, append_time: int = -1) -> None:
+        """Takes the answer that a batch was written."""
+        self._succeed(batch, base_offset, append_time)
+        self._unmute(batch)
+
+    def _unmute(self, batch: Batch) -> None:
+        if self._keeps_order:
             self._accumulator.muted.discard(batch.topic_partition)
 
     def expire(self, now_ms: int) -> int:
@@ -134,12 +137,12 @@ class Results:
         self._meters.count_topic("failed", batch.topic, batch.count)
         batch.end(Outcome(error=error, failures=failures), self.interceptors)
 
-    def _succeed(self, batch: Batch, result: Result) -> None:
+    def _succeed(self, batch: Batch, base_offset: int, append_time: int) -> None:
         if self._caller is not None:
-            self._caller.sequences.acknowledged(batch, result.base_offset)
+            self._caller.sequences.acknowledged(batch, base_offset)
         self._landed(batch)
         self._accumulator.ended(batch)
-        batch.end(Outcome(base_offset=result.base_offset, append_time=result.append_time), self.interceptors)
+        batch.end(Outcome(base_offset, append_time), self.interceptors)
 
     def _split(self, batch: Batch) -> None:
         if self._caller is not None:

@@ -29,7 +29,7 @@ from .identity import Caller
 from .intake import Intake
 from .link import Answer, Link, VersionRanges, common_version
 from .metadata import Leader, Metadata
-from .meters import Meters
+from .meters import Meters, Note
 from .results import Result, Results
 from .settings import ProducerSettings
 
@@ -123,7 +123,7 @@ class Sender:
         return wait_ms
 
     def _send_round(self, now_ms: int) -> int:
-        """One request to each node that is ready, and -1; or, with nothing sent, when to look again."""
+        """One request to each node that is ready; -1 if one of them takes more, or when to look again."""
         ready = self._accumulator.ready(self._metadata, now_ms)
         if ready.leaderless:
             self._metadata.request_update()
@@ -140,12 +140,12 @@ class Sender:
             for batch in batches:
                 self._results.sent(batch)
         next_expiry_ms = self._results.expire(now_ms)
-        sent = False
+        takes_more = False
         for node_id, batches in drained.items():
             if batches := [batch for batch in batches if not batch.is_done]:
                 self._send_request(node_id, batches, now_ms)
-                sent = True
-        return -1 if sent else min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
+                takes_more |= self._link.ready(node_id, self._metadata.nodes[node_id], now_ms)
+        return -1 if takes_more else min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
 
     def _metadata_due(self, now_ms: int) -> bool:
         """Kafka holds Produce requests back while a metadata request waits to be sent."""
@@ -162,19 +162,20 @@ class Sender:
         version = self._version_of_produce(node_id)
         sent: dict[TopicPartition, Batch] = {}
         topics: dict[str, list[PartitionProduceData]] = {}
+        notes: list[Note] = []
         for batch in batches:
             records = self._records(batch, version)
             if records is not None:
-                topics.setdefault(batch.topic, []).append(PartitionProduceData(index=batch.partition, records=records))
-                sent[batch.topic_partition] = batch
-                self._meters.batch_sent(
-                    batch.topic,
-                    size_bytes=len(records),
-                    queue_ms=now_ms - batch.created_ms,
-                    record_bytes=batch.max_record_bytes,
-                    records=batch.count,
-                    ratio=batch.observed_ratio,
-                )
+                topic, partition, buffer = batch.topic, batch.partition, batch.buffer
+                part = PartitionProduceData(index=partition, records=records)
+                parts = topics.get(topic)
+                if parts is None:
+                    topics[topic] = [part]
+                else:
+                    parts.append(part)
+                sent[topic, partition] = batch
+                queued_ms = now_ms - batch.created_ms
+                notes.append((topic, len(records), queued_ms, buffer.largest_bytes, buffer.count, batch.observed_ratio))
         if version is None or not sent:
             return
         request = ProduceRequest(
@@ -183,7 +184,7 @@ class Sender:
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],
         )
-        self._meters.count("request_records", sum([batch.count for batch in sent.values()]))
+        self._meters.request_sent(notes, now_ms)
         done = partial(self._answered, sent, _magic(version))
         self._link.send(node_id, ApiKey.PRODUCE, version, request, done, answered=self._settings.acks != 0)
 
@@ -212,21 +213,24 @@ class Sender:
                 self._results.take(batch, failed, magic, now_ms)
         elif answer.response is None:
             for batch in sent.values():
-                self._results.take(batch, Result(), magic, now_ms)
+                self._results.succeed(batch)
         else:
-            self._meters.count("latency_ms", answer.latency_ms)
+            self._meters.answered(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
             self._read(answer.response, sent, magic, now_ms)
         self._wake()
 
     def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
-        self._meters.count("throttle_ms", response.throttle_time_ms)
         for topic in response.responses:
             for partition in topic.partition_responses:
                 batch = sent.pop((topic.name, partition.index), None)
                 if batch is not None:
-                    if partition.current_leader.leader_id >= 0 and partition.current_leader.leader_epoch >= 0:
-                        self._learn_leader(batch, partition.current_leader, response)
-                    self._results.take(batch, _result(partition), magic, now_ms)
+                    told = partition.current_leader
+                    if told.leader_id >= 0 and told.leader_epoch >= 0:
+                        self._learn_leader(batch, told, response)
+                    if partition.error_code:
+                        self._results.take(batch, _result(partition), magic, now_ms)
+                    else:
+                        self._results.succeed(batch, partition.base_offset, partition.log_append_time_ms)
         for batch in sent.values():
             missing = Result(code=ErrorCode.NETWORK_EXCEPTION, message="the answer leaves the partition out")
             self._results.take(batch, missing, magic, now_ms)
