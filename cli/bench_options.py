@@ -145,6 +145,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
     from ..bench.results import Journal
     from .bench_text import print_results, telling
 
+    _make_folders(shared)
     folder = Path(tempfile.mkdtemp(prefix="stepdown-bench-", dir=shared.data))
     try:
         with ExitStack() as open_files:
@@ -165,3 +166,14 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
         from ..bench.report import write_report
 
         write_report(journal, shared.html)
+
+
+def _make_folders(shared: Shared) -> None:
+    """Before anything is measured, so that no hour ends in a file that cannot be written."""
+    files = (shared.out, shared.events, shared.html)
+    for folder in (shared.data, *(file and file.parent for file in files)):
+        try:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise CommandFailed(f"{folder} cannot be made: {fault.strerror}") from fault

@@ -33,7 +33,8 @@ SMALLEST: dict[str, tuple[object, ...]] = {
 
 @pytest.mark.parametrize("name", SMALLEST)
 def test_it_measures_and_prints_results_as_json_lines(name: str, tmp_path: Path) -> None:
-    options = (*SMALLEST[name], "--json", "--data", tmp_path, "--events", tmp_path / "events.jsonl")
+    data, journal = tmp_path / "new" / "data", tmp_path / "other" / "events.jsonl"
+    options = (*SMALLEST[name], "--json", "--data", data, "--events", journal)
     finished = run_command("bench", name, *options)
     assert finished.exit_code == 0, finished.stderr
     rows = [json.loads(line) for line in finished.stdout.splitlines()]
@@ -41,10 +42,10 @@ def test_it_measures_and_prints_results_as_json_lines(name: str, tmp_path: Path)
     assert medians and {row["bench"] for row in rows} == {name}
     assert all(row["values"] for row in medians)
     assert not any(row["values"].get("readers_lost") for row in medians)
-    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
     assert bool(events) == (name not in ("memory", "start"))
     assert {row["kind"] for row in events} <= {"fetch", "produce"}
-    assert [each.name for each in tmp_path.iterdir()] == ["events.jsonl"]
+    assert not any(data.iterdir())
 
 
 @pytest.mark.slow
