@@ -23,12 +23,13 @@ SETTINGS = {
 """What the data sources count on, anywhere."""
 
 LOCAL_SETTINGS = {
-    # What is shuffled is counts and samples, never records: Spark's 200 tasks take longer than the work.
-    "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
     "spark.driver.host": LOCAL,
     "spark.driver.bindAddress": LOCAL,
 }
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions", "8"
+"""What is shuffled is counts and samples, never records: Spark's 200 tasks take longer than the work."""
 
 
 def build_session(
@@ -52,6 +53,9 @@ def build_session(
         builder = builder.config("spark.jars", ",".join(jars))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    key, value = SHUFFLE_PARTITIONS
+    if not session.sparkContext.getConf().contains(key):
+        session.conf.set(key, value)
     register(session)
     return session
 
