@@ -42,7 +42,8 @@ def offset_entries(files: Files, segment: SegmentFile) -> OffsetEntries:
 
 def largest_timestamp(files: Files, segment: SegmentFile) -> int | None:
     """The largest timestamp (ms) that the time index names, None where it has none."""
-    keys, _ = _increasing(_read(files, segment.beside(TIME_INDEX)), _TIME_ENTRY, (-1, -1))
+    # An entry of time 0 is one that was allocated ahead.
+    keys, _ = _increasing(_read(files, segment.beside(TIME_INDEX)), _TIME_ENTRY, (0, -1))
     return int(keys[-1]) if len(keys) else None
 
 

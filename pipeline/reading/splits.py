@@ -19,6 +19,8 @@ from .log_files import PartitionLog, SegmentFile
 
 MAX_OFFSET = (1 << 63) - 1
 DEFAULT_SPLIT_BYTES = 32 << 20
+MAX_TAIL_BYTES = 4 << 20
+"""How much may lie behind the last index entry: an interval, and a batch or two of the largest size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,28 @@ class Planning:
         if self.min_timestamp is None or self.min_timestamp <= 0 or segment.is_newest:
             return False
         largest = largest_timestamp(self.files, segment)
-        return largest is not None and largest < self.min_timestamp
+        if largest is None or largest >= self.min_timestamp:
+            return False
+        tail = self._newest_of_tail(segment)
+        if tail is not None and tail > largest:
+            self.warnings.append(f"{segment.path}: its time index ends before its last batches; not used")
+        return tail is not None and tail <= largest
+
+    def _newest_of_tail(self, segment: SegmentFile) -> int | None:
+        """The largest timestamp (ms) from the last index entry on, None where nothing says where that is."""
+        entries = offset_entries(self.files, segment)
+        start = int(entries.positions[-1]) if len(entries) else 0
+        if not 0 <= segment.size_bytes - start <= MAX_TAIL_BYTES:
+            return None
+        file = self.files.handle(segment.path)
+        try:
+            return max(
+                (header.max_timestamp for header in batch_headers(file, start, segment.size_bytes)), default=None
+            )
+        except CorruptRecord:
+            return None
+        finally:
+            file.close()
 
     def _cuts(self, segment: SegmentFile, first: int, end: int) -> Sequence[tuple[int, int]]:
         whole = segment.size_bytes <= self.max_bytes and segment.base_offset >= first

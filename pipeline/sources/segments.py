@@ -41,7 +41,6 @@ from .filters import Pushed, push
 from .options import ReadOptions, read_options, starting_offset
 from .partition import SplitPartition, check_start, read_split
 from .stream import SegmentsStreamReader
-from .write import SegmentsWriter, check_written_columns, write_options
 
 NAME = "kafka-segments"
 
@@ -74,6 +73,8 @@ class KafkaSegments(DataSource):
         return PushingReader(options, schema) if options.pushdown else SegmentsReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from .write import SegmentsWriter, check_written_columns, write_options  # of no use to the tasks that read
+
         check_written_columns(schema, COLUMNS | {"headers": HEADERS})
         return SegmentsWriter(write_options(self.options), overwrite)
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...protocol.records.layout import TimestampType
 from ...protocol.records.record import Header, Record
@@ -75,7 +74,7 @@ def _milliseconds(column: Any, rows: int) -> Sequence[int | None]:
         return [None] * rows
     return [
         None if time is None else time // MICROSECONDS
-        for time in pc.cast(column, pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
+        for time in column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
     ]
 
 

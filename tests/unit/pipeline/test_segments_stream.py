@@ -122,7 +122,7 @@ class Query:
         self._log_dir = log_dir
         self._sink = folder / "sink"
 
-    def start(self, *, once: bool = True, **options: str) -> StreamingQuery:
+    def start(self, options: dict[str, str], *, once: bool) -> StreamingQuery:
         source = self._spark.readStream.format("kafka-segments").option("path", str(self._log_dir))
         frame = source.options(**options).load().select("topic", "partition", "offset")
         writer = frame.writeStream.format("parquet").option("checkpointLocation", str(self.checkpoint))
@@ -130,7 +130,7 @@ class Query:
 
     def run(self, **options: str) -> list[int]:
         """The rows of each batch."""
-        query = self.start(**options)
+        query = self.start(options, once=True)
         query.awaitTermination()
         return [step["numInputRows"] for step in query.recentProgress if step["numInputRows"]]
 
@@ -175,7 +175,7 @@ def test_a_query_keeps_up_with_a_log_that_grows(spark: SparkSession, tmp_path: P
     log = log_dirs.create("topic", 0, None)
     log.append_as_is(build_batch(keyed_records(0, 10)))
     query = Query(spark, tmp_path / "log-dir", tmp_path)
-    running = query.start(once=False, maxOffsetsPerTrigger="70")
+    running = query.start({"maxOffsetsPerTrigger": "70"}, once=False)
     try:
         for first in range(10, 200, 10):
             log.append_as_is(build_batch(keyed_records(first, 10)))

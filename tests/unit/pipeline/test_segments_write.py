@@ -1,6 +1,6 @@
 """`kafka-segments` as a sink: what was written reads back as it was given, or nothing was written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,31 +11,18 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 from stepdown.pipeline.failures import BadUsage, PipelineFailure, said_by
 from stepdown.pipeline.sources.segments import KafkaSegments
-from stepdown.pipeline.sources.write import SegmentsWriter, Written, write_options
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 from stepdown.storage.files import Files
 from stepdown.storage.log_dirs import LogDirs
+from support.arrow_rows import rows, write, writer
 from support.clock import ManualClock
 from support.log_directories import write_topic
 from support.log_variety import write_variety
 
 MAGICS_AND_CODECS = [(magic, codec) for magic in (0, 1, 2) for codec in Codec if magic == 2 or codec is not Codec.ZSTD]
 COLUMNS = [StructField("topic", StringType()), StructField("partition", IntegerType())]
-
-
-def writer(log_dir: Path, **options: str) -> SegmentsWriter:
-    return SegmentsWriter(write_options(CaseInsensitiveDict({"path": str(log_dir), **options})), overwrite=False)
-
-
-def batch(*rows: tuple[object, ...], names: str = "topic partition offset key") -> pa.RecordBatch:
-    kinds = {"topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestampType": pa.int32()}
-    kinds |= {"timestamp": pa.timestamp("us", tz="UTC")}
-    kinds |= {"headers": pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))}
-    columns = names.split()
-    arrays = [pa.array([row[at] for row in rows], kinds.get(name, pa.binary())) for at, name in enumerate(columns)]
-    return pa.RecordBatch.from_arrays(arrays, names=columns)
 
 
 def stored(log_dir: Path) -> list[Record]:
@@ -47,16 +34,9 @@ def stored(log_dir: Path) -> list[Record]:
     ]
 
 
-def write(job: SegmentsWriter, *tasks: list[pa.RecordBatch]) -> list[Written]:
-    """Write and commit the batches of each task, as Spark does."""
-    messages = [job.write(iter(batches)) for batches in tasks]
-    job.commit(messages)
-    return messages
-
-
 def test_offsets_are_kept_or_given_and_rows_without_time_get_that_of_the_write(tmp_path: Path) -> None:
-    rows = [("a", 0, 5, b"five"), ("a", 0, None, b"six"), ("b", 1, None, None), ("a", 0, 9, b"nine")]
-    write(writer(tmp_path), [batch(*rows[:2]), batch(*rows[2:])])
+    first = rows(("a", 0, 5, b"five"), ("a", 0, None, b"six"))
+    write(writer(tmp_path), [first, rows(("b", 1, None, None), ("a", 0, 9, b"nine"))])
     found = stored(tmp_path)
     assert [(record.offset, record.key, record.value) for record in found] == [
         (5, b"five", None),
@@ -82,22 +62,22 @@ def test_offsets_are_kept_or_given_and_rows_without_time_get_that_of_the_write(t
         ("topic partition headers", ("a", 0, [{"key": None, "value": b""}]), "a header has no key"),
     ],
 )
-def test_a_row_that_no_log_can_hold_is_named(tmp_path: Path, names: str, row: tuple[object, ...], reason: str) -> None:
+def test_a_row_that_no_log_can_hold_is_named(tmp_path: Path, names: str, row: Sequence[object], reason: str) -> None:
     job = writer(tmp_path)
     with pytest.raises(PipelineFailure, match=reason):
-        job.write(iter([batch(row, names=names)]))
+        job.write(iter([rows(row, names=names)]))
     job.abort([None])
     assert not list(tmp_path.glob("*/*"))
 
 
 def test_headers_below_magic_2_and_unsorted_offsets_are_refused(tmp_path: Path) -> None:
-    headers = batch(("a", 0, [{"key": "k", "value": None}]), names="topic partition headers")
+    headers = rows(("a", 0, [{"key": "k", "value": None}]), names="topic partition headers")
     with pytest.raises(PipelineFailure, match="a-0: magic 1 has no headers"):
         writer(tmp_path, magic="1").write(iter([headers]))
     with pytest.raises(PipelineFailure, match=r"a-0: offset 4 comes after 4; .* sortWithinPartitions|a-0: offset 4"):
-        writer(tmp_path).write(iter([batch(("a", 0, 4, b""), ("a", 0, 4, b""))]))
+        writer(tmp_path).write(iter([rows(("a", 0, 4, b""), ("a", 0, 4, b""))]))
     with pytest.raises(PipelineFailure, match=r"a-0: a record set of \d+ bytes, segment.bytes is 100"):
-        writer(tmp_path, segmentBytes="100").write(iter([batch(("a", 0, 0, b"k" * 200))]))
+        writer(tmp_path, segmentBytes="100").write(iter([rows(("a", 0, 0, b"k" * 200))]))
 
 
 @pytest.mark.parametrize(
@@ -140,16 +120,16 @@ def test_a_broker_keeps_others_out_from_the_start(tmp_path: Path) -> None:
 def read(log_dir: Path) -> list[pa.RecordBatch]:
     """The rows of a directory as a task hands them to Spark."""
     source = KafkaSegments(CaseInsensitiveDict({"path": str(log_dir), "includeHeaders": "true"}))
-    reader = source.reader(source.schema())  # type: ignore[arg-type]
+    reader = source.reader(source.schema())
     tasks = sorted(reader.partitions(), key=lambda task: (task.split.topic, task.split.base_offset))  # type: ignore[attr-defined]
     return [batch for task in tasks for batch in reader.read(task)]
 
 
 def kept(batches: list[pa.RecordBatch], magic: int) -> list[dict[str, object]]:
     """The rows, without what the magic cannot hold. A record of magic 0 that becomes a later one has CreateTime."""
-    rows = pa.Table.from_batches(batches).to_pylist()
+    rows: list[dict[str, object]] = pa.Table.from_batches(batches).to_pylist()
     for row in rows:
-        row["timestampType"] = max(row["timestampType"], 0)
+        row["timestampType"] = row["timestampType"] if row["timestampType"] == 1 else 0
         row["headers"] = row["headers"] if magic == 2 else None
         if magic == 0:
             del row["timestamp"], row["timestampType"]
@@ -186,13 +166,13 @@ def failure(query: Callable[[], object]) -> str:
 def test_spark_writes_what_it_reads(spark: SparkSession, tmp_path: Path) -> None:
     write_topic(tmp_path / "from", "topic", partitions=2, headers=True)
 
-    def rows(log_dir: Path) -> DataFrame:
+    def loaded(log_dir: Path) -> DataFrame:
         return spark.read.format("kafka-segments").option("includeHeaders", "true").load(str(log_dir))
 
-    shuffled = rows(tmp_path / "from").repartition("topic", "partition")
+    shuffled = loaded(tmp_path / "from").repartition("topic", "partition")
     save(shuffled.sortWithinPartitions("topic", "partition", "offset"), tmp_path / "to", codec="zstd")
     original, copy = (
-        {(row.partition, row.offset): row for row in rows(tmp_path / name).collect()} for name in ("from", "to")
+        {(row.partition, row.offset): row for row in loaded(tmp_path / name).collect()} for name in ("from", "to")
     )
     assert len(copy) == 160
     assert copy == original
@@ -200,14 +180,14 @@ def test_spark_writes_what_it_reads(spark: SparkSession, tmp_path: Path) -> None
 
 def test_a_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     log_dir = tmp_path / "log-dir"
-    rows = spark.range(100).selectExpr("'topic' AS topic", "0 AS partition", "CAST(id AS string) AS value")
-    assert "topic-0 was written by two tasks" in failure(lambda: save(rows.repartition(2), log_dir))
+    ids = spark.range(100).selectExpr("'topic' AS topic", "0 AS partition", "CAST(id AS string) AS value")
+    assert "topic-0 was written by two tasks" in failure(lambda: save(ids.repartition(2), log_dir))
     assert not list(log_dir.glob("topic*"))
-    bad = rows.withColumn("partition", F.when(F.col("value") == "90", -1).otherwise(0))
+    bad = ids.withColumn("partition", F.when(F.col("value") == "90", -1).otherwise(0))
     assert failure(lambda: save(bad.coalesce(1), log_dir)) == "1: a row of topic topic has partition -1"
     assert not list(log_dir.glob("topic*"))
     write_topic(log_dir, "topic")
-    assert "topic-0 has segments already" in failure(lambda: save(rows.coalesce(1), log_dir))
-    overwriting = rows.coalesce(1).write.format("kafka-segments").mode("overwrite")
+    assert "topic-0 has segments already" in failure(lambda: save(ids.coalesce(1), log_dir))
+    overwriting = ids.coalesce(1).write.format("kafka-segments").mode("overwrite")
     assert failure(lambda: overwriting.save(str(log_dir))).startswith("2: nothing is overwritten")
     assert {path.name for path in log_dir.iterdir()} - {".lock"} == {"topic-0"}

@@ -152,6 +152,18 @@ def test_a_batch_larger_than_a_window_comes_whole(tmp_path: Path, codec: Codec) 
     assert offsets(planned(tmp_path, max_bytes=1 << 30)[0]) == [1, 2, 3, 11, 12, 21, 22, 23]
 
 
+@pytest.mark.parametrize("damage", ["cut", "zeros"])
+def test_a_time_index_that_is_cut_or_all_zeros_hides_no_rows(tmp_path: Path, damage: str) -> None:
+    """Zeros that were allocated ahead were taken for an entry of 1970, and a part of an index for all of it."""
+    write_topic(tmp_path, "topic")
+    path = tmp_path / "topic-0" / f"{0:020}.timeindex"
+    data = path.read_bytes()
+    path.write_bytes(data[:12] if damage == "cut" else bytes(len(data)))
+    splits, warnings = planned(tmp_path, since=START_MS + 35)
+    assert set(range(35, 80)) <= set(offsets(splits))
+    assert len(warnings) == (damage == "cut")
+
+
 def test_the_end_of_a_log_is_behind_its_last_whole_batch(tmp_path: Path) -> None:
     write_topic(tmp_path, "topic")
     (log,) = partition_logs(FILES, str(tmp_path))
