@@ -219,7 +219,7 @@ class Connection(asyncio.BufferedProtocol):
             raise MalformedFrame(f"an answer to request {correlation_id} instead of {sent.correlation_id}")
         self._in_flight.popleft()
         self.used_ms = self._now()
-        sent.done(Answer(response=response, latency_ms=self.used_ms - sent.sent_ms))
+        sent.done(Answer(response, None, self.used_ms - sent.sent_ms, not self._parser.buffered_bytes))
 
     def _end(self) -> None:
         if self.closed:

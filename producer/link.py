@@ -12,11 +12,15 @@ VersionRanges = Mapping[int, tuple[int, int]]
 
 
 class Answer(NamedTuple):
-    """A response, or why there is none: NETWORK_EXCEPTION, REQUEST_TIMED_OUT. Both None: none was expected."""
+    """A response, or why there is none: NETWORK_EXCEPTION, REQUEST_TIMED_OUT. Both None: none was expected.
+
+    `alone`: nothing more was read with it, so there is no reason to wait before acting on it.
+    """
 
     response: Any = None
     failure: ErrorCode | None = None
     latency_ms: int = 0
+    alone: bool = False
 
 
 class Link(Protocol):

@@ -134,7 +134,7 @@ class Producer(TransactionCalls):
             self.meters,
             self._caller,
             self._clock.now_ms,
-            self._wakeup.set,
+            self._wakeup,
         )
         self._started = True
         self._wakeup.start()

@@ -30,6 +30,7 @@ from .intake import Intake
 from .link import Answer, Link, VersionRanges, common_version
 from .metadata import Leader, Metadata
 from .meters import Meters, Note
+from .pulse import Pulse
 from .results import Result, Results
 from .settings import ProducerSettings
 
@@ -51,11 +52,11 @@ class Sender:
         meters: Meters,
         caller: Caller | None,
         now: Callable[[], int],
-        wake: Callable[[], None],
+        pulse: Pulse,
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
         self._intake, self._results, self._link, self._meters = intake, results, link, meters
-        self._caller, self._now, self._wake = caller, now, wake
+        self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
         self._asking_metadata = False
         self._versions: dict[int, tuple[VersionRanges, int | None]] = {}
         self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
@@ -217,7 +218,10 @@ class Sender:
         else:
             self._meters.answered(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
             self._read(answer.response, sent, magic, now_ms)
-        self._wake()
+        if answer.alone:
+            self._go()
+        else:
+            self._wake()
 
     def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
         for topic in response.responses:
