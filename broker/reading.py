@@ -182,13 +182,13 @@ def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
 
 
 def aborted_transactions(reading: Reading, terms: Terms) -> list[tuple[int, int]] | None:
-    """(producer id, first offset) of the aborted transactions in what was read; None unless read_committed.
+    """(producer id, first offset) of the aborted transactions in what was read.
 
-    A partition that is not here has an empty list either way, as in Kafka.
+    None unless read_committed, or where reading failed. A partition that is not here has an empty list, as in Kafka.
     """
     if reading.partition is None:
         return []
-    if terms.isolation_level != READ_COMMITTED:
+    if terms.isolation_level != READ_COMMITTED or reading.error:
         return None
     if not reading.slice.size_bytes:
         return []

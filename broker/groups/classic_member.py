@@ -86,7 +86,7 @@ class ClassicMember:
 
 
 def join_error(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=code, member_id=member_id)
+    return JoinGroupResponse(error_code=code, protocol_name=None, member_id=member_id)
 
 
 def sync_error(code: ErrorCode) -> SyncGroupResponse:

@@ -110,10 +110,13 @@ class Members:
         """Takes members out, each for itself, then rebalances once. Raises: ApiError."""
         if group.state is State.DEAD:
             raise ApiError(f"group {group.group_id} is gone", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        before = len(group.members)
         responses = tuple(self._leave(group, member) for member in leaving)
         gone = [each.member_id or each.group_instance_id or "" for each in responses if not each.error_code]
-        if gone:
+        if len(group.members) < before:
             self._rebalancer.members_left(group, "members left: " + ", ".join(gone))
+        elif gone:
+            self._rebalancer.pending_left(group)
         return responses
 
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> MemberResponse:

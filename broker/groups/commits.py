@@ -4,7 +4,8 @@ Who may commit (Kafka 3.9, ClassicGroup.validateOffsetCommit and ConsumerGroup.v
 
     group       member, generation      answer
     absent      none                    an Empty group without protocol is made to hold the offsets
-                given                   ILLEGAL_GENERATION, from v9 on GROUP_ID_NOT_FOUND
+                given                   ILLEGAL_GENERATION; GROUP_ID_NOT_FOUND from v9 on
+                                        where the consumer protocol is on
     Empty       none                    committed
     others      none                    UNKNOWN_MEMBER_ID, but committed in a transaction
                 given                   the member and the generation have to be right; CompletingRebalance: 27
@@ -154,7 +155,8 @@ class Commits:
         if group is None:
             if committer.generation >= 0:
                 is_new = committer.version >= FIRST_VERSION_WITH_MEMBER_EPOCH and not committer.is_transactional
-                code = ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
+                knows_epochs = is_new and self._rules.offers_consumer_protocol
+                code = ErrorCode.GROUP_ID_NOT_FOUND if knows_epochs else ErrorCode.ILLEGAL_GENERATION
                 raise ApiError(f"there is no group {committer.group_id!r}", code)
             group = self._groups.offsets_only(committer.group_id, self._rebalancer.now_ms())
         if isinstance(group, ConsumerGroup):
@@ -225,7 +227,10 @@ class Commits:
     # Deleting
 
     def delete(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-        """What became of each partition of OffsetDelete. Raises: ApiError for all of them."""
+        """What became of each partition of OffsetDelete; a group that is empty and has no offsets left goes too.
+
+        Raises: ApiError for all of them.
+        """
         group = self._groups.get(group_id)
         if isinstance(group, ClassicGroup):
             if group.state is State.DEAD:
@@ -238,6 +243,9 @@ class Commits:
         if gone:
             self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
             self.deleted += len(gone)
+        eligible = not all(codes.values())
+        if eligible and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
+            self.delete_group(group)
         return codes
 
     def _may_delete(self, group: Group, where: TopicPartition) -> ErrorCode:
@@ -284,8 +292,10 @@ class Commits:
         if expired:
             self._append(group_id, [offset_tombstone(group_id, where) for where in expired])
             self.expired += len(expired)
-        is_used = bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
         has_pending = isinstance(group, ClassicGroup) and bool(group.pending_members)
-        if group.is_empty and not is_used and not has_pending:
+        if group.is_empty and not self._is_used(group_id) and not has_pending:
             self.delete_group(group)
         return len(expired)
+
+    def _is_used(self, group_id: str) -> bool:
+        return bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)

@@ -95,7 +95,12 @@ class Rebalancer:
         """After removals: a group with a generation rebalances, one in its join phase may now be complete."""
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             self.prepare(group, reason)
-        elif group.state is State.PREPARING_REBALANCE:
+        else:
+            self.pending_left(group)
+
+    def pending_left(self, group: ClassicGroup) -> None:
+        """After those left who had only been given an id: a join phase that waited for them may now be complete."""
+        if group.state is State.PREPARING_REBALANCE:
             self._complete_if_all_joined(group)
 
     def forget(self, group: ClassicGroup) -> None:

@@ -7,7 +7,7 @@ tell a returning static leader to skip the assignment.
 
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -32,13 +32,18 @@ async def handle(broker: "Broker", request: JoinGroupRequest, call: Call) -> Joi
         request = _replaced(request, rebalance_timeout_ms=request.session_timeout_ms)
     response = await broker.groups.join(request, caller_of(call))
     call.waited_s += perf_counter() - began
-    if response.protocol_name is None and call.version < FIRST_VERSION_WITH_NULL_PROTOCOL:
-        response = _replaced(response, protocol_name="")
-    return response
+    return _readable(response, call)
 
 
 def refuse(request: JoinGroupRequest, error: ApiError, call: Call) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=error.code, member_id=request.member_id)
+    response = JoinGroupResponse(error_code=error.code, protocol_name=None, member_id=request.member_id)
+    return _readable(response, call)
+
+
+def _readable(response: JoinGroupResponse, call: Call) -> JoinGroupResponse:
+    if response.protocol_name is None and call.version < FIRST_VERSION_WITH_NULL_PROTOCOL:
+        return cast(JoinGroupResponse, _replaced(response, protocol_name=""))
+    return response
 
 
 def _replaced(message: Any, **changes: object) -> Any:

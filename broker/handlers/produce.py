@@ -75,6 +75,7 @@ class Outcome:
     index: int
     partition: Partition | None = None
     min_in_sync: int = 0
+    reached_log: bool = True  # not so where the transaction coordinator knows better
     info: AppendInfo | None = None
     error: ApiError | None = None
 
@@ -164,7 +165,7 @@ async def _produce(
             records,
             origin=AppendOrigin.CLIENT,
             effort=effort,
-            check=partial(_check_transaction, broker, partition, request.transactional_id, call.version),
+            check=partial(_check_transaction, broker, outcome, request.transactional_id, call.version),
         )
         _count_success(broker, name, outcome.info, len(records))
     except DiskFault as fault:
@@ -181,16 +182,19 @@ async def _produce(
 
 
 def _check_transaction(
-    broker: "Broker", partition: Partition, transactional_id: str | None, version: int, prepared: PreparedAppend
+    broker: "Broker", outcome: Outcome, transactional_id: str | None, version: int, prepared: PreparedAppend
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
     if transactional_id is None or not any(batch.is_transactional for batch in prepared.batches):
         return
+    assert outcome.partition is not None
     first = prepared.batches[0]
+    outcome.reached_log = False
     verify_produce(
-        broker, partition, transactional_id, first.producer_id, first.producer_epoch,
+        broker, outcome.partition, transactional_id, first.producer_id, first.producer_epoch,
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip
+    outcome.reached_log = True
 
 
 def _check_writable(broker: "Broker", topic: Topic, call: Call) -> None:
@@ -304,7 +308,7 @@ def _log_start(outcome: Outcome, error: ApiError) -> int:
     """Known once the records reached the log's checks; left out for failures that a producer handles by itself."""
     if outcome.info is not None:
         return outcome.info.log_start_offset
-    if outcome.partition is None or error.code in EXPECTED_FAILURES:
+    if outcome.partition is None or not outcome.reached_log or error.code in EXPECTED_FAILURES:
         return -1
     return outcome.partition.log.log_start_offset
 

@@ -3,8 +3,11 @@
 import pytest
 from stepdown.broker.groups.classic_states import State
 from stepdown.protocol.errors import ErrorCode
+from stepdown.protocol.messages.join_group import JoinGroupRequest
 from support.clock import settle
+from support.fetching import connect
 from support.groups import SUBSCRIPTION, GroupWorld
+from support.running import running_broker
 
 
 async def answer(future):
@@ -197,3 +200,12 @@ async def test_the_leader_stays_when_it_rejoins_and_another_takes_over_when_it_d
     leaders = {each.result().leader for each in joins}
     assert leaders <= set(ids[1:])
     assert len(leaders) == 1
+
+
+@pytest.mark.parametrize(("version", "name"), [(6, ""), (7, None)])
+async def test_a_refused_join_names_no_protocol(tmp_path, version, name):
+    """From v7 on, where no protocol is null, refusals said ""."""
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
+        request = JoinGroupRequest(group_id="g", session_timeout_ms=1, member_id="", protocol_type="consumer")
+        answer = await client.send(request, version)
+        assert (answer.error_code, answer.protocol_name) == (ErrorCode.INVALID_SESSION_TIMEOUT, name)

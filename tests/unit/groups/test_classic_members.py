@@ -149,6 +149,15 @@ async def test_a_pending_member_may_leave(world):
     assert not world.group.pending_members
 
 
+async def test_a_pending_member_that_leaves_disturbs_nobody(world):
+    """It made a stable group rebalance."""
+    await world.form(1)
+    world.join()
+    (pending,) = world.group.pending_members
+    assert world.leave(pending) == [ErrorCode.NONE]
+    assert world.group.state is State.STABLE
+
+
 async def test_a_waiting_join_of_a_member_that_is_made_to_leave_ends(world):
     await world.form(2)
     ids = list(world.group.members)

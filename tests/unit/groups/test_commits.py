@@ -33,8 +33,17 @@ async def test_anybody_may_commit_for_a_group_that_is_not_known(world):
     assert world.group.protocol_type is None
 
 
-@pytest.mark.parametrize(("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)])
-async def test_a_member_of_an_unknown_group_may_not_commit(world, version, code):
+@pytest.mark.parametrize(
+    ("on", "version", "code"),
+    [
+        (False, 9, ErrorCode.ILLEGAL_GENERATION),
+        (True, 8, ErrorCode.ILLEGAL_GENERATION),
+        (True, 9, ErrorCode.GROUP_ID_NOT_FOUND),
+    ],
+)
+async def test_a_member_of_an_unknown_group_may_not_commit(on, version, code):
+    """v9 got GROUP_ID_NOT_FOUND always, which ends a classic consumer instead of letting it rejoin."""
+    world = GroupWorld(offers_consumer_protocol=on)
     assert await code_of(world.commit({PLACE: 5}, member_id="m", generation=1, version=version)) == code
     assert world.groups.find(GROUP) is None
 
@@ -189,6 +198,15 @@ async def test_offsets_of_other_protocols_are_deleted_only_without_members(world
     assert refusal.value.code == ErrorCode.NON_EMPTY_GROUP
     world.leave(*ids)
     assert world.commits.delete(GROUP, [PLACE]) == {PLACE: ErrorCode.NONE}
+
+
+async def test_a_group_without_members_goes_with_its_last_offset(world):
+    """It stayed, Empty, until the next check of retention."""
+    await world.commit({("t", 0): 1, ("u", 0): 2})
+    world.commits.delete(GROUP, [("t", 0)])
+    assert world.groups.find(GROUP) is not None
+    world.commits.delete(GROUP, [("u", 0)])
+    assert world.groups.find(GROUP) is None
 
 
 async def test_offsets_of_an_unknown_group_cannot_be_deleted(world):

@@ -1,0 +1,86 @@
+"""Random walks through groups and transactions on Kafka 3.9.1 and on stepdown: every answer has to say the same.
+
+Left out of the comparison: messages, addresses, times, and the order of lists. A walk ends where Kafka chooses by the
+hash of what it made up itself, as it does for the leader of a group whose leader is gone.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from support.broker import BrokerProcess, broker_under_test
+from support.group_walks import ACTORS, GroupWalk
+from support.kafka import ApacheKafka
+from support.side_by_side import Side, SideBySide, Unknowable, coordinators_ready
+from support.transaction_walks import PARTITIONS, TransactionWalk
+
+pytestmark = pytest.mark.java
+
+PROPERTIES = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offset.metadata.max.bytes": "20",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+}
+UNCOMPARED = frozenset(
+    (
+        "error_message",
+        "host",
+        "port",
+        "throttle_time_ms",
+        "log_append_time_ms",
+        "last_timestamp",
+        "timestamp",
+        "transaction_start_time_ms",
+        "records",
+    )
+)
+STEPS = 80
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    """Kafka and stepdown, both running and empty."""
+    folder = tmp_path_factory.mktemp("walks")
+    with ApacheKafka(folder / "kafka", properties=PROPERTIES) as kafka:
+        ours = broker_under_test(folder / "ours", properties=PROPERTIES)
+        ours.start()
+        try:
+            for broker in (kafka, ours):
+                broker.create_topic("walked", partitions=2)
+            yield kafka, ours
+        finally:
+            ours.stop()
+
+
+async def _pair(brokers: tuple[BrokerProcess, BrokerProcess], actors: int) -> SideBySide:
+    theirs, mine = (Side.at(broker.address) for broker in brokers)
+    for side in (theirs, mine):
+        await side.connect(actors)
+        await coordinators_ready(side)
+    return SideBySide(sides=(theirs, mine), left_out=UNCOMPARED)
+
+
+@pytest.mark.parametrize("seed", range(24))
+async def test_both_lead_a_classic_group_alike(brokers: tuple[BrokerProcess, BrokerProcess], seed: int) -> None:
+    pair = await _pair(brokers, ACTORS)
+    try:
+        await GroupWalk(pair, ("walked", "nope"), seed).run(STEPS)
+    except Unknowable:
+        assert pair.log
+    finally:
+        await pair.close()
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_both_coordinate_transactions_alike(brokers: tuple[BrokerProcess, BrokerProcess], seed: int) -> None:
+    pair = await _pair(brokers, 1)
+    topic = f"transactions-{seed}"
+    try:
+        for broker in brokers:
+            broker.create_topic(topic, partitions=PARTITIONS)
+        await TransactionWalk(pair, topic, seed).run(STEPS)
+    except Unknowable:
+        assert pair.log
+    finally:
+        await pair.close()
