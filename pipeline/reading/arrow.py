@@ -7,7 +7,7 @@ These are the columns of Spark's Kafka source, a record without a timestamp (-1)
 1970 there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,9 +58,9 @@ class ArrowRows:
             case "value":
                 return binary(columns.value)
             case "topic":
-                return self._repeated(name, pa.scalar(self._topic), rows)
+                return self._kept(name, rows, lambda: _repeated_text(self._topic, rows))
             case "partition":
-                return self._repeated(name, pa.scalar(self._partition, pa.int32()), rows)
+                return self._kept(name, rows, lambda: _repeated_int(self._partition, rows))
             case "offset":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.offsets_buffer)])
             case "timestamp":
@@ -70,12 +70,23 @@ class ArrowRows:
             case _:
                 return _headers(columns)
 
-    def _repeated(self, name: str, value: Any, rows: int) -> Any:
-        """The value `rows` times, cut from an array that is kept."""
+    def _kept(self, name: str, rows: int, make: Callable[[], Any]) -> Any:
+        """An array of the same value `rows` times, cut from one that is kept."""
         kept = self._constant.get(name)
         if kept is None or len(kept) < rows:
-            kept = self._constant[name] = pa.repeat(value, rows)
+            kept = self._constant[name] = make()
         return kept[:rows]
+
+
+def _repeated_text(value: str, rows: int) -> Any:
+    """`pa.repeat` would do, but its scalar imports pandas, a third of a second for each worker of Spark."""
+    data = value.encode()
+    ends = np.arange(rows + 1, dtype=np.int32) * np.int32(len(data))
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(ends), pa.py_buffer(data * rows)])
+
+
+def _repeated_int(value: int, rows: int) -> Any:
+    return pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(np.full(rows, value, np.int32))])
 
 
 def binary(column: BinaryColumn, kind: Any = None) -> Any:
