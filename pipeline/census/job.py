@@ -13,6 +13,8 @@ from ..session import build_session
 from .exact import Exact, ExactTask, take_exactly
 from .report import write_report
 
+COUNTED = "topic string, partition int, size int, magic int, codec string, records int, control boolean"
+"""The columns of `kafka-batches` that are counted; the others are not made."""
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
@@ -55,7 +57,7 @@ def _count(
     session: SparkSession, arguments: argparse.Namespace, topics: Sequence[str] | None
 ) -> dict[str, list[dict[str, object]]]:
     """Print and keep what the headers tell, and return it by table."""
-    reader = session.read.format("kafka-batches").option("path", arguments.log_dir)
+    reader = session.read.format("kafka-batches").schema(COUNTED).option("path", arguments.log_dir)
     reader = reader.option("skipCorrupt", str(arguments.skip_corrupt))
     batches = (reader if topics is None else reader.option("subscribe", ",".join(topics))).load()
     counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
