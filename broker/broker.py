@@ -55,6 +55,9 @@ UNLIMITED_BYTES = 1 << 62
 DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
+CONVERSION_BUFFERS_SHARE = 2
+"""One part in so many of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
+promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
 
 
 class Broker:
@@ -78,7 +81,9 @@ class Broker:
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
-            settings.stepdown_conversion_memory_bytes, self.metrics.conversion_wait.observe, clock=self.clock
+            settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
+            self.metrics.conversion_wait.observe,
+            clock=self.clock,
         )
         pool = settings.queued_max_request_bytes
         self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)

@@ -17,11 +17,11 @@ KEYS = (
     acted_on(
         "stepdown.conversion.memory.bytes",
         LONG,
-        12_582_912,
+        33_554_432,
         AtLeast(1_048_576),
         AT_START,
-        "Memory for converting and decompressing, over all connections. Work beyond it waits for its turn; one chunk "
-        "is always let through.",
+        "Memory for converting and decompressing, over all connections: half of it for buffers, half for what comes "
+        "with them. Work beyond it waits for its turn; one chunk is always let through.",
     ),
     acted_on(
         "stepdown.downconversion.zstd",
