@@ -29,6 +29,8 @@ CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 """Magic to the newest Produce version that Kafka 1.1 and 3.9 both take it in."""
 BATCH_BYTES = 16_000
+USUAL_BATCH_BYTES = 500_000
+"""Twice that is what a topic takes unless told otherwise."""
 LETTERS = b"abcdefghij"
 TIMEOUT_MS = 60_000
 FILL_IN_FLIGHT = 5
@@ -93,9 +95,10 @@ def delete_topic(address: str, name: str, *, may_be_missing: bool = False) -> No
 
 
 def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
-    """Creates a topic, anew if it is there, and writes its records."""
+    """Creates a topic that takes its batches, anew if it is there, and writes its records."""
     delete_topic(address, name, may_be_missing=True)
-    create_topic(address, name, filling.partitions)
+    allowed = {"max.message.bytes": str(2 * filling.batch_bytes)} if filling.batch_bytes > USUAL_BATCH_BYTES else None
+    create_topic(address, name, filling.partitions, allowed)
     write_records(address, name, filling, load)
 
 
