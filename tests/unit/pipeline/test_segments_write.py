@@ -110,6 +110,12 @@ def test_columns_that_cannot_be_are_bad_usage(tmp_path: Path, columns: list[Stru
         source.writer(StructType(columns), overwrite=False)
 
 
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    source = KafkaSegments(CaseInsensitiveDict({"path": str(tmp_path)}))
+    with pytest.raises(BadUsage, match="nothing is overwritten"):
+        source.writer(StructType(COLUMNS), overwrite=True)
+
+
 def test_a_broker_keeps_others_out_from_the_start(tmp_path: Path) -> None:
     served = LogDirs([str(tmp_path)], Files(), ManualClock(0))
     with pytest.raises(PipelineFailure, match="in use by another broker"):
@@ -186,8 +192,3 @@ def test_a_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) 
     bad = ids.withColumn("partition", F.when(F.col("value") == "90", -1).otherwise(0))
     assert failure(lambda: save(bad.coalesce(1), log_dir)) == "1: a row of topic topic has partition -1"
     assert not list(log_dir.glob("topic*"))
-    write_topic(log_dir, "topic")
-    assert "topic-0 has segments already" in failure(lambda: save(ids.coalesce(1), log_dir))
-    overwriting = ids.coalesce(1).write.format("kafka-segments").mode("overwrite")
-    assert failure(lambda: overwriting.save(str(log_dir))).startswith("2: nothing is overwritten")
-    assert {path.name for path in log_dir.iterdir()} - {".lock"} == {"topic-0"}
