@@ -96,3 +96,42 @@ async def test_ignore_keys_lets_keyed_records_stick_too() -> None:
         await stage.advance()
         deliveries = [stage.producer.send("t", b"v", key=b"%d" % i) for i in range(20)]
         assert len({d.batch.partition for d in deliveries if d.batch is not None}) == 1
+
+
+async def test_records_with_a_key_do_not_end_a_stay() -> None:
+    async with producing(lambda c: c.topics.update(t=5), batch_size=200, linger_ms=1000) as stage:
+        stage.producer.send("t", b"v")
+        await stage.advance()
+        stay = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=5, available=()))
+        before = stay.produced_bytes
+        for number in range(50):
+            stage.producer.send("t", b"v" * 50, key=b"%d" % number)
+        assert stay.produced_bytes == before
+        stage.producer.send("t", b"v")
+        assert stay.produced_bytes > before
+
+
+async def test_a_stay_counts_the_header_of_the_batch_that_it_opens() -> None:
+    async with producing(linger_ms=1000) as stage:
+        stage.producer.send("t", b"warm")
+        await stage.advance()
+        stay = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=1, available=(0,)))
+        stage.producer.send("t", b"v" * 10)
+        [queue] = stage.producer._accumulator._queues["t"].values()
+        assert stay.produced_bytes == queue[0].estimated_bytes
+
+
+async def test_lengths_of_queues_count_only_once_every_partition_has_one() -> None:
+    async with producing(lambda c: c.topics.update(t=2), linger_ms=1000, batch_size=100) as stage:
+        stage.cluster.unready.add(0)
+        stage.producer.send("t", b"v")
+        await stage.advance()
+        built_in = stage.producer._accumulator._built_in["t"]
+        used = built_in.current(TopicView(topic="t", partitions=2, available=())).partition
+        for _ in range(3):
+            stage.producer.send("t", b"x" * 90, partition=used)
+        await stage.advance()
+        assert not built_in.table
+        stage.producer.send("t", b"y", partition=1 - used)
+        await stage.advance()
+        assert built_in.table

@@ -142,3 +142,12 @@ async def test_a_sticky_producer_fills_one_partition_and_then_moves_on() -> None
             placed.append(delivery.batch.partition)
         moves = sum(one != other for one, other in pairwise(placed))
         assert 4 <= moves <= 8
+
+
+@pytest.mark.parametrize("settings", [{}, {"partitioner": "sticky"}], ids=["built in", "sticky"])
+async def test_an_empty_key_is_a_key(settings: dict[str, object]) -> None:
+    async with producing(lambda c: c.topics.update(t=7), linger_ms=1000, **settings) as stage:
+        stage.producer.send("t", b"v")
+        await stage.advance()
+        deliveries = [stage.producer.send("t", b"v", key=b"") for _ in range(5)]
+        assert {d.batch.partition for d in deliveries if d.batch is not None} == {partition_for_key(b"", 7)}

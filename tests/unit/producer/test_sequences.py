@@ -1,11 +1,13 @@
 """Idempotence: ids, sequences, what each answer does to them, and epochs that the producer raises itself (KIP-360)."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from stepdown.producer import ProducerError
 from stepdown.producer.batch import Batch
 from stepdown.producer.delivery import Delivery
+from stepdown.producer.errors import FATAL_CODES
 from stepdown.producer.sequences import Identity, Sequences, comes_before
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
@@ -210,15 +212,32 @@ async def test_refusals_of_a_single_record_fail_it(code: ErrorCode) -> None:
         assert caught.value.code is code
 
 
-@pytest.mark.parametrize("code", [ErrorCode.PRODUCER_FENCED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED])
-async def test_some_answers_end_the_producer(code: ErrorCode) -> None:
-    async with producing(**IDEMPOTENT) as stage:
-        stage.producer.send("t", b"v")
+@pytest.mark.parametrize("code", sorted(FATAL_CODES), ids=lambda code: code.name)
+async def test_some_answers_end_the_producer_and_every_record_once(code: ErrorCode) -> None:
+    ends: list[tuple[bytes, ErrorCode]] = []
+    async with producing(lambda c: c.topics.update(t=2), linger_ms=0, max_block_ms=1000, **IDEMPOTENT) as stage:
+
+        def send(name: bytes, topic: str = "t", partition: int = 0) -> None:
+            stage.producer.send(
+                topic, name, partition=partition, callback=lambda m, e: ends.append((name, e.code if e else e))
+            )
+
+        send(b"refused")
         [asked] = await stage.produced()
-        asked.answer(code)
+        send(b"in flight")
         await stage.advance()
-        with pytest.raises(ProducerError):
-            await stage.producer.send("t", b"w")
+        stage.cluster.unready.add(0)
+        send(b"queued", partition=1)
+        send(b"waits for metadata", topic="unknown")
+        asked.answer(code)
+        for other in await stage.produced():
+            other.answer()
+        await stage.advance(2000)
+        send(b"later")
+        assert Counter(name for name, _ in ends) == Counter(
+            [b"refused", b"in flight", b"queued", b"waits for metadata", b"later"]
+        )
+        assert {name for name, error in ends if error is not code} == {b"in flight"}
 
 
 async def test_an_old_broker_without_ids_is_told_apart() -> None:
