@@ -10,7 +10,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
-KERNEL := $(addprefix protocol/records/,kernel.py offset_map.py record_buffer.py crc.pxd crc.h)
+KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format docker-check bench-reference client-suites soak clean
@@ -57,4 +57,4 @@ soak: setup
 	$(BIN)/python -m pytest -m slow
 
 clean:
-	rm -rf build dist *.egg-info protocol/records/*.so $(addprefix protocol/records/,kernel.c offset_map.c record_buffer.c)
+	rm -rf build dist *.egg-info protocol/records/*.so protocol/records/*.c protocol/records/kernel/*.so protocol/records/kernel/*.c

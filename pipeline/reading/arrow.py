@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...protocol.records.kernel import BinaryColumn, RecordColumns
+from ...protocol.records.kernel.columns import BinaryColumn, RecordColumns
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 

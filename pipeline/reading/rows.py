@@ -11,7 +11,7 @@ import numpy as np
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault
 from ...protocol.records.batches import next_batch_size
 from ...protocol.records.columns import ColumnFiller, Wanted
-from ...protocol.records.kernel import RecordColumns
+from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
 from ...protocol.records.record import Buffer
 from ...storage.files import Files

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..errors import InvalidRecord
-from . import kernel
 from .batch import RecordBatch
 from .batches import next_batch_size, view
 from .compression import read_chunks
+from .kernel import MessagesDown
+from .kernel.columns import RecordColumns
 from .layout import MAGIC_V0, MAX_OPENED_BYTES, TimestampType
 from .message_set import LegacyBatch
 from .record import Buffer
@@ -50,7 +51,7 @@ class ColumnFiller:
     ) -> None:
         self._wanted = wanted
         self._max_opened_bytes = max_opened_bytes
-        self.columns = kernel.RecordColumns(
+        self.columns = RecordColumns(
             allocate,
             wanted.max_rows,
             wanted.max_bytes,
@@ -121,7 +122,7 @@ class ColumnFiller:
         """What to add to a wrapper's inner offsets: those of magic 1 end in the wrapper's own (`message_set.py`)."""
         if wrapper.magic == MAGIC_V0:
             return 0
-        down = kernel.MessagesDown(0, False)
+        down = MessagesDown(0, False)
         run(self._inner(wrapper), down, _write_nothing)
         count, last = down.finish()
         if not count:

@@ -25,18 +25,43 @@ from __future__ import annotations
 
 import cython
 
-if cython.compiled:
-    from cython.cimports.libc.string import memcpy
-    from cython.cimports.protocol.records.crc import crc32c_update, crc_prepare
+if not cython.compiled:  # offset_map.pxd has them else
+    from .kernel.buffers import sink_of, source_of
+    from .kernel.crc import crc32c_over, crc_at, crc_prepare
+    from .kernel.numbers import (
+        Sink,
+        Source,
+        copy,
+        get32,
+        get64,
+        put32,
+        put64,
+        put_varint,
+        varint,
+        varint_bytes,
+        varlong,
+    )
+    from .layout import (
+        ATTRIBUTES_OFFSET,
+        BASE_TIMESTAMP_OFFSET,
+        CODEC_MASK,
+        CONTROL_BIT,
+        CRC_OFFSET,
+        DELETE_HORIZON_BIT,
+        LAST_OFFSET_DELTA_OFFSET,
+        LOG_OVERHEAD,
+        MAGIC_OFFSET,
+        MAX_TIMESTAMP_OFFSET,
+        MIN_RECORD_BYTES,
+        RECORD_BATCH_OVERHEAD,
+        RECORD_COUNT_OFFSET,
+        TIMESTAMP_TYPE_BIT,
+        TRANSACTIONAL_BIT,
+    )
 
-    crc_prepare()
-else:
-    from .kernel import crc32c
+crc_prepare()
 
 COMPILED: bool = cython.compiled
-
-Source = cython.typedef(cython.pointer[cython.const[cython.uchar]])
-Sink = cython.typedef(cython.pointer[cython.uchar])
 
 SLOT_BYTES = 24
 SECRET_BYTES = 16
@@ -54,154 +79,15 @@ _FULL = cython.declare(cython.int, 2)
 _NO_ROOM = cython.declare(cython.int, 3)
 _BROKEN = cython.declare(cython.int, 4)
 
-# Numbers of `layout.py`, as C numbers.
-LOG_OVERHEAD = cython.declare(cython.Py_ssize_t, 12)
-MAGIC_OFFSET = cython.declare(cython.Py_ssize_t, 16)
-CRC_OFFSET = cython.declare(cython.Py_ssize_t, 17)
-ATTRIBUTES_OFFSET = cython.declare(cython.Py_ssize_t, 21)
-LAST_DELTA_OFFSET = cython.declare(cython.Py_ssize_t, 23)
-BASE_TIMESTAMP_OFFSET = cython.declare(cython.Py_ssize_t, 27)
-MAX_TIMESTAMP_OFFSET = cython.declare(cython.Py_ssize_t, 35)
-COUNT_OFFSET = cython.declare(cython.Py_ssize_t, 57)
-BATCH_OVERHEAD = cython.declare(cython.Py_ssize_t, 61)
-MIN_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 7)
-APPEND_TIME_BIT = cython.declare(cython.int, 0x08)
-HORIZON_BIT = cython.declare(cython.int, 0x40)
-NOT_PLAIN_BITS = cython.declare(cython.int, 0x37)  # codec, transactional, control
+NOT_PLAIN_BITS = cython.declare(cython.int, CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT)
 # How much longer a record may become when its timestamp delta changes.
 GROWTH_BYTES = cython.declare(cython.Py_ssize_t, 12)
-MASK32 = cython.declare(cython.longlong, 0xFFFFFFFF)
-TWO_TO_32 = cython.declare(cython.longlong, 0x100000000)
 # The words that SipHash begins with.
 SIP0 = cython.declare(cython.ulonglong, 0x736F6D6570736575)
 SIP1 = cython.declare(cython.ulonglong, 0x646F72616E646F6D)
 SIP2 = cython.declare(cython.ulonglong, 0x6C7967656E657261)
 SIP3 = cython.declare(cython.ulonglong, 0x7465646279746573)
 MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-
-@cython.cfunc
-@cython.inline
-def _source(data: cython.const[cython.uchar][::1], size: cython.Py_ssize_t) -> Source:
-    if cython.compiled:
-        return cython.address(data[0]) if size else cython.NULL
-    else:
-        return memoryview(data)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _get32(data: Source, at: cython.Py_ssize_t) -> cython.longlong:
-    high: cython.longlong = data[at]
-    if high >= 128:
-        high -= 256
-    return high * 16777216 + (data[at + 1] << 16) + (data[at + 2] << 8) + data[at + 3]
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _get64(data: Source, at: cython.Py_ssize_t) -> cython.longlong:
-    return _get32(data, at) * TWO_TO_32 + (_get32(data, at + 4) & MASK32)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _put_number(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong, size: cython.int) -> cython.void:
-    shift: cython.int = 8 * size
-    while shift > 0:
-        shift -= 8
-        sink[at] = value >> shift & 0xFF
-        at += 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _varint(
-    data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, most: cython.int
-) -> tuple[cython.longlong, cython.Py_ssize_t]:
-    """The number at `at`, and the position after it: beyond `end` when it is cut or has over `most` bits."""
-    value: cython.ulonglong = 0
-    byte: cython.ulonglong
-    shift: cython.int = 0
-    while shift < most and at < end:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift & MASK64
-        if byte < 0x80:
-            if value & 1:
-                return -cython.cast(cython.longlong, value >> 1) - 1, at
-            return cython.cast(cython.longlong, value >> 1), at
-        shift += 7
-    return 0, end + 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _zigzag(value: cython.longlong) -> cython.ulonglong:
-    if value < 0:
-        return cython.cast(cython.ulonglong, -(value + 1)) << 1 | 1
-    return cython.cast(cython.ulonglong, value) << 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _varint_bytes(value: cython.longlong) -> cython.Py_ssize_t:
-    left: cython.ulonglong = _zigzag(value)
-    size: cython.Py_ssize_t = 1
-    while left >= 0x80:
-        left >>= 7
-        size += 1
-    return size
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _put_varint(sink: Sink, at: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
-    left: cython.ulonglong = _zigzag(value)
-    while left >= 0x80:
-        sink[at] = left & 0x7F | 0x80
-        left >>= 7
-        at += 1
-    sink[at] = cython.cast(cython.uchar, left)
-    return at + 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _copy(
-    sink: Sink, to: cython.Py_ssize_t, source: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
-) -> cython.void:
-    if cython.compiled:
-        memcpy(sink + to, source + at, size)
-    else:
-        sink[to : to + size] = source[at : at + size]
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _checksum(data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
-    if cython.compiled:
-        return crc32c_update(0, data + at, end - at)
-    else:
-        return crc32c(data[at:end])
 
 
 @cython.cfunc
@@ -369,12 +255,12 @@ class OffsetMap:
     def put(self, key: cython.const[cython.uchar][::1], offset: cython.longlong) -> bool:
         """Whether there was room: notes the offset of a key, which is above those noted for it before."""
         size: cython.Py_ssize_t = len(key)
-        return self._put(_source(key, size), 0, size, offset)
+        return self._put(source_of(key), 0, size, offset)
 
     def get(self, key: cython.const[cython.uchar][::1]) -> int:
         """The offset noted for a key, -1 for none."""
         size: cython.Py_ssize_t = len(key)
-        return self._get(_source(key, size), 0, size)
+        return self._get(source_of(key), 0, size)
 
     # Batches
 
@@ -383,15 +269,15 @@ class OffsetMap:
     @cython.exceptval(check=False)
     def _plain_end(self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the batch at `at` ends if it is plain data, whole and undamaged; else 0, or -1 for a wrong checksum."""
-        if end - at < BATCH_OVERHEAD or data[at + MAGIC_OFFSET] != 2:
+        if end - at < RECORD_BATCH_OVERHEAD or data[at + MAGIC_OFFSET] != 2:
             return 0
-        size: cython.longlong = _get32(data, at + 8)
-        if size < BATCH_OVERHEAD - LOG_OVERHEAD or size > end - at - LOG_OVERHEAD:
+        size: cython.longlong = get32(data, at + 8)
+        if size < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD or size > end - at - LOG_OVERHEAD:
             return 0
         if data[at + ATTRIBUTES_OFFSET + 1] & NOT_PLAIN_BITS:
             return 0
         batch_end: cython.Py_ssize_t = at + LOG_OVERHEAD + cython.cast(cython.Py_ssize_t, size)
-        if _checksum(data, at + ATTRIBUTES_OFFSET, batch_end) != _get32(data, at + CRC_OFFSET) & MASK32:
+        if crc32c_over(data, at + ATTRIBUTES_OFFSET, batch_end) != crc_at(data, at + CRC_OFFSET):
             return -1
         return batch_end
 
@@ -403,7 +289,7 @@ class OffsetMap:
         DONE at the end of `data`, OTHER at a batch that is not plain, FULL and BROKEN at the batch that was so.
         """
         size: cython.Py_ssize_t = len(data)
-        source: Source = _source(data, size)
+        source: Source = source_of(data)
         status: cython.int = _DONE
         batch_end: cython.Py_ssize_t
         last_offset: cython.longlong
@@ -415,15 +301,15 @@ class OffsetMap:
                     break
                 status = self._note_records(
                     source,
-                    at + BATCH_OVERHEAD,
+                    at + RECORD_BATCH_OVERHEAD,
                     batch_end,
-                    _get32(source, at + COUNT_OFFSET),
-                    _get64(source, at),
+                    get32(source, at + RECORD_COUNT_OFFSET),
+                    get64(source, at),
                     start_offset,
                 )
                 if status != _DONE:
                     break
-                last_offset = _get64(source, at) + _get32(source, at + LAST_DELTA_OFFSET)
+                last_offset = get64(source, at) + get32(source, at + LAST_OFFSET_DELTA_OFFSET)
                 if last_offset >= start_offset and last_offset > self.latest_offset:
                     self.latest_offset = last_offset
                 at = batch_end
@@ -438,7 +324,7 @@ class OffsetMap:
     ) -> int:
         """DONE, FULL or BROKEN: notes the keys of one batch; `records` is its opened part, behind the header."""
         size: cython.Py_ssize_t = len(records)
-        source: Source = _source(records, size)
+        source: Source = source_of(records)
         status: cython.int
         with cython.nogil:
             status = self._note_records(source, 0, size, count, base_offset, start_offset)
@@ -463,13 +349,13 @@ class OffsetMap:
         record_end: cython.Py_ssize_t
         while count > 0:
             count -= 1
-            size, at = _varint(data, at, end, 35)
+            size, at = varint(data, at, end)
             if at > end or size < 1 or size > end - at:
                 return _BROKEN
             record_end = at + cython.cast(cython.Py_ssize_t, size)
-            _, at = _varint(data, at + 1, record_end, 70)
-            delta, at = _varint(data, at, record_end, 35)
-            key_size, at = _varint(data, at, record_end, 35)
+            _, at = varlong(data, at + 1, record_end)
+            delta, at = varint(data, at, record_end)
+            key_size, at = varint(data, at, record_end)
             if at > record_end or key_size > record_end - at:
                 return _BROKEN
             is_noted = key_size >= 0 and base_offset + delta >= start_offset
@@ -507,18 +393,18 @@ class OffsetMap:
         self.has_tombstones = False
         self.first_timestamp = self.max_timestamp = -1
         while number < count:
-            size, at = _varint(data, at, end, 35)
+            size, at = varint(data, at, end)
             if at > end or size < 1 or size > end - at:
                 return -1
             record_end = at + cython.cast(cython.Py_ssize_t, size)
-            timestamp, at = _varint(data, at + 1, record_end, 70)
-            delta, at = _varint(data, at, record_end, 35)
-            key_size, at = _varint(data, at, record_end, 35)
+            timestamp, at = varlong(data, at + 1, record_end)
+            delta, at = varint(data, at, record_end)
+            key_size, at = varint(data, at, record_end)
             if at > record_end or key_size > record_end - at:
                 return -1
             offset = base_offset + delta
-            value_size, _ = _varint(
-                data, at + cython.cast(cython.Py_ssize_t, key_size if key_size > 0 else 0), record_end, 35
+            value_size, _ = varint(
+                data, at + cython.cast(cython.Py_ssize_t, key_size if key_size > 0 else 0), record_end
             )
             if offset > self.latest_offset:
                 stays = True
@@ -566,20 +452,20 @@ class OffsetMap:
         number: cython.Py_ssize_t = 0
         while number < count:
             start = at
-            size, at = _varint(data, at, end, 35)
+            size, at = varint(data, at, end)
             record_end = at + cython.cast(cython.Py_ssize_t, size)
             if self._keep[number]:
                 if shift == 0 and not same:
-                    _copy(sink, to, data, start, record_end - start)
+                    copy(sink, to, data, start, record_end - start)
                     to += record_end - start
                 else:
                     start = at
-                    timestamp, at = _varint(data, at + 1, record_end, 70)
+                    timestamp, at = varlong(data, at + 1, record_end)
                     timestamp = shift if same else timestamp + shift
-                    to = _put_varint(sink, to, 1 + _varint_bytes(timestamp) + record_end - at)
+                    to = put_varint(sink, to, 1 + varint_bytes(timestamp) + record_end - at)
                     sink[to] = data[start]
-                    to = _put_varint(sink, to + 1, timestamp)
-                    _copy(sink, to, data, at, record_end - at)
+                    to = put_varint(sink, to + 1, timestamp)
+                    copy(sink, to, data, at, record_end - at)
                     to += record_end - at
             number += 1
             at = record_end
@@ -608,12 +494,8 @@ class OffsetMap:
         """
         size: cython.Py_ssize_t = len(data)
         out_size: cython.Py_ssize_t = len(out)
-        source: Source = _source(data, size)
-        sink: Sink
-        if cython.compiled:
-            sink = cython.address(out[0]) if out_size else cython.NULL
-        else:
-            sink = memoryview(out)
+        source: Source = source_of(data)
+        sink: Sink = sink_of(out)
         status: cython.int = _DONE
         batch_end: cython.Py_ssize_t
         written: cython.Py_ssize_t
@@ -624,7 +506,7 @@ class OffsetMap:
                 if batch_end <= 0:
                     status = _OTHER if batch_end == 0 else _BROKEN
                     break
-                if _get64(source, at) + _get32(source, at + LAST_DELTA_OFFSET) >= before_offset:
+                if get64(source, at) + get32(source, at + LAST_OFFSET_DELTA_OFFSET) >= before_offset:
                     status = _OTHER
                     break
                 written = self._sift_batch(source, at, batch_end, sink, out_at, out_size, now_ms, horizon_ms)
@@ -650,20 +532,20 @@ class OffsetMap:
         horizon_ms: cython.longlong,
     ) -> cython.Py_ssize_t:
         """Where in `sink` it ends; -1 for no room, -2 for broken."""
-        count: cython.longlong = _get32(data, at + COUNT_OFFSET)
-        if count < 0 or count > (end - at - BATCH_OVERHEAD) // MIN_RECORD_BYTES:
+        count: cython.longlong = get32(data, at + RECORD_COUNT_OFFSET)
+        if count < 0 or count > (end - at - RECORD_BATCH_OVERHEAD) // MIN_RECORD_BYTES:
             return -2
         if to_end - to < end - at + GROWTH_BYTES * count:
             return -1
         attributes: cython.int = data[at + ATTRIBUTES_OFFSET + 1]
-        base_timestamp: cython.longlong = _get64(data, at + BASE_TIMESTAMP_OFFSET)
-        has_horizon: cython.bint = attributes & HORIZON_BIT != 0
+        base_timestamp: cython.longlong = get64(data, at + BASE_TIMESTAMP_OFFSET)
+        has_horizon: cython.bint = attributes & DELETE_HORIZON_BIT != 0
         kept: cython.Py_ssize_t = self._judge(
             data,
-            at + BATCH_OVERHEAD,
+            at + RECORD_BATCH_OVERHEAD,
             end,
             count,
-            _get64(data, at),
+            get64(data, at),
             base_timestamp,
             not has_horizon or now_ms < base_timestamp,
         )
@@ -671,13 +553,13 @@ class OffsetMap:
             return to if kept == 0 else -2
         needs_horizon: cython.bint = self.has_tombstones and not has_horizon
         if kept == count and not needs_horizon:
-            _copy(sink, to, data, at, end - at)
-            self.max_timestamp = _get64(data, at + MAX_TIMESTAMP_OFFSET)
+            copy(sink, to, data, at, end - at)
+            self.max_timestamp = get64(data, at + MAX_TIMESTAMP_OFFSET)
             self._wrote(data, at)
             return to + end - at
-        is_append_time: cython.bint = attributes & APPEND_TIME_BIT != 0
+        is_append_time: cython.bint = attributes & TIMESTAMP_TYPE_BIT != 0
         if is_append_time:
-            self.first_timestamp = self.max_timestamp = _get64(data, at + MAX_TIMESTAMP_OFFSET)
+            self.first_timestamp = self.max_timestamp = get64(data, at + MAX_TIMESTAMP_OFFSET)
         new_base: cython.longlong = self.first_timestamp
         if needs_horizon:
             new_base = horizon_ms
@@ -685,16 +567,16 @@ class OffsetMap:
             new_base = base_timestamp
         shift: cython.longlong = self.max_timestamp - new_base if is_append_time else base_timestamp - new_base
         written: cython.Py_ssize_t = self._write(
-            sink, to + BATCH_OVERHEAD, data, at + BATCH_OVERHEAD, count, end, shift, is_append_time
+            sink, to + RECORD_BATCH_OVERHEAD, data, at + RECORD_BATCH_OVERHEAD, count, end, shift, is_append_time
         )
-        _copy(sink, to, data, at, BATCH_OVERHEAD)
-        _put_number(sink, to + 8, written - to - LOG_OVERHEAD, 4)
+        copy(sink, to, data, at, RECORD_BATCH_OVERHEAD)
+        put32(sink, to + 8, written - to - LOG_OVERHEAD)
         if needs_horizon:
-            sink[to + ATTRIBUTES_OFFSET + 1] = attributes | HORIZON_BIT
-        _put_number(sink, to + BASE_TIMESTAMP_OFFSET, new_base, 8)
-        _put_number(sink, to + MAX_TIMESTAMP_OFFSET, self.max_timestamp, 8)
-        _put_number(sink, to + COUNT_OFFSET, kept, 4)
-        _put_number(sink, to + CRC_OFFSET, _checksum(sink, to + ATTRIBUTES_OFFSET, written), 4)
+            sink[to + ATTRIBUTES_OFFSET + 1] = attributes | DELETE_HORIZON_BIT
+        put64(sink, to + BASE_TIMESTAMP_OFFSET, new_base)
+        put64(sink, to + MAX_TIMESTAMP_OFFSET, self.max_timestamp)
+        put32(sink, to + RECORD_COUNT_OFFSET, kept)
+        put32(sink, to + CRC_OFFSET, crc32c_over(sink, to + ATTRIBUTES_OFFSET, written))
         self._wrote(data, at)
         return written
 
@@ -703,7 +585,7 @@ class OffsetMap:
     @cython.nogil
     @cython.exceptval(check=False)
     def _wrote(self, data: Source, at: cython.Py_ssize_t) -> cython.void:
-        self.written_last_offset = _get64(data, at) + _get32(data, at + LAST_DELTA_OFFSET)
+        self.written_last_offset = get64(data, at) + get32(data, at + LAST_OFFSET_DELTA_OFFSET)
         if self.max_timestamp > self.written_max_timestamp:
             self.written_max_timestamp = self.max_timestamp
             self.written_max_timestamp_offset = self.written_last_offset
@@ -722,7 +604,7 @@ class OffsetMap:
         what is among those that stay, and `kept` writes them.
         """
         size: cython.Py_ssize_t = len(records)
-        source: Source = _source(records, size)
+        source: Source = source_of(records)
         if count < 0 or count > size // MIN_RECORD_BYTES:
             return -1
         self._make_room(count)
@@ -740,14 +622,9 @@ class OffsetMap:
     ) -> bytes:
         """The records that stay of those judged last: `shift` added to timestamp deltas, or with `same` instead."""
         size: cython.Py_ssize_t = len(records)
-        source: Source = _source(records, size)
+        source: Source = source_of(records)
         room = bytearray(size + GROWTH_BYTES * count + 1)
-        view: cython.uchar[::1] = room
-        sink: Sink
-        if cython.compiled:
-            sink = cython.address(view[0])
-        else:
-            sink = memoryview(view)
+        sink: Sink = sink_of(room)
         written: cython.Py_ssize_t
         with cython.nogil:
             written = self._write(sink, 0, source, 0, count, size, shift, same)

@@ -16,63 +16,15 @@ import cython
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_Resize
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING
-    from cython.cimports.libc.string import memcpy
+else:
+    from .kernel.numbers import Sink, Source, added, copy, put_varint, varint_bytes
+    from .layout import RECORD_BATCH_OVERHEAD
 
 COMPILED: bool = cython.compiled
 
-Sink = cython.typedef(cython.pointer[cython.uchar])
-
-BATCH_OVERHEAD = cython.declare(cython.Py_ssize_t, 61)
 # Length, attributes, timestamp and offset delta, key and value length: the most that they take.
 RECORD_OVERHEAD = cython.declare(cython.Py_ssize_t, 21)
 FIRST_BYTES = cython.declare(cython.Py_ssize_t, 16384)
-MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _zigzag(value: cython.longlong) -> cython.ulonglong:
-    if cython.compiled:
-        return (value << 1) ^ (value >> 63)
-    else:
-        return ((value << 1) ^ (value >> 63)) & MASK64
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _width(value: cython.ulonglong) -> cython.Py_ssize_t:
-    size: cython.Py_ssize_t = 1
-    while value > 0x7F:
-        value >>= 7
-        size += 1
-    return size
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _put(sink: Sink, at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.Py_ssize_t:
-    while value > 0x7F:
-        sink[at] = value & 0x7F | 0x80
-        at += 1
-        value >>= 7
-    sink[at] = value & 0xFF
-    return at + 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _copy(sink: Sink, at: cython.Py_ssize_t, data: bytes, size: cython.Py_ssize_t) -> cython.void:
-    if cython.compiled:
-        memcpy(sink + at, PyBytes_AS_STRING(data), size)
-    else:
-        sink[at : at + size] = data
 
 
 @cython.final
@@ -100,11 +52,11 @@ class RecordBuffer:
         self.limit_bytes = limit_bytes
         self._factor = factor
         self.count = self.size_bytes = self.largest_bytes = 0
-        self.estimated_bytes = BATCH_OVERHEAD
+        self.estimated_bytes = RECORD_BATCH_OVERHEAD
         self.base_timestamp = self.max_timestamp = -1
         self.full = False
         self._room = min(limit_bytes, FIRST_BYTES)
-        self._data = bytearray(BATCH_OVERHEAD + self._room)
+        self._data = bytearray(RECORD_BATCH_OVERHEAD + self._room)
 
     def append(
         self, timestamp: cython.longlong, key: bytes | None, value: bytes | None, headers: bytes
@@ -114,27 +66,26 @@ class RecordBuffer:
         `headers` are encoded, with their count in front.
         """
         before: cython.Py_ssize_t = self.estimated_bytes
-        delta: cython.ulonglong = 0
+        delta: cython.longlong = 0
         key_size: cython.Py_ssize_t = 0
         value_size: cython.Py_ssize_t = 0
         headers_size: cython.Py_ssize_t = len(headers)
         if self.full:
             return 0
         if self.count:
-            delta = _zigzag(timestamp - self.base_timestamp)
-        offset_delta: cython.ulonglong = _zigzag(self.count)
-        size: cython.Py_ssize_t = 1 + _width(delta) + _width(offset_delta) + headers_size
+            delta = added(timestamp, -self.base_timestamp)
+        size: cython.Py_ssize_t = 1 + varint_bytes(delta) + varint_bytes(self.count) + headers_size
         if key is None:
             size += 1
         else:
             key_size = len(key)
-            size += _width(_zigzag(key_size)) + key_size
+            size += varint_bytes(key_size) + key_size
         if value is None:
             size += 1
         else:
             value_size = len(value)
-            size += _width(_zigzag(value_size)) + value_size
-        total: cython.Py_ssize_t = _width(_zigzag(size)) + size
+            size += varint_bytes(value_size) + value_size
+        total: cython.Py_ssize_t = varint_bytes(size) + size
         if self.count == 0:
             before = 0
             self.base_timestamp = timestamp
@@ -144,27 +95,27 @@ class RecordBuffer:
         if self._room < self.size_bytes + total:
             self._grow(total)
 
-        at: cython.Py_ssize_t = BATCH_OVERHEAD + self.size_bytes
+        at: cython.Py_ssize_t = RECORD_BATCH_OVERHEAD + self.size_bytes
         sink: Sink = _sink(self._data)
-        at = _put(sink, at, _zigzag(size))
+        at = put_varint(sink, at, size)
         sink[at] = 0
-        at = _put(sink, at + 1, delta)
-        at = _put(sink, at, offset_delta)
+        at = put_varint(sink, at + 1, delta)
+        at = put_varint(sink, at, self.count)
         if key is None:
             sink[at] = 1
             at += 1
         else:
-            at = _put(sink, at, _zigzag(key_size))
-            _copy(sink, at, key, key_size)
+            at = put_varint(sink, at, key_size)
+            copy(sink, at, _source(key), 0, key_size)
             at += key_size
         if value is None:
             sink[at] = 1
             at += 1
         else:
-            at = _put(sink, at, _zigzag(value_size))
-            _copy(sink, at, value, value_size)
+            at = put_varint(sink, at, value_size)
+            copy(sink, at, _source(value), 0, value_size)
             at += value_size
-        _copy(sink, at, headers, headers_size)
+        copy(sink, at, _source(headers), 0, headers_size)
 
         self._count_in(timestamp, total, key_size + value_size + (headers_size if headers_size > 1 else 0))
         return max(self.estimated_bytes - before, 1)
@@ -180,13 +131,13 @@ class RecordBuffer:
         self.size_bytes += total
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
-        if content + BATCH_OVERHEAD + RECORD_OVERHEAD > self.largest_bytes:
-            self.largest_bytes = content + BATCH_OVERHEAD + RECORD_OVERHEAD
+        if content + RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD > self.largest_bytes:
+            self.largest_bytes = content + RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD
         if cython.compiled:
             estimate = cython.cast(cython.Py_ssize_t, self.size_bytes * self._factor)
         else:
             estimate = int(self.size_bytes * self._factor)
-        self.estimated_bytes = BATCH_OVERHEAD + estimate
+        self.estimated_bytes = RECORD_BATCH_OVERHEAD + estimate
         if self.limit_bytes <= self.estimated_bytes:
             self.full = True
 
@@ -196,18 +147,18 @@ class RecordBuffer:
         more: cython.Py_ssize_t = max(self._room, total)
         self._room += more
         if cython.compiled:
-            PyByteArray_Resize(self._data, BATCH_OVERHEAD + self._room)
+            PyByteArray_Resize(self._data, RECORD_BATCH_OVERHEAD + self._room)
         else:
             self._data += bytes(more)
 
     def records(self) -> memoryview:
         """A view of the encoded records; nothing can be appended any more."""
-        return self.batch()[BATCH_OVERHEAD:]
+        return self.batch()[RECORD_BATCH_OVERHEAD:]
 
     def batch(self) -> memoryview:
         """A view of room for the header, and the records; nothing can be appended any more."""
         self.full = True
-        return memoryview(self._data)[: BATCH_OVERHEAD + self.size_bytes]
+        return memoryview(self._data)[: RECORD_BATCH_OVERHEAD + self.size_bytes]
 
     def release(self) -> None:
         """Gives the memory back; the numbers stay. Nothing can be appended any more."""
@@ -220,5 +171,14 @@ class RecordBuffer:
 def _sink(data: bytearray) -> Sink:
     if cython.compiled:
         return cython.cast(Sink, PyByteArray_AS_STRING(data))
+    else:
+        return data
+
+
+@cython.cfunc
+@cython.inline
+def _source(data: bytes) -> Source:
+    if cython.compiled:
+        return cython.cast(Source, PyBytes_AS_STRING(data))
     else:
         return data

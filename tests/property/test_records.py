@@ -142,8 +142,12 @@ def test_messages_go_up_with_nothing_lost(records, magic, codec):
 
 # compiled and uncompiled
 
-twin = pytest.fixture(scope="module")(load_twin)
 small = st.binary(max_size=40)
+
+
+@pytest.fixture(scope="module")
+def twin():
+    return load_twin()
 
 
 def outcome(call):

@@ -1,12 +1,11 @@
 """Columns hold what the batches hold, filled by the compiled kernel and by its readable twin."""
 
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord
-from stepdown.protocol.records import columns, kernel
+from stepdown.protocol.records import columns
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
@@ -18,15 +17,12 @@ from support.twin import load_twin
 NOW = 1_700_000_000_000
 Row = tuple[int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
-twin = pytest.fixture(scope="module")(load_twin)
-
 
 @pytest.fixture(params=["compiled", "twin"])
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, twin: ModuleType) -> str:
-    if request.param == "compiled" and not kernel.COMPILED:
-        pytest.skip("not compiled")
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "twin":
-        monkeypatch.setattr(columns, "kernel", twin)
+        monkeypatch.setattr(columns, "RecordColumns", load_twin("kernel.columns").RecordColumns)
+        monkeypatch.setattr(columns, "MessagesDown", load_twin().MessagesDown)
     return str(request.param)
 
 

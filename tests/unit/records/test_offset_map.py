@@ -1,9 +1,6 @@
 """Keys and their highest offsets, and what the map leaves of batches; compiled and as the readable twin."""
 
-import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,28 +9,16 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record
+from support.twin import load_twin
 
 SECRET = bytes(range(16))
 NOW, HORIZON = 1_000_000, 1_500_000
 NEVER = 1 << 62
 
 
-def load_twin() -> ModuleType:
-    source = Path(offset_map.__file__).with_name("offset_map.py")
-    spec = importlib.util.spec_from_file_location("stepdown.protocol.records.offset_map_twin", source)
-    assert spec is not None
-    assert spec.loader is not None
-    twin = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(twin)
-    assert not twin.COMPILED
-    return twin
-
-
 @pytest.fixture(params=["compiled", "twin"])
 def module(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "compiled" and not offset_map.COMPILED:
-        pytest.skip("not compiled")
-    yield offset_map if request.param == "compiled" else load_twin()
+    yield offset_map if request.param == "compiled" else load_twin("offset_map")
 
 
 def record(offset: int, key: bytes | None, value: bytes | None = b"v", timestamp: int = 1000) -> Record:
@@ -61,7 +46,7 @@ def records_of(data: bytes) -> list[Record]:
 def test_the_hash_is_siphash_of_128_bits(module: Any) -> None:
     """The first two vectors of the reference implementation: of nothing and of one zero byte."""
     found = module.OffsetMap(1 << 20, 10, SECRET)
-    twin = load_twin().OffsetMap(8, 4, SECRET)
+    twin = load_twin("offset_map").OffsetMap(8, 4, SECRET)
     twin._hash(memoryview(b""), 0, 0)
     assert twin._h0.to_bytes(8, "little") + twin._h1.to_bytes(8, "little") == bytes.fromhex(
         "a3817f04ba25a8e66df67214c7550293"

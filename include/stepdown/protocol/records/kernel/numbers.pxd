@@ -1,0 +1,92 @@
+# Bytes and numbers, inlined into every loop. protocol/records/kernel/numbers.py is the readable twin, and says what each does.
+
+from libc.string cimport memcpy
+
+ctypedef const unsigned char *Source
+ctypedef unsigned char *Sink
+
+
+cdef inline void copy(Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    memcpy(sink + to, data + at, size)
+
+
+cdef inline long long added(long long a, long long b) noexcept nogil:
+    return a + b
+
+
+cdef inline long long get32(Source data, Py_ssize_t at) noexcept nogil:
+    cdef unsigned int high = data[at]
+    return <int>(high << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3])
+
+
+cdef inline long long get64(Source data, Py_ssize_t at) noexcept nogil:
+    return get32(data, at) << 32 | <unsigned int>get32(data, at + 4)
+
+
+cdef inline void put32(Sink sink, Py_ssize_t at, long long value) noexcept nogil:
+    sink[at] = value >> 24 & 0xFF
+    sink[at + 1] = value >> 16 & 0xFF
+    sink[at + 2] = value >> 8 & 0xFF
+    sink[at + 3] = value & 0xFF
+
+
+cdef inline void put64(Sink sink, Py_ssize_t at, long long value) noexcept nogil:
+    put32(sink, at, value >> 32)
+    put32(sink, at + 4, value)
+
+
+cdef inline long long unzigzag(unsigned long long value) noexcept nogil:
+    cdef long long half = value >> 1
+    cdef long long sign = value & 1
+    return half ^ -sign
+
+
+cdef inline (long long, Py_ssize_t) varint(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    cdef unsigned long long byte
+    cdef unsigned long long value = 0
+    cdef int shift = 0
+    while at < end and shift < 35:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return unzigzag(<unsigned int>value), at
+        shift += 7
+    return 0, end + 1
+
+
+cdef inline (long long, Py_ssize_t) varlong(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    cdef unsigned long long byte
+    cdef unsigned long long value = 0
+    cdef int shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return unzigzag(value), at
+        shift += 7
+    return 0, end + 1
+
+
+cdef inline unsigned long long zigzag(long long value) noexcept nogil:
+    return (value << 1) ^ (value >> 63)
+
+
+cdef inline Py_ssize_t varint_bytes(long long value) noexcept nogil:
+    cdef unsigned long long rest = zigzag(value) >> 7
+    cdef Py_ssize_t size = 1
+    while rest:
+        rest >>= 7
+        size += 1
+    return size
+
+
+cdef inline Py_ssize_t put_varint(Sink sink, Py_ssize_t at, long long value) noexcept nogil:
+    cdef unsigned long long rest = zigzag(value)
+    while rest > 0x7F:
+        sink[at] = rest & 0x7F | 0x80
+        rest >>= 7
+        at += 1
+    sink[at] = <unsigned char>rest
+    return at + 1

@@ -1,0 +1,9 @@
+# What protocol/records/kernel/up.py takes from others.
+
+from stepdown.protocol.records.layout cimport *
+from stepdown.protocol.records.kernel.crc cimport *
+from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.item cimport *
+from stepdown.protocol.records.kernel.numbers cimport *
+from stepdown.protocol.records.kernel.reading cimport *
+from stepdown.protocol.records.kernel.stream cimport *

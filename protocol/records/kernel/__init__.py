@@ -1,0 +1,44 @@
+"""The loops over records, compiled by Cython; uncompiled, the same files are their readable twin, for tests.
+
+    checksums.py      of whole buffers
+    plain.py          whole plain batches down, into a buffer of the caller
+    stream.py         an opened stream, taken in pieces; it goes
+    down.py           down, as messages
+    up.py             up, as records
+    survey.py         nowhere: what it looks like
+    columns.py        batches and streams of any magic, laid out in columns (not imported here: a broker does without)
+
+No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
+the GIL. Loops run longer here than elsewhere.
+
+What they share is inlined into each of them. It lies in `include/` in Cython's words, here in Python's, as the twin:
+
+    numbers.py        copying, integers, varints      crc.py        checksums of bytes in place (crc.h)
+    reading.py        a record, a message, a frame    writing.py    a message
+    buffers.py        buffers of Python               faults.py     how a run ends
+    item.py           where the parts of a record lie (a class of C)
+
+docs/decisions/compiled-kernel.md tells why, and what was not done.
+"""
+
+from . import checksums, down, item, plain, stream, survey, up
+from .checksums import crc32, crc32c, xxh32
+from .down import MessagesDown, RecordsDown
+from .plain import convert_plain, plan
+from .survey import RecordSurvey
+from .up import MessagesUp
+
+COMPILED: bool = all(each.COMPILED for each in (checksums, down, item, plain, stream, survey, up))
+
+__all__ = [
+    "COMPILED",
+    "MessagesDown",
+    "MessagesUp",
+    "RecordSurvey",
+    "RecordsDown",
+    "convert_plain",
+    "crc32",
+    "crc32c",
+    "plan",
+    "xxh32",
+]

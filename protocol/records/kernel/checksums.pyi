@@ -1,0 +1,9 @@
+"""What Python sees of checksums.py, which is typed for Cython."""
+
+from ..record import Buffer
+
+COMPILED: bool
+
+def crc32(data: Buffer, crc: int = 0) -> int: ...
+def crc32c(data: Buffer, crc: int = 0) -> int: ...
+def xxh32(data: Buffer) -> int: ...

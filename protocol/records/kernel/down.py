@@ -1,0 +1,228 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Opened streams converted down: the records of a batch, and the messages of a wrapper."""
+
+from __future__ import annotations
+
+import cython
+
+from .faults import fault
+
+if not cython.compiled:  # down.pxd has them else
+    from ..layout import CODEC_MASK, MAX_INT32, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
+    from .crc import crc_prepare
+    from .faults import BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_ORDER, BAD_RECORD, BAD_TIMESTAMP, DONE
+    from .item import Item
+    from .numbers import added
+    from .reading import message_bytes, read_message, read_record, record_bytes
+    from .stream import Stream
+    from .writing import bytes_as_message, write_message
+
+crc_prepare()
+
+COMPILED: bool = cython.compiled
+
+
+@cython.final
+@cython.cclass
+class RecordsDown(Stream):
+    """The opened records of a v2 batch as messages of magic 0 or 1.
+
+    `relative`: offsets count from the first record, as inside a wrapper of magic 1. Records before `first_offset` are
+    left out. `append_time` replaces the timestamps of a LogAppendTime batch.
+    """
+
+    target: cython.int
+    attributes: cython.int
+    relative: cython.bint
+    count: cython.longlong
+    kept: cython.longlong
+    base_offset: cython.longlong
+    base_timestamp: cython.longlong
+    append_time: cython.longlong
+    first_offset: cython.longlong
+
+    def __init__(
+        self,
+        target: cython.int,
+        count: cython.longlong,
+        base_offset: cython.longlong,
+        base_timestamp: cython.longlong,
+        append_time: object,
+        relative: cython.bint,
+        first_offset: cython.longlong,
+    ) -> None:
+        self.target, self.count, self.relative = target, count, relative
+        self.base_offset, self.base_timestamp, self.first_offset = base_offset, base_timestamp, first_offset
+        self.attributes = 0 if append_time is None else TIMESTAMP_TYPE_BIT
+        self.append_time = NO_TIMESTAMP if append_time is None else append_time
+        self.seen = self.kept = self.first = 0
+        self.last = base_offset
+        self.newest = NO_TIMESTAMP
+        self.item = Item()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def admit(self, delta: cython.longlong, timestamp: cython.longlong) -> cython.int:
+        """Check the order and time of the next record; the last offset is then its own."""
+        offset: cython.longlong = added(self.base_offset, delta)
+        if timestamp < NO_TIMESTAMP:
+            return BAD_TIMESTAMP
+        if self.kept == 0:
+            self.first = offset
+        elif offset <= self.last or added(offset, -self.first) > MAX_INT32:
+            return BAD_ORDER
+        self.last = offset
+        self.kept += 1
+        if timestamp > self.newest:
+            self.newest = timestamp
+        return DONE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: Item) -> cython.int:
+        timestamp: cython.longlong
+        takes: cython.longlong
+        size: cython.Py_ssize_t
+        status: cython.int
+        while self.seen < self.count:
+            takes = record_bytes(self.data, self.at, self.end)
+            if takes < 0:
+                return BAD_RECORD
+            if takes == 0 or takes > self.end - self.at:
+                self.wanted = takes
+                return DONE
+            if read_record(item, self.data, self.at, self.end) < 0:
+                return BAD_RECORD
+            if added(self.base_offset, item.offset) >= self.first_offset:
+                size = bytes_as_message(item, self.target)
+                if size > self.room - self.written:
+                    self.wanted = -size
+                    return DONE
+                timestamp = self.append_time if self.attributes else added(self.base_timestamp, item.timestamp)
+                status = self.admit(item.offset, timestamp)
+                if status != DONE:
+                    return status
+                write_message(
+                    item,
+                    self.data,
+                    self.sink,
+                    self.written,
+                    size,
+                    self.target,
+                    self.attributes if self.target else 0,
+                    added(self.last, -self.first) if self.relative else self.last,
+                    timestamp,
+                )
+                self.written += size
+            self.seen += 1
+            self.at += takes
+        return DONE if self.at == self.end else BAD_COUNT
+
+    def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong) -> tuple[int, int, int] | None:
+        """Take note of a record that the caller writes itself; return the offset, timestamp and attributes to write.
+
+        None when it lies before the first offset. Raises: InvalidRecord.
+        """
+        timestamp: cython.longlong = (
+            self.append_time if self.attributes else added(self.base_timestamp, timestamp_delta)
+        )
+        status: cython.int
+        self.seen += 1
+        if added(self.base_offset, delta) < self.first_offset:
+            return None
+        status = self.admit(delta, timestamp)
+        if status != DONE:
+            raise fault(status, self.last)
+        offset: cython.longlong = added(self.last, -self.first) if self.relative else self.last
+        return offset, timestamp, self.attributes if self.target else 0
+
+    def finish(self) -> tuple[int, int, int]:
+        """Return how many records were kept, the last one's offset, and the newest timestamp or the append time.
+
+        Raises: InvalidRecord when records are missing.
+        """
+        if self.seen != self.count:
+            raise fault(BAD_COUNT, self.base_offset)
+        return self.kept, self.last, self.append_time if self.attributes else self.newest
+
+
+@cython.final
+@cython.cclass
+class MessagesDown(Stream):
+    """The messages of an opened wrapper as messages of magic 0; `base` is added to their offsets.
+
+    Without `write` they are only walked over, to learn the last stored offset that `base` depends on.
+    """
+
+    base: cython.longlong
+    write: cython.bint
+
+    def __init__(self, base: cython.longlong, write: cython.bint) -> None:
+        self.base, self.write = base, write
+        self.seen = self.last = 0
+        self.item = Item()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: Item) -> cython.int:
+        takes: cython.longlong
+        size: cython.Py_ssize_t
+        status: cython.int
+        offset: cython.longlong
+        while True:
+            takes = message_bytes(self.data, self.at, self.end)
+            if takes < 0:
+                return BAD_FRAME
+            if takes == 0 or takes > self.end - self.at:
+                self.wanted = takes
+                return DONE
+            if not read_message(item, self.data, self.at, self.at + takes):
+                return BAD_RECORD
+            offset = added(self.base, item.offset)
+            if self.write:
+                size = bytes_as_message(item, 0)
+                if size > self.room - self.written:
+                    self.wanted = -size
+                    return DONE
+                status = self.admit(offset, item.timestamp, item.attributes)
+                if status != DONE:
+                    return status
+                write_message(item, self.data, self.sink, self.written, size, 0, 0, offset, NO_TIMESTAMP)
+                self.written += size
+            self.last = offset
+            self.seen += 1
+            self.at += takes
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def admit(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> cython.int:
+        """Check the order, time and codec of the next message."""
+        if attributes & CODEC_MASK:
+            return BAD_MAGIC
+        if timestamp < NO_TIMESTAMP:
+            return BAD_TIMESTAMP
+        if self.seen == 0:
+            self.first = offset
+        elif offset <= self.last or added(offset, -self.first) > MAX_INT32:
+            return BAD_ORDER
+        return DONE
+
+    def skip(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> int:
+        """Take note of a message that the caller writes itself; return the offset to write. Raises: InvalidRecord."""
+        status: cython.int = DONE
+        offset = added(self.base, offset)
+        if self.write:
+            status = self.admit(offset, timestamp, attributes)
+        if status != DONE:
+            raise fault(status, self.last)
+        self.last = offset
+        self.seen += 1
+        return offset
+
+    def finish(self) -> tuple[int, int]:
+        """Return how many messages there were and the last one's offset."""
+        return self.seen, self.last

@@ -1,0 +1,15 @@
+"""What Python sees of plain.py, which is typed for Cython."""
+
+from ..record import Buffer
+
+COMPILED: bool
+
+def plan(source: Buffer, target: int, limit_bytes: int) -> tuple[int, int, bool, int]: ...
+def convert_plain(
+    source: Buffer,
+    at: int,
+    target: int,
+    first_offset: int,
+    out: bytearray | memoryview | None,
+    out_at: int = 0,
+) -> tuple[int, int, int, int, int, int, bool]: ...

@@ -1,0 +1,52 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""An opened stream of records or messages, taken in pieces."""
+
+from __future__ import annotations
+
+import cython
+
+from .faults import fault
+
+if cython.compiled:
+    from cython.cimports.stepdown.protocol.records.kernel.buffers import RELEASE_BYTES, sink_of, source_of
+    from cython.cimports.stepdown.protocol.records.kernel.faults import DONE
+else:
+    from .buffers import RELEASE_BYTES, sink_of, source_of
+    from .faults import DONE
+    from .item import Item
+
+COMPILED: bool = cython.compiled
+
+
+class Stream:
+    """Takes an opened stream in pieces. A piece may end anywhere; what is not used has to come again."""
+
+    def step(self, item: Item) -> int:
+        """Take what is whole; how that ended."""
+        return DONE
+
+    def feed(
+        self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, out: cython.uchar[::1]
+    ) -> tuple[int, int, int]:
+        """Take what is whole from position `at` on, as far as `out` has room.
+
+        Returns: position reached, bytes written to `out`, and what keeps it from going on: 0 for more bytes of unknown
+        number, n for n bytes from the position on, -n for n bytes of room.
+
+        Raises: CorruptRecord, InvalidRecord.
+        """
+        status: cython.int
+        item: Item = self.item
+        if at < 0:
+            raise ValueError(f"position {at}")
+        self.end, self.room = len(data), len(out)
+        self.data, self.sink = source_of(data), sink_of(out)
+        self.at, self.written, self.wanted = at, 0, 0
+        if self.end - at < RELEASE_BYTES:
+            status = self.step(item)
+        else:
+            with cython.nogil:
+                status = self.step(item)
+        if status != DONE:
+            raise fault(status, self.last)
+        return self.at, self.written, self.wanted
