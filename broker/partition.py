@@ -65,6 +65,16 @@ class Partition:
             return self.log.log_end_offset
         return self.last_stable_offset if isolation_level == READ_COMMITTED else self.high_watermark
 
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """The epoch that counts for `epoch` and where it ends; -1 and -1 if that is not known.
+
+        The leader's own epoch is known even before anything was written in it, and ends where the log ends.
+        """
+        if epoch == self.leader_epoch:
+            return epoch, self.log.log_end_offset
+        entry = self.log.end_offset_for_epoch(epoch)
+        return entry.epoch, entry.start_offset
+
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Raises ApiError FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH when a client's epoch (-1: none) is not ours."""
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:

@@ -170,7 +170,7 @@ def _read(
 def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
     if interest.last_fetched_epoch < 0:
         return None
-    epoch, end_offset = partition.log.end_offset_for_epoch(interest.last_fetched_epoch)
+    epoch, end_offset = partition.end_of_epoch(interest.last_fetched_epoch)
     if epoch < 0 or end_offset < 0:
         raise ApiError(
             f"{partition.topic_name}-{partition.index} knows no epoch {interest.last_fetched_epoch}",

@@ -16,7 +16,6 @@ from ...protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from ..dispatch import Call
-from ..partition import Partition
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -50,21 +49,10 @@ def _answer(broker: "Broker", name: str, asked: OffsetForLeaderPartition) -> Epo
     try:
         partition = broker.cluster.partition(name, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)
-        epoch, end_offset = _end_of(partition, asked.leader_epoch)
+        epoch, end_offset = partition.end_of_epoch(asked.leader_epoch)
     except ApiError as error:
         return _failure(asked, error)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
-
-
-def _end_of(partition: Partition, epoch: int) -> tuple[int, int]:
-    """The epoch that counts for `epoch` and where it ends.
-
-    The leader's own epoch is known even before anything was written in it, and ends where the log ends.
-    """
-    if epoch == partition.leader_epoch:
-        return epoch, partition.log.log_end_offset
-    entry = partition.log.end_offset_for_epoch(epoch)
-    return entry.epoch, entry.start_offset
 
 
 def _failure(asked: OffsetForLeaderPartition, error: ApiError) -> EpochEndOffset:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from stepdown.protocol.errors import ErrorCode
+from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.end_txn import EndTxnRequest
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
@@ -26,9 +27,11 @@ NOT_YET = (
     ErrorCode.NOT_COORDINATOR,
 )
 
-IN_STEP_S = 5.0  # how long one broker may lag behind the other
-PARKED_S = 0.1  # no answer from either: both wait for something to happen
+IN_STEP_S = 30.0  # how long one broker may lag behind the other
+PARKED_S = 0.05  # no answer from either for so long,
+PINGS = 30  # nor while so many other requests are answered: both wait for something to happen
 SETTLE_S = 0.005
+OWN_NUMBERS = ("producer_id", "session_id")
 READY_S = 60.0
 MADE_NAME = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -63,8 +66,12 @@ class Side:
         host, _, port = address.rpartition(":")
         return cls(host=host, port=int(port))
 
+    async def ping(self) -> None:
+        await self.clients[-1].send(ApiVersionsRequest(), 0)
+
     async def connect(self, count: int) -> None:
-        for number in range(count):
+        """For so many actors, and for pings."""
+        for number in range(count + 1):
             self.clients.append(await RawClient.connect(self.host, self.port, client_id=f"actor-{number}"))
 
     async def close(self) -> None:
@@ -87,7 +94,7 @@ class Side:
             names = (part.name for part in schema_of(type(value)).fields if part.name not in left_out)
             return {name: self._of_field(name, getattr(value, name), left_out) for name in names}
         if isinstance(value, list | tuple):
-            items = [self.heard(item, left_out) for item in value if not self._foreign(item)]
+            items = _merged([self.heard(item, left_out) for item in value if not self._foreign(item)])
             return sorted(items, key=lambda item: json.dumps(item, sort_keys=True, default=str))
         if isinstance(value, memoryview):
             return bytes(value).hex()
@@ -98,7 +105,7 @@ class Side:
         return value
 
     def _of_field(self, name: str, value: Any, left_out: frozenset[str]) -> Any:
-        return self._common(value) if name == "producer_id" else self.heard(value, left_out)
+        return self._common(value) if name in OWN_NUMBERS else self.heard(value, left_out)
 
     def _common(self, value: Any) -> Any:
         for text, own in self.values.items():
@@ -140,6 +147,10 @@ class SideBySide:
         what = f"{actor}: v{version} {request}"
         self.pending[actor] = Pending(what, learns or {}, tasks)
         await asyncio.wait(tasks, timeout=PARKED_S if may_wait else IN_STEP_S, return_when=asyncio.FIRST_COMPLETED)
+        for _ in range(PINGS):
+            if any(task.done() for task in tasks):
+                break
+            await asyncio.gather(*(side.ping() for side in self.sides))
         answer = await self._collect(actor)
         if may_wait:
             await self.settle()
@@ -175,7 +186,7 @@ class SideBySide:
         for name, field_name in pending.learns.items():
             for side, answer in zip(self.sides, answers, strict=True):
                 value = getattr(answer, field_name, None)
-                if value not in (None, "", -1):
+                if value not in (None, "", -1, 0) or name.startswith("producer"):
                     side.values.setdefault(name, value)
         theirs, mine = (side.heard(answer, self.left_out) for side, answer in zip(self.sides, answers, strict=True))
         self.log.append(f"{pending.what} -> {theirs}")
@@ -187,6 +198,18 @@ class SideBySide:
 
     def _story(self, difference: str, what: str) -> str:
         return "\n".join([*self.log[-30:], "", what, difference])
+
+
+def _merged(items: list[Any]) -> list[Any]:
+    """Fetch answers a topic twice where others come between; here it counts once."""
+    if not items or not isinstance(items[0], dict) or not items[0].keys() >= {"topic_id", "partitions"}:
+        return items
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in items:
+        entry = found.setdefault((str(item.get("topic")), str(item["topic_id"])), {**item, "partitions": []})
+        entry["partitions"] += item["partitions"]
+        entry["partitions"].sort(key=lambda part: json.dumps(part, sort_keys=True, default=str))
+    return list(found.values())
 
 
 def _differences(path: str, theirs: Any, mine: Any) -> Iterator[str]:

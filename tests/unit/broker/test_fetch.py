@@ -3,6 +3,7 @@
 import asyncio
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -332,3 +333,14 @@ async def test_the_response_limit_is_shared_in_order(tmp_path: Path) -> None:
         small = FetchRequest(max_bytes=11_000, topics=fetch("t", partitions=range(3)).topics)
         response = await client.send(small, 4)
         assert [len(p.records) > 0 for p in response.responses[0].partitions] == [True, False, False]
+
+
+async def test_the_epoch_of_an_empty_partition_is_known(tmp_path):
+    """A consumer that committed with an epoch and found an empty partition was told that its offset is out of range."""
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
+        await create(client, "t")
+        request = fetch("t")
+        [part] = request.topics[0].partitions
+        topic = replace(request.topics[0], partitions=(replace(part, last_fetched_epoch=0),))
+        answer = await fetched(client, replace(request, topics=(topic,)), 12)
+        assert (answer.error_code, answer.high_watermark, answer.diverging_epoch.epoch) == (0, 0, -1)
