@@ -1,9 +1,11 @@
-"""Where does a fetch's time go? The functions of a server under load by their share of its CPU time, from Linux perf.
+"""Where does a request's time go? The functions of a server under load by their share of its CPU time, from Linux perf.
 
-    python benchmarks/fetch_profile.py 2 none 1000     # Fetch version, codec, bytes a record
+    python benchmarks/server_profile.py fetch 2 none 1000     # Fetch version, codec, bytes a record
+    python benchmarks/server_profile.py produce 64000 none    # bytes a batch, codec
 
 Needs `perf`. Python's own functions show as the interpreter's (`_PyEval_EvalFrameDefault` …); the kernel's and those of
-compiled modules by name. 12 partitions, 1 MB each a fetch, one reader, data in the page cache.
+compiled modules by name. Fetch: 12 partitions, 1 MB each, one reader, data in the page cache. Produce: 8 connections,
+5 requests in flight, acks=1.
 """
 
 import re
@@ -14,6 +16,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from stepdown.bench.connection import frame_of
@@ -21,10 +24,12 @@ from stepdown.bench.fetching import MOST_BYTES, PARTITION_FETCH_BYTES, SETTINGS,
 from stepdown.bench.load import LoadProcess
 from stepdown.bench.plan import Asking, Lane, LoadPlan
 from stepdown.bench.process import wait_until
+from stepdown.bench.producing import ProduceGrid
 from stepdown.bench.servers import Stepdown
-from stepdown.bench.topics import fetch_request, fill
+from stepdown.bench.topics import Writing, create_topic, fetch_request, fill
 from stepdown.protocol.records.layout import Codec
 
+TOPIC = "profiled"
 SECONDS = 5.0
 WARM_UP_S = 1.0
 SHOWN, SHOWN_MODULES = 25, 8
@@ -56,25 +61,45 @@ def shares(output: Path) -> Counter[str]:
     return found
 
 
-def main(version: int, codec: Codec, record_bytes: int) -> None:
-    """Prints MB per CPU second, and the shares of modules and of functions."""
+def fetching(server: Stepdown, load: LoadProcess, version: int, codec: Codec, record_bytes: int) -> LoadPlan:
+    """Writes what is fetched; one reader then asks for all of it again and again."""
     filling = next(FetchGrid(record_bytes=(record_bytes,), codecs=(codec,)).fillings())
     topic, asking = topic_of(filling), Asking(kind="fetch", client=f"fetch-v{version}", partitions=filling.partitions)
     request = fetch_request({topic: filling.partitions}, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES)
+    fill(server.address, topic, filling, load)
     lanes = (Lane(requests=(frame_of(request, version),)),)
+    return LoadPlan(address=server.address, lanes=lanes, asking=asking, seconds=WARM_UP_S)
+
+
+def producing(server: Stepdown, batch_bytes: int, codec: Codec) -> LoadPlan:
+    """The bench's connections, each with its requests in flight."""
+    filling = next(ProduceGrid(batch_bytes=(batch_bytes,), codecs=(codec,)).cases()).filling
+    create_topic(server.address, TOPIC, filling.partitions)
+    return Writing().plan(server.address, TOPIC, filling, WARM_UP_S)
+
+
+def main(arguments: list[str]) -> None:
+    """Prints MB per CPU second, and the shares of modules and of functions."""
     with tempfile.TemporaryDirectory() as folder, LoadProcess() as load:
         server, data = Stepdown(Path(folder), properties=SETTINGS), Path(folder) / "perf.data"
         server.start()
         try:
-            fill(server.address, topic, filling, load)
+            match arguments:
+                case ["fetch", version, codec, record_bytes]:
+                    plan = fetching(server, load, int(version), Codec[codec.upper()], int(record_bytes))
+                case ["produce", batch_bytes, codec]:
+                    plan = producing(server, int(batch_bytes), Codec[codec.upper()])
+                case _:
+                    sys.exit(__doc__)
             for seconds in (WARM_UP_S, SECONDS):
-                load.prepare(LoadPlan(address=server.address, lanes=lanes, asking=asking, seconds=seconds))
+                load.prepare(replace(plan, seconds=seconds))
                 with recorded(server.pid, data):
                     before = server.usage.cpu_seconds()
                     load.go()
                     result = load.result()
                     cpu = server.usage.cpu_seconds() - before
-            print(f"v{version} {codec.name.lower()} {record_bytes}: {result.received_bytes / 1e6 / cpu:.0f} MB/CPU s")
+            moved = result.received_bytes + result.sent_bytes
+            print(f"{' '.join(arguments)}: {moved / 1e6 / cpu:.0f} MB and {result.responses / cpu:.0f} answers a CPU s")
             functions = shares(data)
             modules: Counter[str] = Counter()
             for function, share in functions.items():
@@ -86,4 +111,4 @@ def main(version: int, codec: Codec, record_bytes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Codec[sys.argv[2].upper()], int(sys.argv[3]))
+    main(sys.argv[1:])
