@@ -12,6 +12,7 @@ checked. Source: Kafka 3.9, Lz4BlockOutputStream, Lz4BlockInputStream.
 from collections.abc import Iterator
 
 from ..errors import InvalidRecord
+from .blocks import BlockWriter
 from .kernel import xxh32
 from .record import Buffer
 
@@ -31,41 +32,25 @@ _RESERVED_BD = 0x8F
 _RAW_BLOCK = 0x80000000
 
 
-class Writer:
+class Writer(BlockWriter):
     """Appends one frame to a bytearray."""
 
     def __init__(self, out: bytearray, *, broken_checksum: bool, level: int | None) -> None:
         import lz4.block
 
+        super().__init__(BLOCK_BYTES)
         self._compress = lz4.block.compress
         self._mode: dict[str, str | int] = {"mode": "default"}
         if level is not None and level != DEFAULT_LEVEL:
             self._mode = {"mode": "high_compression", "compression": level}
         self._out = out
-        self._block = bytearray()
         out += BROKEN_HEADER if broken_checksum else HEADER
 
-    def write(self, chunk: Buffer) -> None:
-        view = memoryview(chunk)
-        at = 0
-        if self._block:
-            at = min(BLOCK_BYTES - len(self._block), len(view))
-            self._block += view[:at]
-            if len(self._block) < BLOCK_BYTES:
-                return
-            self._write_block(self._block)
-            self._block.clear()
-        while len(view) - at >= BLOCK_BYTES:
-            self._write_block(view[at : at + BLOCK_BYTES])
-            at += BLOCK_BYTES
-        self._block += view[at:]
-
     def finish(self) -> None:
-        if self._block:
-            self._write_block(self._block)
+        super().finish()
         self._out += END_MARK
 
-    def _write_block(self, block: Buffer) -> None:
+    def write_block(self, block: Buffer) -> None:
         packed = self._compress(block, store_size=False, **self._mode)
         if len(packed) < len(block):
             self._out += len(packed).to_bytes(4, "little")

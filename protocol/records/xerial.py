@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InvalidRecord, RecordTooLarge
+from .blocks import BlockWriter
 from .record import Buffer
 
 MAGIC = b"\x82SNAPPY\x00"
@@ -37,37 +38,18 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-class Writer:
+class Writer(BlockWriter):
     """Appends one xerial stream to a bytearray."""
 
     def __init__(self, out: bytearray) -> None:
         import cramjam
 
+        super().__init__(BLOCK_BYTES)
         self._compress = cramjam.snappy.compress_raw_into
         self._out = out
-        self._block = bytearray()
         out += HEADER
 
-    def write(self, chunk: Buffer) -> None:
-        view = memoryview(chunk)
-        at = 0
-        if self._block:
-            at = min(BLOCK_BYTES - len(self._block), len(view))
-            self._block += view[:at]
-            if len(self._block) < BLOCK_BYTES:
-                return
-            self._write_block(self._block)
-            self._block.clear()
-        while len(view) - at >= BLOCK_BYTES:
-            self._write_block(view[at : at + BLOCK_BYTES])
-            at += BLOCK_BYTES
-        self._block += view[at:]
-
-    def finish(self) -> None:
-        if self._block:
-            self._write_block(self._block)
-
-    def _write_block(self, block: Buffer) -> None:
+    def write_block(self, block: Buffer) -> None:
         packed = _kept.packed
         size = self._compress(block, packed)
         self._out += size.to_bytes(4, "big")
