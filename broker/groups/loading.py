@@ -3,12 +3,12 @@
 Groups of a partition that is being loaded are answered COORDINATOR_LOAD_IN_PROGRESS; all others are served.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from ...protocol.errors import ApiError
+from ..loading import PartitionLoading
 from .classic_group import ClassicGroup
 from .offsets import Offsets
 from .offsets_topic import OffsetsTopic
@@ -18,46 +18,24 @@ from .replay import Replay
 log = logging.getLogger(__name__)
 
 
-class Loading:
+class Loading(PartitionLoading):
     """Loads partitions one after the other; `on_loaded` is told each group of a partition, so that its timers run."""
 
     def __init__(
         self, topic: OffsetsTopic, groups: Groups, offsets: Offsets, replay: Replay, on_loaded: Callable[[Group], None]
     ) -> None:
+        super().__init__()
         self._topic = topic
         self._groups = groups
         self._offsets = offsets
         self._replay = replay
         self._on_loaded = on_loaded
-        self._waiting: set[int] = set()
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def is_on(self) -> bool:
-        return bool(self._waiting)
-
-    def is_loading(self, partition: int) -> bool:
-        return partition in self._waiting
 
     def start(self) -> None:
         """Begins to load what there is; with nothing there it is over at once."""
-        partitions = self._topic.with_records()
-        self._waiting.update(partitions)
-        if partitions:
-            self._task = asyncio.get_running_loop().create_task(self._load_all(partitions))
+        self.load(self._topic.with_records())
 
-    async def finished(self) -> None:
-        """Returns when all partitions have been loaded."""
-        if self._task is not None:
-            await self._task
-
-    async def stop(self) -> None:
-        """Gives up what is not loaded yet."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _load_all(self, partitions: list[int]) -> None:
+    async def load_all(self, partitions: Sequence[int]) -> None:
         began = perf_counter()
         for partition in partitions:
             await self._load(partition)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from ...protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record
 from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
-from ...protocol.records.batches import Batch, iter_batches
+from ...protocol.records.batches import Batch
 from ...protocol.records.builder import build_batch
 from ...protocol.records.layout import Codec, ControlType
 from ...protocol.records.record import Record
 from ...storage.append import prepare
-from ...storage.log import Log
 from ...storage.prepared import AppendOrigin
+from ..loading import read_back
 from ..partition import Partition
 from ..topic_rules import OFFSETS_TOPIC
 from .offsets import NO_PRODUCER
@@ -27,7 +27,6 @@ from .store import Producer, Stored
 if TYPE_CHECKING:
     from ..broker import Broker
 
-RECORDS_A_TURN = 200
 _CONTROL_KEY = Struct(">hh")
 
 log = logging.getLogger(__name__)
@@ -126,27 +125,11 @@ class OffsetsTopic:
 
     # Reading back
 
-    async def read(self, index: int) -> AsyncIterator["Entry"]:
+    def read(self, index: int) -> AsyncIterator["Entry"]:
         """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self._broker.cluster.partition(OFFSETS_TOPIC, index).log
-        offset, end = source.log_start_offset, source.log_end_offset
-        turn = 0
-        while offset < end:
-            chunk = self._chunk(source, offset, end)
-            if not chunk:
-                return
-            for batch in iter_batches(chunk):
-                offset = batch.last_offset + 1
-                for entry in _entries(batch, f"{OFFSETS_TOPIC}-{index}"):
-                    yield entry
-                    turn += 1
-                    if turn % RECORDS_A_TURN == 0:
-                        await self._broker.breathe()
-
-    def _chunk(self, source: Log, offset: int, end: int) -> bytes:
-        size = self._broker.settings.offsets_load_buffer_bytes
-        found = source.read(offset, size, below=end, min_one_message=True)
-        return found.read(0, found.size_bytes)
+        size, place = self._broker.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
+        return read_back(self._broker, source, size, lambda batch: _entries(batch, place))
 
 
 class Entry:

@@ -3,19 +3,19 @@
 Until then ids of those partitions are answered COORDINATOR_LOAD_IN_PROGRESS; all others are served.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 
 from ...protocol.errors import ApiError
+from ..loading import PartitionLoading
 from .registry import Transactions
 from .state_topic import StateTopic
 
 log = logging.getLogger(__name__)
 
 
-class Loading:
+class Loading(PartitionLoading):
     """Loads partitions one after the other. `settle` is called before any of the ids is served, `resume` after that."""
 
     def __init__(
@@ -25,39 +25,17 @@ class Loading:
         settle: Callable[[], None],
         resume: Callable[[], Awaitable[None]],
     ) -> None:
+        super().__init__()
         self._topic = topic
         self._transactions = transactions
         self._settle = settle
         self._resume = resume
-        self._waiting: set[int] = set()
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def is_on(self) -> bool:
-        return bool(self._waiting)
-
-    def is_loading(self, partition: int) -> bool:
-        return partition in self._waiting
 
     def start(self) -> None:
         """Begins to load what there is; with nothing there it is over at once."""
-        partitions = self._topic.with_records()
-        self._waiting.update(partitions)
-        if partitions:
-            self._task = asyncio.get_running_loop().create_task(self._load_all(partitions))
+        self.load(self._topic.with_records())
 
-    async def finished(self) -> None:
-        """Returns when all partitions have been loaded."""
-        if self._task is not None:
-            await self._task
-
-    async def stop(self) -> None:
-        """Gives up what is not loaded yet."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _load_all(self, partitions: Sequence[int]) -> None:
+    async def load_all(self, partitions: Sequence[int]) -> None:
         began = perf_counter()
         for partition in partitions:
             await self._load(partition)

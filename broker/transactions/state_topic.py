@@ -19,19 +19,17 @@ from ...protocol.coordinator.transaction_log import (
     encode_transaction_record,
 )
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
-from ...protocol.records.batches import Batch, iter_batches
+from ...protocol.records.batches import Batch
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ...storage.append import prepare
-from ...storage.log import Log
 from ...storage.prepared import AppendOrigin
+from ..loading import read_back
 from ..partition import Partition
 from ..topic_rules import TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
     from ..broker import Broker
-
-RECORDS_A_TURN: Final = 200
 
 _ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -129,27 +127,11 @@ class StateTopic:
 
     # Reading back
 
-    async def read(self, index: int) -> AsyncIterator[TransactionRecord]:
+    def read(self, index: int) -> AsyncIterator[TransactionRecord]:
         """All records of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self.led(index).log
-        offset, end = source.log_start_offset, source.log_end_offset
-        turn = 0
-        while offset < end:
-            chunk = self._chunk(source, offset, end)
-            if not chunk:
-                return
-            for batch in iter_batches(chunk):
-                offset = batch.last_offset + 1
-                for record in _records(batch, f"{TRANSACTION_TOPIC}-{index}"):
-                    yield record
-                    turn += 1
-                    if turn % RECORDS_A_TURN == 0:
-                        await self._broker.breathe()
-
-    def _chunk(self, source: Log, offset: int, end: int) -> bytes:
-        size = self._broker.settings.transaction_state_log_load_buffer_bytes
-        found = source.read(offset, size, below=end, min_one_message=True)
-        return found.read(0, found.size_bytes)
+        size, place = self._broker.settings.transaction_state_log_load_buffer_bytes, f"{TRANSACTION_TOPIC}-{index}"
+        return read_back(self._broker, source, size, lambda batch: _records(batch, place))
 
 
 def _records(batch: Batch, place: str) -> list[TransactionRecord]:
