@@ -5,11 +5,13 @@
 
 import asyncio
 import random
+import struct
 
 import pytest
 from stepdown.producer import Producer
 from stepdown.producer.batch import Batch
 from stepdown.producer.delivery import Delivery
+from stepdown.producer.murmur2 import partition_for_key
 from stepdown.producer.network import Network
 from stepdown.producer.records import encode_headers
 from stepdown.protocol.api import ApiKey
@@ -165,3 +167,13 @@ def test_batches_are_byte_for_byte_javas() -> None:
         batch.set_producer(77, 3, 12345)
         java = kafka.build(records, producer_id=77, producer_epoch=3, base_sequence=12345)
         assert batch.to_bytes() == java
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("partitions", [1, 3, 16, 2**31 - 1])
+def test_keys_go_where_java_puts_them(partitions: int) -> None:
+    draws = random.Random(partitions)
+    keys = [draws.randbytes(size) for size in range(40) for _ in range(20)]
+    payload = struct.pack(">i", partitions) + b"".join(struct.pack(">i", len(key)) + key for key in keys)
+    java = struct.unpack(f">{len(keys)}i", java_oracle_for("partitions").call("Partitions.ofKeys", payload))
+    assert tuple(partition_for_key(key, partitions) for key in keys) == java

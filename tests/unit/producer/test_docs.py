@@ -21,6 +21,16 @@ def test_the_table_of_settings_is_the_producers() -> None:
     assert rows == expected
 
 
+def test_every_test_on_the_page_of_rules_exists() -> None:
+    tests = Path(__file__).resolve().parents[2]
+    named = re.findall(
+        r"`((?:unit|interop)/[a-z0-9_/]+\.py)(?:::(test_\w+))?`", (PAGE.parent / "producer-rules.md").read_text()
+    )
+    texts = {path: (tests / path).read_text() for path, _ in named}
+    assert len(named) > 80
+    assert [name for path, name in named if name and f"def {name}(" not in texts[path]] == []
+
+
 def test_every_exception_is_on_the_page() -> None:
 
     errors = [name for name in package.__all__ if isinstance(getattr(package, name), type)]
