@@ -11,6 +11,7 @@ BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
 KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py))
+GENERATED := $(addprefix protocol/records/,*.c kernel/*.c)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format docker-check bench-reference client-suites soak clean
@@ -22,7 +23,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
+# Cython does not look into include/ for what changed, so the C files are made anew.
 $(STAMP): pyproject.toml $(KERNEL) | $(VENV)/bin/python
+	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
@@ -57,4 +60,4 @@ soak: setup
 	$(BIN)/python -m pytest -m slow
 
 clean:
-	rm -rf build dist *.egg-info protocol/records/*.so protocol/records/*.c protocol/records/kernel/*.so protocol/records/kernel/*.c
+	rm -rf build dist *.egg-info $(GENERATED) $(GENERATED:.c=.so)
