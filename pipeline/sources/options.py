@@ -23,7 +23,11 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What to read and how. `topics` is None for all but internal ones; sizes are in bytes."""
+    """What to read and how. `topics` is None for all but internal ones; sizes are in bytes.
+
+    `pushdown` is off unless asked for: Spark 4.2 keeps the read plan of a DataFrame, with the filters of its first
+    query, for every later one, which then lacks rows (docs/decisions/pushdown.md).
+    """
 
     path: str
     topics: tuple[str, ...] | None = None
@@ -33,7 +37,7 @@ class ReadOptions:
     max_offsets_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     check_crc: bool = True
-    pushdown: bool = True
+    pushdown: bool = False
     skip_corrupt: bool = False
 
 
@@ -50,7 +54,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_offsets_per_trigger=None if maximum is None else _positive("maxOffsetsPerTrigger", maximum),
         fail_on_data_loss=flag(given, "failOnDataLoss", True),
         check_crc=flag(given, "checkCrc", True),
-        pushdown=flag(given, "pushdown", True),
+        pushdown=flag(given, "pushdown", False),
         skip_corrupt=flag(given, "skipCorrupt", False),
     )
 

@@ -128,7 +128,7 @@ class SegmentsReader(DataSourceReader):
 
 
 class PushingReader(SegmentsReader):
-    """A reader that takes filters over, for sessions where Spark offers them."""
+    """A reader that takes filters over, for a DataFrame of one query in a session where Spark offers them."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         self._pushed, left = push(filters, self._pushed)

@@ -67,7 +67,7 @@ def everything(log_dir: Path) -> list[Row]:
 
 def read(log_dir: Path, filters: list[Filter], **options: str) -> tuple[list[Row], list[Filter]]:
     """The rows that the reader yields, in their order by partition and offset, and what Spark still has to look at."""
-    source = KafkaSegments(CaseInsensitiveDict({"path": str(log_dir), **options}))
+    source = KafkaSegments(CaseInsensitiveDict({"path": str(log_dir), "pushdown": "true", **options}))
     reader = source.reader(source.schema())
     assert isinstance(reader, PushingReader)
     left = list(reader.pushFilters(filters))

@@ -83,7 +83,9 @@ def test_splits_and_pushdown_change_nothing_of_the_rows(spark: SparkSession, log
     for number, condition in enumerate(conditions):
         kept = everything.where(condition).select(F.lit(number).alias("case"), *lines)
         read = (
-            load(spark, log_dir, maxPartitionBytes="3000").where(condition).select(F.lit(number).alias("case"), *lines)
+            load(spark, log_dir, maxPartitionBytes="3000", pushdown="true")
+            .where(condition)
+            .select(F.lit(number).alias("case"), *lines)
         )
         wanted = kept if wanted is None else wanted.unionAll(kept)
         found = read if found is None else found.unionAll(read)
@@ -93,7 +95,9 @@ def test_splits_and_pushdown_change_nothing_of_the_rows(spark: SparkSession, log
 
 
 def test_filters_that_are_taken_over_leave_the_plan(spark: SparkSession, log_dir: Path) -> None:
-    frame = load(spark, log_dir).where("topic = 'plain' AND offset >= 41 AND timestamp > timestamp_millis(0)")
+    frame = load(spark, log_dir, pushdown="true").where(
+        "topic = 'plain' AND offset >= 41 AND timestamp > timestamp_millis(0)"
+    )
     plan = frame._jdf.queryExecution().executedPlan().toString()
     filters = [line for line in plan.splitlines() if "Filter " in line]
     assert len(filters) == 1
@@ -102,10 +106,17 @@ def test_filters_that_are_taken_over_leave_the_plan(spark: SparkSession, log_dir
     assert "= plain" not in filters[0]
 
 
+def test_a_frame_may_be_asked_twice(spark: SparkSession, log_dir: Path) -> None:
+    """Spark keeps the filters that a first query pushed: the second had only the rows of the first."""
+    frame = load(spark, log_dir, subscribe="plain")
+    few, others = frame.where("offset < 3"), frame.where("offset >= 70 AND partition = 1")
+    assert few.count() == 6
+    assert few.union(others).count() == 16
+    assert frame.count() == 160
+
+
 def test_a_smaller_schema_is_the_projection(spark: SparkSession, log_dir: Path) -> None:
-    frame = load(spark, log_dir, "offset bigint, topic string", pushdown="false").where(
-        "offset = 5 AND topic = 'packed'"
-    )
+    frame = load(spark, log_dir, "offset bigint, topic string").where("offset = 5 AND topic = 'packed'")
     assert [tuple(row) for row in frame.collect()] == [(5, "packed")]
 
 
