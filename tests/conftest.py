@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support.java_oracle import JavaOracle, java_oracle_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A busy machine is no fault of an example.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ def mutated(wire: bytes, changes: list[tuple[int, int]], kept: int) -> memoryvie
 
 
 @pytest.mark.parametrize("spec", API.values(), ids=lambda spec: spec.name)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_mutated_or_cut_message_is_read_or_refused(spec, data):
     cls = data.draw(st.sampled_from([spec.request, spec.response]))
@@ -51,7 +51,7 @@ def test_a_mutated_or_cut_message_is_read_or_refused(spec, data):
         decode(cls, version, hostile)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(frame=st.binary(max_size=60), key=st.sampled_from(list(API)), version=st.integers(-1, 20))
 def test_any_bytes_behind_a_key_and_version_are_read_or_refused(frame, key, version):
     start = int(key).to_bytes(2, "big") + version.to_bytes(2, "big", signed=True)
@@ -110,7 +110,7 @@ def test_no_item_of_an_array_takes_no_bytes(cls, version):
         assert least_size(element, version, is_flexible) > 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(chunks=st.lists(st.binary(max_size=40), max_size=20), most=st.integers(0, 100))
 def test_a_parser_holds_no_more_than_it_was_fed(chunks, most):
     parser = FrameParser(most)
@@ -124,7 +124,7 @@ def test_a_parser_holds_no_more_than_it_was_fed(chunks, most):
             assert parser.buffered_bytes == fed - taken
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cuts=st.lists(st.integers(0, 200), max_size=8), sizes=st.lists(st.integers(0, 60), max_size=6))
 def test_frames_come_out_whole_however_the_bytes_are_cut(cuts, sizes):
     frames = [bytes([number]) * size for number, size in enumerate(sizes)]

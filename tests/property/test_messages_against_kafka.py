@@ -35,7 +35,7 @@ def named(cls: type, *versions: int) -> bytes:
 
 @pytest.mark.parametrize(("cls", "version"), EVERY_MESSAGE, ids=message_id)
 def test_kafka_reads_the_same_values_and_writes_the_same_bytes(cls, version, kafka):
-    @settings(max_examples=4, deadline=None, database=None)
+    @settings(max_examples=4, database=None)
     @given(value=values(cls, version))
     def check(value: Any) -> None:
         wire = b"".join(encode(value, version))
@@ -59,7 +59,7 @@ def test_defaults_are_those_of_kafka(cls, kafka):
 def test_what_kafka_refuses_to_write_in_an_older_version_is_refused_here(cls, kafka):
     newest = max(version for known, version in EVERY_MESSAGE if known is cls)
 
-    @settings(max_examples=15, deadline=None, database=None)
+    @settings(max_examples=15, database=None)
     @given(value=values(cls, newest), older=st.integers(0, newest))
     def check(value: Any, older: int) -> None:
         wire = b"".join(encode(value, newest))

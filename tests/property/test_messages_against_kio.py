@@ -37,7 +37,7 @@ def test_kio_knows_most_messages():
 
 
 @pytest.mark.parametrize(("cls", "version", "theirs"), SHARED, ids=message_id)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_kio_reads_what_we_write_and_writes_the_same(cls, version, theirs, data):
     value = data.draw(values(cls, version, plain=True))

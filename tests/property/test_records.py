@@ -1,7 +1,7 @@
 """Record batches of every magic and codec: what is written is read, and two ways of converting agree."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from stepdown.protocol.errors import PeerFault
 from stepdown.protocol.records import kernel
@@ -89,7 +89,6 @@ def test_records_read_as_they_were_built(form, data):
     assert [r.timestamp for r in found] == [r.timestamp if magic else -1 for r in records]
 
 
-@settings(deadline=None)
 @given(
     st.lists(batches(), max_size=4),
     st.sampled_from((0, 1)),
@@ -112,7 +111,6 @@ def test_the_kernel_converts_as_the_reference_does(parts, target, first_offset, 
         batch.ensure_valid()
 
 
-@settings(deadline=None)
 @given(st.lists(batches(), max_size=4), st.sampled_from((0, 1)), st.sampled_from((0, 4, 8)))
 def test_chunks_one_after_the_other_make_the_whole(parts, target, first_offset):
     source = b"".join(parts)
@@ -165,7 +163,6 @@ def test_both_kernels_make_the_same_checksums(twin, data, start):
     assert kernel.xxh32(data) == twin.xxh32(data)
 
 
-@settings(deadline=None)
 @given(st.lists(batches(), max_size=3), st.data())
 def test_both_kernels_convert_alike_damaged_or_not(twin, parts, data):
     source = bytearray(b"".join(part for part in parts if len(part) < 3000))
@@ -196,7 +193,6 @@ STREAMS = {
 
 
 @pytest.mark.parametrize("name", STREAMS)
-@settings(deadline=None)
 @given(data=st.data())
 def test_both_kernels_take_a_stream_alike_damaged_or_not(twin, name, data):
     loop, arguments, magic = STREAMS[name]

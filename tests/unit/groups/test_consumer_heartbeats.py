@@ -310,7 +310,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=STEPS)
 async def test_no_partition_ever_has_two_owners(steps):
     world = GroupWorld()
