@@ -1,7 +1,7 @@
 """Logs on their way into a log directory: written under names that are not yet a log's, then renamed as a whole.
 
-    LOG_DIR/orders-0.<job, 24 hex><attempt, 8 hex>-delete/    being written, complete and synced when its task is done
-    LOG_DIR/orders-0/                                         committed: one rename
+    LOG_DIR/orders-0.<job, 24 hex><log, 8 hex>-delete/    being written, complete and synced when its task is done
+    LOG_DIR/orders-0/                                     committed: one rename
 
 The name is that of a log to be deleted, so brokers serve none of it and remove what a killed job has left as they
 start. A partition's folder that has no records, as of a topic that was just made, is replaced; the topic's id in it is
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ...storage.log import Log
 
 _JOB_DIGITS = 24
-_ATTEMPT_DIGITS = 8
+_LOG_DIGITS = 8
 _MAX_METADATA_BYTES = 1 << 16
 _CHECKPOINTS = (LOG_STARTS, RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS)
 
@@ -61,19 +61,24 @@ def new_job() -> str:
     return uuid4().hex[:_JOB_DIGITS]
 
 
+def _staged_name(topic: str, partition: int, job: str) -> str:
+    """A name that no other log has, though that of a long topic is cut."""
+    return deletion_directory(topic, partition, job + uuid4().hex[:_LOG_DIGITS])
+
+
 class Staging:
     """One task's staged logs in the log directory `path`."""
 
     def __init__(self, files: Files, path: str, job: str, *, segment_bytes: int) -> None:
         self._files = files
         self._path = path
-        self._unique = job + uuid4().hex[:_ATTEMPT_DIGITS]
+        self._job = job
         self._config = LogConfig(segment_bytes=segment_bytes, segment_ms=FOREVER, retention_ms=-1)
 
     def open(self, topic: str, partition: int, first_offset: int) -> "Log":
         """An empty log that begins at `first_offset`. Raises: PipelineFailure where records are already; DiskFault."""
         check_no_records(self._files, f"{self._path}/{log_directory(topic, partition)}")
-        directory = f"{self._path}/{deletion_directory(topic, partition, self._unique)}"
+        directory = f"{self._path}/{_staged_name(topic, partition, self._job)}"
         self._files.make_directory(directory)
         opening = Opening(
             files=self._files,
@@ -186,6 +191,5 @@ def _moves(files: Files, path: str, job: str, log: StagedLog) -> Iterable[tuple[
         metadata = files.read_whole(f"{target}/{PARTITION_METADATA}", _MAX_METADATA_BYTES)
         if metadata is not None:
             files.replace(f"{log.directory}/{PARTITION_METADATA}", metadata)
-        unique = job + uuid4().hex[:_ATTEMPT_DIGITS]
-        yield target, f"{path}/{deletion_directory(log.topic, log.partition, unique)}"
+        yield target, f"{path}/{_staged_name(log.topic, log.partition, job)}"
     yield log.directory, target

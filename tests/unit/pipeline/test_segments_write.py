@@ -48,6 +48,13 @@ def test_offsets_are_kept_or_given_and_rows_without_time_get_that_of_the_write(t
     assert len({record.timestamp for record in found}) == 1
 
 
+def test_topics_with_long_names_do_not_meet_on_the_way(tmp_path: Path) -> None:
+    """The names of folders to be deleted are cut to what a file system takes."""
+    topics = ["t" * 248 + end for end in "ab"]
+    write(writer(tmp_path), [rows(*((topic, 0, 0, topic[-1:].encode()) for topic in topics))])
+    assert [record.key for record in stored(tmp_path)] == [b"a", b"b"]
+
+
 @pytest.mark.parametrize(
     ("names", "row", "reason"),
     [
