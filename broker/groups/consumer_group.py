@@ -91,9 +91,9 @@ class ConsumerGroup:
         return any(member.topic_regex for member in self.members.values())
 
     def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
-        """The assignor that most of `members` name."""
+        """The assignor that most of `members` name; where uniform and range have as many votes, uniform, as in Kafka."""
         votes = Counter(member.assignor for member in members if member.assignor is not None)
-        return votes.most_common(1)[0][0] if votes else None
+        return max(votes, key=lambda name: (votes[name], name), default=None)
 
     # Members that speak the classic protocol
 

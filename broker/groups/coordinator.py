@@ -142,12 +142,6 @@ class GroupCoordinator:
         if self._loading.is_loading(partition):
             raise ApiError(f"{OFFSETS_TOPIC}-{partition} is being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
-    async def leader_of(self, group_id: str) -> int:
-        """The broker that coordinates the group. Raises: ApiError COORDINATOR_NOT_AVAILABLE."""
-        await self._topic.ensure()
-        partition = self._broker.cluster.partition(OFFSETS_TOPIC, self._topic.partition_of(group_id))
-        return partition.leader_id
-
     # Classic members
 
     async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
@@ -231,7 +225,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """What the member is to know. Raises: ApiError."""
         self._check_consumer_protocol()
-        await self.check(request.group_id)
+        await self.check(request.group_id, may_be_empty=True)
         return self._consumer_heartbeats.heartbeat(request, caller)
 
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:

@@ -67,7 +67,7 @@ def _consumer_member(group: ConsumerGroup, member: ConsumerMember, find_name: Fi
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=member.topics,
-        subscribed_topic_regex=member.topic_regex,
+        subscribed_topic_regex=member.topic_regex or "",
         assignment=_named(member.assigned, find_name),
         target_assignment=_named(group.target_of(member), find_name),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,

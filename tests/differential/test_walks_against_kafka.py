@@ -4,11 +4,15 @@ Left out of the comparison: messages, addresses, times, and the order of lists. 
 hash of what it made up itself, as it does for the leader of a group whose leader is gone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from support.admin import described
 from support.broker import BrokerProcess, broker_under_test
+from support.consumer_walks import ACTORS as CONSUMERS
+from support.consumer_walks import ConsumerWalk
 from support.fetch_walks import ACTORS as READERS
 from support.fetch_walks import FetchWalk
 from support.group_walks import ACTORS, GroupWalk
@@ -46,9 +50,22 @@ STEPS = 80
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
     """Kafka and stepdown, both running and empty."""
-    folder = tmp_path_factory.mktemp("walks")
-    with ApacheKafka(folder / "kafka", properties=PROPERTIES) as kafka:
-        ours = broker_under_test(folder / "ours", properties=PROPERTIES)
+    with _running(tmp_path_factory.mktemp("walks"), PROPERTIES) as both:
+        yield both
+
+
+@pytest.fixture(scope="module")
+def new_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    """Both with the consumer protocol on, for which Kafka has another coordinator."""
+    protocols = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+    with _running(tmp_path_factory.mktemp("new-walks"), PROPERTIES | protocols) as both:
+        yield both
+
+
+@contextmanager
+def _running(folder: Path, properties: Mapping[str, str]) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    with ApacheKafka(folder / "kafka", properties=properties) as kafka:
+        ours = broker_under_test(folder / "ours", properties=properties)
         ours.start()
         try:
             for broker in (kafka, ours):
@@ -93,16 +110,35 @@ async def test_both_coordinate_transactions_alike(brokers: tuple[BrokerProcess, 
         await pair.close()
 
 
+async def _create(
+    brokers: tuple[BrokerProcess, BrokerProcess], pair: SideBySide, topics: Sequence[str], partitions: int
+) -> None:
+    """Topics whose ids both sides call `topic-0`, `topic-1` and so on."""
+    for broker, side in zip(brokers, pair.sides, strict=True):
+        for index, topic in enumerate(topics):
+            broker.create_topic(topic, partitions=partitions)
+            side.values[f"topic-{index}"] = (await described(side.clients[0], topic)).topic_id
+
+
 @pytest.mark.parametrize("seed", range(16))
 async def test_both_answer_fetches_alike(brokers: tuple[BrokerProcess, BrokerProcess], seed: int) -> None:
     pair = await _pair(brokers, READERS, UNCOMPARED_IN_FETCHES)
     topics = (f"fetched-{seed}-0", f"fetched-{seed}-1")
     try:
-        for broker, side in zip(brokers, pair.sides, strict=True):
-            for index, topic in enumerate(topics):
-                broker.create_topic(topic, partitions=PARTITIONS)
-                topic_id = (await described(side.clients[0], topic)).topic_id
-                side.values[f"topic-{index}"] = topic_id
+        await _create(brokers, pair, topics, PARTITIONS)
         await FetchWalk(pair, topics, seed).run(STEPS)
+    finally:
+        await pair.close()
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_both_lead_a_consumer_group_alike(new_brokers: tuple[BrokerProcess, BrokerProcess], seed: int) -> None:
+    pair = await _pair(new_brokers, CONSUMERS, UNCOMPARED | {"assignment", "target_assignment"})
+    topics = (f"consumed-{seed}-0", f"consumed-{seed}-1")
+    try:
+        await _create(new_brokers, pair, topics, 2)
+        await ConsumerWalk(pair, topics, seed).run(STEPS)
+    except Unknowable:
+        assert pair.log
     finally:
         await pair.close()

@@ -60,6 +60,7 @@ class Side:
     groups: Sequence[str] = ()  # what others there are is left out of lists
     values: dict[str, Any] = field(default_factory=dict)
     clients: list[RawClient] = field(default_factory=list)
+    last: Any = None  # the answer that came last, as it came
 
     @classmethod
     def at(cls, address: str) -> Self:
@@ -183,6 +184,8 @@ class SideBySide:
             raise Differs(self._story(f"{which} do not answer, {done}: {answered}", pending.what))
         del self.pending[actor]
         answers = [task.result() for task in pending.tasks]
+        for side, answer in zip(self.sides, answers, strict=True):
+            side.last = answer
         for name, field_name in pending.learns.items():
             for side, answer in zip(self.sides, answers, strict=True):
                 value = getattr(answer, field_name, None)
