@@ -25,7 +25,6 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
-        "partition_epoch",
         "replicas",
         "topic_name",
     )
@@ -36,7 +35,6 @@ class Partition:
         self.log = log
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
-        self.partition_epoch = 0
         self.replicas: tuple[int, ...] = (leader_id,)
         self.isr: tuple[int, ...] = (leader_id,)
         self._ends: dict[int, int] = {}

@@ -18,8 +18,6 @@ class PlainWire:
     the end, to be read.
     """
 
-    can_send_file = True
-
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         sock.setblocking(False)
         self._sock = sock

@@ -25,7 +25,7 @@ from .client import BrokerClient, error_name
 from .failures import CommandFailed
 
 CONSUMER = "consumer"
-STATES_FROM, TYPES_FROM, SEVERAL_GROUPS_FROM, ALL_OFFSETS_FROM = 4, 5, 8, 2
+STATES_FROM, SEVERAL_GROUPS_FROM, ALL_OFFSETS_FROM = 4, 8, 2
 EARLIEST, LATEST = -2, -1
 NO_OFFSET = -1
 

@@ -58,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._bare: Callable[[bytes], None] | None = None
         self.versions: VersionRanges = {}
         self.open = self.closed = self.refused = False
-        self.opened_ms = self.used_ms = now()
+        self.used_ms = now()
         self._client_id, self._now, self._changed = client_id, now, changed
         self._transport: asyncio.Transport | None = None
         self._read_into = bytearray(READ_BYTES)

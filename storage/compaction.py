@@ -79,7 +79,7 @@ class Compaction:
         # Batches of these last offsets are not for the compiled loop.
         self._stops = sorted(last.data_offset for last in producers.values() if last.data_offset >= 0)
         self._offsets = self._map()
-        self.bytes_read = self.bytes_written = 0
+        self.bytes_written = 0
 
     def _map(self) -> OffsetMap:
         """No larger than the dirty part can need, nor than is allowed."""
@@ -129,9 +129,7 @@ class Compaction:
             end=end,
             max_opened_bytes=self._limits.max_opened_bytes,
         )
-        for size in keys.collect(self._reaching(start, end), self._limits.io_bytes):
-            self.bytes_read += size
-            yield size
+        yield from keys.collect(self._reaching(start, end), self._limits.io_bytes)
 
     def _reaching(self, start: int, end: int | None = None) -> list[Segment]:
         first = max(0, bisect_right(self._segments, start, key=attrgetter("base_offset")) - 1)
@@ -185,7 +183,6 @@ class Compaction:
             for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
                 written = writer.bytes_written
                 self._sift(window, survivors, writer)
-                self.bytes_read += len(window)
                 yield len(window) + writer.bytes_written - written
         writer.flush()
         for each in aborted.take_retained():

@@ -27,11 +27,6 @@ class OffsetIndex(EntryIndex):
         at = self.floor(relative_offset)
         return self.entry(at)[1] if at >= 0 else 0
 
-    def last_relative_offset(self) -> int:
-        """The offset of the last entry, 0 when there is none."""
-        last = self.last_entry()
-        return last[0] if last is not None else 0
-
     def first_from_position(self, position: int) -> int | None:
         """The relative offset of the first entry whose position is not below `position`; None when there is none."""
         low, high = 0, self.count
