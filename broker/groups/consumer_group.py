@@ -91,7 +91,7 @@ class ConsumerGroup:
         return any(member.topic_regex for member in self.members.values())
 
     def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
-        """The assignor that most of `members` name; where uniform and range have as many votes, uniform, as in Kafka."""
+        """The assignor that most of `members` name; where uniform and range are even, uniform, as in Kafka."""
         votes = Counter(member.assignor for member in members if member.assignor is not None)
         return max(votes, key=lambda name: (votes[name], name), default=None)
 
