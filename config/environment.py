@@ -1,8 +1,9 @@
 """Settings from environment variables, as Kafka's official image maps them.
 
 Rule of kafka.docker.KafkaDockerWrapper: KAFKA_ is dropped, the rest in small letters, then `_` is `.`, `__` is `_` and
-`___` is `-`. Variables that speak to the JVM or to log4j are no settings. STEPDOWN_ maps to `stepdown.` in the same
-way, and CLUSTER_ID, which the image formats new directories with, to `stepdown.cluster.id`.
+`___` is `-`. Bitnami's image has KAFKA_CFG_ instead, with which no setting of Kafka begins. Variables that speak to the
+JVM or to log4j are no settings. STEPDOWN_ maps to `stepdown.` in the same way, and CLUSTER_ID, which the image formats
+new directories with, to `stepdown.cluster.id`.
 """
 
 from __future__ import annotations
@@ -48,6 +49,6 @@ def key_of(variable: str) -> str | None:
         return None
     for prefix in _PREFIXES:
         if variable.startswith(prefix) and len(variable) > len(prefix):
-            name = variable.removeprefix("KAFKA_").lower()
+            name = variable.removeprefix("KAFKA_CFG_").removeprefix("KAFKA_").lower()
             return name.replace("_", ".").replace("...", "-").replace("..", "_")
     return None

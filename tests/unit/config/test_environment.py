@@ -11,6 +11,7 @@ from stepdown.config.environment import NO_SETTINGS, key_of, settings_from
         ("KAFKA_TEST__CONFIG", "test_config"),
         ("KAFKA_TEST___CONFIG", "test-config"),
         ("KAFKA_LISTENER_NAME_A___B_SSL__X", "listener.name.a-b.ssl_x"),
+        ("KAFKA_CFG_LOG_DIRS", "log.dirs"),
         ("STEPDOWN_HTTP_LISTEN", "stepdown.http.listen"),
         ("CLUSTER_ID", "stepdown.cluster.id"),
     ],
