@@ -31,10 +31,6 @@ class PlainWire:
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLOUT)
 
-    @property
-    def is_closed(self) -> bool:
-        return self._closed
-
     def watch(self, on_readable: Callable[[], None]) -> None:
         """Starts calling `on_readable`."""
         if not self._reading and not self._closed:

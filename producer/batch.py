@@ -121,11 +121,6 @@ class Batch:
         return self.buffer.size_bytes
 
     @property
-    def max_record_bytes(self) -> int:
-        """The most that its largest record could take in a batch of its own."""
-        return self.buffer.largest_bytes
-
-    @property
     def estimated_bytes(self) -> int:
         """What it will take, header included; exact once its bytes are made."""
         return self.buffer.estimated_bytes if self._bytes is None else len(self._bytes)

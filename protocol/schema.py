@@ -19,7 +19,7 @@ and changing the class once costs half or less of what `object.__setattr__` per 
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Final, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 from .decoding import Decode, compile_decoder
 from .encoding import Encode, compile_encoder
@@ -156,9 +156,6 @@ def _compile(
         raise error(f"{schema.name} has versions {schema.versions}, not {version}")
     codecs[version] = codec = compiler(cls, version, version in schema.flexible)
     return codec
-
-
-_FROZEN: Final = "cannot assign to field {!r} of a {}"
 
 
 def _add_methods(cls: Any, names: tuple[str, ...], schema: Schema) -> None:

@@ -49,10 +49,6 @@ class PreparedBatch:
         return len(self.head) + len(self.body)
 
     @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id >= 0
-
-    @property
     def last_sequence(self) -> int:
         if self.base_sequence < 0:
             return -1

@@ -18,9 +18,16 @@ from support.clock import ManualClock
 from support.fetching import connect, create, fetch, fetched, magics, parked, produce, read, records
 from support.running import running_broker
 
+MARKER = build_control_marker(
+    ControlType.COMMIT,
+    offset=0,
+    producer_id=5,
+    producer_epoch=0,
+    coordinator_epoch=1,
+    timestamp=1,
+    partition_leader_epoch=0,
+)
 OVERFLOW = struct.pack(">qi", -1, 61)
-
-
 CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 
 
@@ -192,16 +199,7 @@ async def test_markers_are_dropped_and_data_behind_them_is_found_once(tmp_path: 
         client = await connect(broker)
         await create(client, "t")
         partition = broker.cluster.partition("t", 0)
-        marker = build_control_marker(
-            ControlType.COMMIT,
-            offset=0,
-            producer_id=5,
-            producer_epoch=0,
-            coordinator_epoch=1,
-            timestamp=1,
-            partition_leader_epoch=0,
-        )
-        partition.log.append_as_is(marker)
+        partition.log.append_as_is(MARKER)
         for at in range(2):
             batch = build_batch(records(3, first=3 * at, offset=1 + 3 * at), partition_leader_epoch=0)
             partition.log.append_as_is(batch)
@@ -216,16 +214,7 @@ async def test_a_position_on_a_trailing_marker_waits_instead_of_failing(tmp_path
         client = await connect(broker)
         await create(client, "t")
         partition = broker.cluster.partition("t", 0)
-        marker = build_control_marker(
-            ControlType.COMMIT,
-            offset=0,
-            producer_id=5,
-            producer_epoch=0,
-            coordinator_epoch=1,
-            timestamp=1,
-            partition_leader_epoch=0,
-        )
-        partition.log.append_as_is(marker)
+        partition.log.append_as_is(MARKER)
         answer = await fetched(client, fetch("t"), version)
         assert (answer.error_code, bytes(answer.records)) == (0, b"")
 
