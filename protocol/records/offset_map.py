@@ -41,6 +41,7 @@ if not cython.compiled:  # offset_map.pxd has them else
         varint_bytes,
         varlong,
     )
+    from .kernel.siphash import sip_hash
     from .layout import (
         ATTRIBUTES_OFFSET,
         BASE_TIMESTAMP_OFFSET,
@@ -82,20 +83,6 @@ _BROKEN = cython.declare(cython.int, 4)
 NOT_PLAIN_BITS = cython.declare(cython.int, CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT)
 # How much longer a record may become when its timestamp delta changes.
 GROWTH_BYTES = cython.declare(cython.Py_ssize_t, 12)
-# The words that SipHash begins with.
-SIP0 = cython.declare(cython.ulonglong, 0x736F6D6570736575)
-SIP1 = cython.declare(cython.ulonglong, 0x646F72616E646F6D)
-SIP2 = cython.declare(cython.ulonglong, 0x6C7967656E657261)
-SIP3 = cython.declare(cython.ulonglong, 0x7465646279746573)
-MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _rotated(value: cython.ulonglong, bits: cython.int) -> cython.ulonglong:
-    return (value << bits | value >> (64 - bits)) & MASK64
 
 
 @cython.final
@@ -126,10 +113,6 @@ class OffsetMap:
     _k1 = cython.declare(cython.ulonglong)
     _h0 = cython.declare(cython.ulonglong)
     _h1 = cython.declare(cython.ulonglong)
-    _v0 = cython.declare(cython.ulonglong)
-    _v1 = cython.declare(cython.ulonglong)
-    _v2 = cython.declare(cython.ulonglong)
-    _v3 = cython.declare(cython.ulonglong)
 
     def __init__(self, slots: int, most: int, secret: bytes) -> None:
         if not 0 < most < slots or len(secret) != SECRET_BYTES:
@@ -152,65 +135,10 @@ class OffsetMap:
     # Keys
 
     @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _rounds(self, count: cython.int) -> cython.void:
-        v0: cython.ulonglong = self._v0
-        v1: cython.ulonglong = self._v1
-        v2: cython.ulonglong = self._v2
-        v3: cython.ulonglong = self._v3
-        while count > 0:
-            count -= 1
-            v0 = (v0 + v1) & MASK64
-            v1 = _rotated(v1, 13) ^ v0
-            v0 = _rotated(v0, 32)
-            v2 = (v2 + v3) & MASK64
-            v3 = _rotated(v3, 16) ^ v2
-            v0 = (v0 + v3) & MASK64
-            v3 = _rotated(v3, 21) ^ v0
-            v2 = (v2 + v1) & MASK64
-            v1 = _rotated(v1, 17) ^ v2
-            v2 = _rotated(v2, 32)
-        self._v0 = v0
-        self._v1 = v1
-        self._v2 = v2
-        self._v3 = v3
-
-    @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _hash(self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
-        """SipHash-2-4 of 128 bits (Aumasson and Bernstein)."""
-        word: cython.ulonglong
-        byte: cython.ulonglong
-        shift: cython.int
-        end: cython.Py_ssize_t = at + size
-        self._v0 = self._k0 ^ SIP0
-        self._v1 = self._k1 ^ SIP1 ^ 0xEE
-        self._v2 = self._k0 ^ SIP2
-        self._v3 = self._k1 ^ SIP3
-        while at <= end:
-            word = 0
-            shift = 0
-            while shift < 64 and at < end:
-                byte = data[at]
-                word |= byte << shift
-                at += 1
-                shift += 8
-            if shift < 64:  # the last word ends in the size
-                byte = size & 0xFF
-                word |= byte << 56
-                at = end + 1
-            self._v3 ^= word
-            self._rounds(2)
-            self._v0 ^= word
-        self._v2 ^= 0xEE
-        self._rounds(4)
-        self._h0 = self._v0 ^ self._v1 ^ self._v2 ^ self._v3
-        self._v1 ^= 0xDD
-        self._rounds(4)
-        self._h1 = self._v0 ^ self._v1 ^ self._v2 ^ self._v3
+        self._h0, self._h1 = sip_hash(self._k0, self._k1, data, at, size)
 
     @cython.cfunc
     @cython.inline

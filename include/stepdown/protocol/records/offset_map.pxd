@@ -3,4 +3,5 @@
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
+from stepdown.protocol.records.kernel.siphash cimport sip_hash
 from stepdown.protocol.records.layout cimport *
