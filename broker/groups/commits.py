@@ -5,7 +5,8 @@ Who may commit (Kafka 3.9, ClassicGroup.validateOffsetCommit and ConsumerGroup.v
     group       member, generation      answer
     absent      none                    an Empty group without protocol is made to hold the offsets
                 given                   ILLEGAL_GENERATION; GROUP_ID_NOT_FOUND from v9 on
-                                        where the consumer protocol is on
+                                        where the consumer protocol is on. In a transaction, where it
+                                        is off: as for an Empty group, which is made
     Empty       none                    committed
     others      none                    UNKNOWN_MEMBER_ID, but committed in a transaction
                 given                   the member and the generation have to be right; CompletingRebalance: 27
@@ -153,10 +154,10 @@ class Commits:
     def _check_committer(self, committer: Committer) -> None:
         group = self._groups.find(committer.group_id)
         if group is None:
-            if committer.generation >= 0:
+            offers_epochs = self._rules.offers_consumer_protocol
+            if committer.generation >= 0 and (offers_epochs or not committer.is_transactional):
                 is_new = committer.version >= FIRST_VERSION_WITH_MEMBER_EPOCH and not committer.is_transactional
-                knows_epochs = is_new and self._rules.offers_consumer_protocol
-                code = ErrorCode.GROUP_ID_NOT_FOUND if knows_epochs else ErrorCode.ILLEGAL_GENERATION
+                code = ErrorCode.GROUP_ID_NOT_FOUND if is_new and offers_epochs else ErrorCode.ILLEGAL_GENERATION
                 raise ApiError(f"there is no group {committer.group_id!r}", code)
             group = self._groups.offsets_only(committer.group_id, self._rebalancer.now_ms())
         if isinstance(group, ConsumerGroup):

@@ -48,6 +48,13 @@ async def test_a_member_of_an_unknown_group_may_not_commit(on, version, code):
     assert world.groups.find(GROUP) is None
 
 
+@pytest.mark.parametrize(("on", "code"), [(False, ErrorCode.UNKNOWN_MEMBER_ID), (True, ErrorCode.ILLEGAL_GENERATION)])
+async def test_nor_may_it_in_a_transaction(on, code):
+    """It was ILLEGAL_GENERATION always; Kafka's older coordinator knows no such member."""
+    world = GroupWorld(offers_consumer_protocol=on)
+    assert await code_of(world.commit({PLACE: 5}, member_id="m", generation=1, producer=PRODUCER)) == code
+
+
 async def test_a_member_commits_with_its_generation(world):
     ids = await world.form(2)
     assert await code_of(world.commit({PLACE: 5}, member_id=ids[1], generation=1)) == ErrorCode.NONE
