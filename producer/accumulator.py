@@ -248,7 +248,7 @@ class Accumulator:
                 batch = queue[0]
                 leader = metadata.leader(topic, partition)
                 batch.saw_leader(leader.epoch if leader is not None else -1)
-                if not self._backing_off(batch, batch.waited_ms(now_ms)):
+                if not self._backing_off(batch, batch.waited_ms(now_ms)) and not self._held_back(batch):
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
                         break
                     if self.sequences is not None and not self.sequences.may_drain(batch):
@@ -259,6 +259,9 @@ class Accumulator:
             if at == start:
                 break
         return taken
+
+    def _held_back(self, batch: Batch) -> bool:
+        return self.sequences is not None and self.sequences.waits_for_first(batch)
 
     def _take(self, queue: deque[Batch], now_ms: int) -> None:
         batch = queue.popleft()

@@ -37,6 +37,8 @@ class _Partition:
     next: int = 0
     last_acked: int = NO_SEQUENCE
     in_flight: list[Batch] = field(default_factory=list)
+    known_id: int = NO_PRODUCER_ID
+    """The producer id from which a broker took a batch."""
 
 
 class Sequences:
@@ -71,6 +73,15 @@ class Sequences:
             return key not in self.unresolved
         return not entry.in_flight or entry.in_flight[0] is batch
 
+    def waits_for_first(self, batch: Batch) -> bool:
+        """Whether the partition's first batch under this id is still on its way.
+
+        A broker that knows nothing of a producer takes any sequence. So when it refuses the first batch for a moment
+        and takes the second one, they change places; Kafka's client runs into that.
+        """
+        entry = self.at(batch.topic_partition)
+        return bool(entry.in_flight) and not batch.has_sequence and entry.known_id != self.identity.producer_id
+
     def assign(self, batch: Batch) -> None:
         """Gives a drained batch its sequence, unless it has one from an earlier try."""
         if batch.has_sequence:
@@ -102,6 +113,7 @@ class Sequences:
         last = batch.last_sequence
         if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:
             entry.last_acked = last
+        entry.known_id = batch.producer_id
         self.forget(batch)
 
     def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:

@@ -23,8 +23,15 @@ def header(asked: Asked) -> tuple[int, int, int]:
     return batch.producer_id, batch.producer_epoch, batch.base_sequence
 
 
+def known(stage: Stage, producer_id: int = 1001) -> None:
+    """As if the broker had taken a batch, so that several may be in flight."""
+    assert stage.producer._caller is not None
+    stage.producer._caller.sequences.at(("t", 0)).known_id = producer_id
+
+
 async def sent(stage: Stage, count: int) -> list[Asked]:
-    """That many requests in flight, each with one batch of one record of 80 bytes."""
+    """That many requests in flight, each with one batch of one record of 80 bytes; the broker knows the producer."""
+    known(stage)
     for index in range(count):
         stage.producer.send("t", b"%d" % index * 80)
         await stage.advance()
@@ -73,6 +80,26 @@ async def test_sequences_run_on_over_batches_and_stay_on_a_retry() -> None:
         again.answer()
         await run(stage)
         assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"0", b"1"]
+
+
+async def test_until_a_broker_took_the_first_batch_nothing_overtakes_it() -> None:
+    """A broker that knows nothing of a producer takes any sequence; the second batch came to lie before the first."""
+    async with producing(lambda c: c.topics.update(t=2), **IDEMPOTENT) as stage:
+        for name in (b"1", b"2"):
+            stage.producer.send("t", name * 80, partition=0)
+            await stage.advance()
+        [first] = stage.cluster.open
+        stage.producer.send("t", b"other", partition=1)
+        _, other = await stage.produced()
+        assert other.values(partition=1) == [b"other"]
+        first.answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        await run(stage)
+        stage.producer.send("t", b"3" * 80, partition=0)
+        await stage.advance()
+        stage.producer.send("t", b"4" * 80, partition=0)
+        assert [header(asked)[2] for asked in await stage.produced()] == [2, 3]
+        await run(stage)
+        assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"1", b"2", b"3", b"4"]
 
 
 async def test_a_duplicate_counts_as_written() -> None:
@@ -129,6 +156,7 @@ async def test_an_unknown_producer_id_is_sent_again_with_a_new_epoch_unless_the_
 
 async def test_a_fatal_answer_raises_the_epoch_and_renumbers_what_is_in_flight() -> None:
     async with producing(**IDEMPOTENT) as stage:
+        known(stage)
         deliveries = [stage.producer.send("t", b"%d" % index * 80) for index in range(3)]
         await stage.advance()
         first, second, third = sorted(stage.cluster.open, key=header)
@@ -222,6 +250,7 @@ async def test_some_answers_end_the_producer_and_every_record_once(code: ErrorCo
                 topic, name, partition=partition, callback=lambda m, e: ends.append((name, e.code if e else e))
             )
 
+        known(stage)
         send(b"refused")
         [asked] = await stage.produced()
         send(b"in flight")

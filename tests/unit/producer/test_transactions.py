@@ -321,6 +321,9 @@ async def test_a_failed_record_makes_the_commit_fail_and_an_abort_raises_the_epo
     async with transacting(batch_size=1) as (stage, coordinators):
         producer = stage.producer
         producer.begin_transaction()
+        # The broker knows the producer, so that several batches may be in flight.
+        assert producer._caller is not None
+        producer._caller.sequences.at(("t", 0)).known_id = 5
         delivery, behind = producer.send("t", b"1" * 80), producer.send("t", b"2" * 80)
         first, second = await stage.produced()
         first.answer(ErrorCode.INVALID_RECORD)
