@@ -18,7 +18,7 @@ from ..protocol.messages.metadata import MetadataRequest
 from .connection import Connection
 from .failures import BenchFailed
 from .maven import STDERR_LOG, JarStore
-from .process import Process, Usage, free_port, text_of, wait_until
+from .process import Process, Restartable, free_port, text_of, wait_until
 
 KAFKA_3_9 = "org.apache.kafka:kafka_2.13:3.9.1"
 KAFKA_1_1 = "org.apache.kafka:kafka_2.12:1.1.1"
@@ -70,7 +70,7 @@ def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str, opti
     return ["java", *options, f"-Xmx{heap}", "-cp", joined(class_path), main, *arguments]
 
 
-class KafkaServer:
+class KafkaServer(Restartable):
     """Kafka 3.9.1 over `folder`; started again on the same folder it serves the same data."""
 
     name = "kafka"
@@ -87,8 +87,7 @@ class KafkaServer:
         heap: str = "1g",
         jvm_options: Sequence[str] = SCRIPT_OPTIONS,
     ) -> None:
-        self.folder = folder
-        self.log_dir = folder / "data"
+        super().__init__(folder, "kafka.out")
         self.address = f"127.0.0.1:{free_port()}"
         self.heap = heap
         self._store = store
@@ -96,25 +95,6 @@ class KafkaServer:
         self._advertised = advertised
         self._properties = dict(properties or {})
         self._jvm_options = jvm_options
-        self._process: Process | None = None
-
-    @property
-    def pid(self) -> int:
-        return self._running().pid
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it died by itself."""
-        return self._process is not None and self._process.has_ended
-
-    @property
-    def usage(self) -> Usage:
-        return self._running().usage
-
-    @property
-    def log(self) -> str:
-        """What it wrote, over all its starts."""
-        return text_of(self.folder / "kafka.out")
 
     def start(self) -> None:
         """Starts, and returns when the broker is unfenced and answers. Raises: BenchFailed, JarsMissing."""
@@ -126,7 +106,7 @@ class KafkaServer:
         command = java(self._jars(), "kafka.Kafka", str(settings), heap=self.heap, options=self._options())
         try:
             self._start_others()
-            self._process = Process(command, self.folder / "kafka.out")
+            self._process = Process(command, self.output)
             wait_until(self._answers, "Kafka answers", timeout_s=START_TIMEOUT_S)
         except BaseException:
             self.kill()
@@ -185,11 +165,6 @@ class KafkaServer:
     def _knows_itself(self, connection: Connection) -> bool:
         """Whether the one broker is in its own metadata; asked in version 1, where no topics are no topics."""
         return bool(connection.call(MetadataRequest(topics=()), 1).brokers)
-
-    def _running(self) -> Process:
-        if self._process is None:
-            raise BenchFailed("Kafka is not running")
-        return self._process
 
 
 class OldKafkaServer(KafkaServer):

@@ -86,6 +86,41 @@ class Process:
             self.popen.stdout.close()
 
 
+class Restartable:
+    """A server over `folder/data` that may be stopped and started again; what it writes goes to `output`."""
+
+    name: str
+
+    def __init__(self, folder: Path, output: str) -> None:
+        self.folder = folder
+        self.log_dir = folder / "data"
+        self.output = folder / output
+        self._process: Process | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it died by itself."""
+        return self._process is not None and self._process.has_ended
+
+    @property
+    def usage(self) -> "ProcessUsage":
+        return self._running().usage
+
+    @property
+    def log(self) -> str:
+        """What it wrote, over all its starts."""
+        return text_of(self.output)
+
+    def _running(self) -> Process:
+        if self._process is None:
+            raise BenchFailed(f"{self.name} is not running")
+        return self._process
+
+
 class Usage(Protocol):
     """What a server has used."""
 

@@ -13,7 +13,7 @@ from .. import __version__
 from .failures import BenchFailed
 from .kafka import KafkaServer, OldKafkaServer
 from .maven import JarStore
-from .process import Process, Usage, text_of
+from .process import Process, Restartable, Usage
 from .scrape import ScrapedUsage
 
 READY_TIMEOUT_S = 60.0
@@ -40,7 +40,7 @@ class Server(Protocol):
     def kill(self) -> None: ...
 
 
-class Stepdown:
+class Stepdown(Restartable):
     """`stepdown serve` over `folder/data` on free ports; started again it serves the same directory."""
 
     name = "stepdown"
@@ -53,32 +53,12 @@ class Stepdown:
         properties: Mapping[str, str] | None = None,
         advertised: str | None = None,
     ) -> None:
-        self.folder = folder
-        self.log_dir = folder / "data"
+        super().__init__(folder, "stepdown.err")
         self.address = ""
         self.http = ""
         self.properties = dict(properties or {})
         if advertised is not None:
             self.properties["advertised.listeners"] = f"PLAINTEXT://{advertised}"
-        self._process: Process | None = None
-
-    @property
-    def pid(self) -> int:
-        return self._running().pid
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it died by itself."""
-        return self._process is not None and self._process.has_ended
-
-    @property
-    def usage(self) -> Usage:
-        return self._running().usage
-
-    @property
-    def log(self) -> str:
-        """What it wrote to stderr, over all its starts."""
-        return text_of(self.folder / "stepdown.err")
 
     def start(self) -> None:
         """Starts, and returns when it has said where it listens.
@@ -88,7 +68,7 @@ class Stepdown:
         if self._process is not None:
             raise BenchFailed("stepdown is running")
         self.log_dir.mkdir(parents=True, exist_ok=True)
-        self._process = Process(self._command(), self.folder / "stepdown.err", pipe_stdout=True)
+        self._process = Process(self._command(), self.output, pipe_stdout=True)
         line = _first_line(self._process)
         ready = _READY.fullmatch(line)
         if ready is None:
@@ -115,11 +95,6 @@ class Stepdown:
         for key, value in self.properties.items():
             command += ["-o", f"{key}={value}"]
         return command
-
-    def _running(self) -> Process:
-        if self._process is None:
-            raise BenchFailed("stepdown is not running")
-        return self._process
 
 
 class RunningBroker:
