@@ -216,6 +216,11 @@ class Intake:
         return ANY
 
     def _unknown(self, topic: str, partition: int | None) -> Timeout:
+        if not self._metadata.nodes:
+            servers = ", ".join(f"{server.host}:{server.port}" for server in self._settings.bootstrap_servers)
+            return Timeout(
+                f"no broker at {servers} answered within {self._settings.max_block_ms} ms, for topic {topic}"
+            )
         name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
         return Timeout(f"{name} is not in the metadata after {self._settings.max_block_ms} ms")
 

@@ -146,6 +146,14 @@ async def test_metadata_that_never_comes_ends_a_send_after_max_block() -> None:
             await delivery
 
 
+async def test_a_send_that_no_broker_answered_names_whom_was_asked() -> None:
+    async with producing(lambda c: c.unready.update({-1, 0, 99}), max_block_ms=700) as stage:
+        delivery = stage.producer.send("t", b"v")
+        await stage.advance(700)
+        with pytest.raises(Timeout, match=r"no broker at 127\.0\.0\.1:9092 answered within 700 ms"):
+            await delivery
+
+
 async def test_a_partition_that_does_not_exist_ends_a_send_after_max_block() -> None:
     async with producing(max_block_ms=500) as stage:
         delivery, other = stage.producer.send("t", b"v", partition=7), stage.producer.send("t", b"w", partition=0)
