@@ -228,8 +228,10 @@ class Commits:
     # Deleting
 
     def delete(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-        """What became of each partition of OffsetDelete; a group that is empty and has no offsets left goes too.
+        """What became of each partition of OffsetDelete.
 
+        A group that is empty and has no offsets left goes too. Where the consumer protocol is on it stays until offsets
+        expire, as with Kafka's newer coordinator, so that `kafka-consumer-groups --delete` still finds it.
         Raises: ApiError for all of them.
         """
         group = self._groups.get(group_id)
@@ -244,8 +246,8 @@ class Commits:
         if gone:
             self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
             self.deleted += len(gone)
-        eligible = not all(codes.values())
-        if eligible and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
+        goes_at_once = not all(codes.values()) and not self._rules.offers_consumer_protocol
+        if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
             self.delete_group(group)
         return codes
 
