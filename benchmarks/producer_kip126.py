@@ -76,9 +76,9 @@ async def run(address: str, ratios: Watched, conformance: str, asked: argparse.N
     await asyncio.to_thread(create_topic, address, topic, 1, {"max.message.bytes": str(BATCH_BYTES)})
     settings = {"linger_ms": 20, "batch_size": BATCH_BYTES, "compression": asked.codec, "max_request_size": 1 << 22}
     async with Producer(address, ratios=ratios, conformance=conformance, **settings) as producer:
-        sizes, splits = producer.meters.series["batch_bytes"], producer.meters.series["splits"]
         for name, make in (("text", text), ("noise", noise), ("text again", text)):
             values = [make(draws) for _ in range(min(asked.records, 500))]
+            sizes, splits = producer.meters.series["batch_bytes"], producer.meters.series["splits"]
             before = (sizes.total_count, sizes.total, splits.total, len(ratios.way))
             started, cpu = time.perf_counter(), time.process_time()
             for at in range(asked.records):
@@ -87,7 +87,7 @@ async def run(address: str, ratios: Watched, conformance: str, asked: argparse.N
                     await delivery.accepted()
                     await asyncio.sleep(0)
             await producer.flush()
-            batches = sizes.total_count - before[0]
+            batches = producer.meters.series["batch_bytes"].total_count - before[0]
             phases.append(
                 Phase(
                     name=name,

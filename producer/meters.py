@@ -8,7 +8,7 @@ second after the first note.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -104,8 +104,8 @@ class Meters:
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
-        self.series = _Series()
-        self.topics: dict[str, _Series] = {}
+        self._series = _Series()
+        self._topics: dict[str, _Series] = {}
         self.gauges: dict[str, Callable[[], float]] = {}
         self.elapsed_ns = dict.fromkeys(TIMED, 0)
         self._noted_ms = self._noted_until_ms = 0
@@ -114,13 +114,19 @@ class Meters:
         self._latencies: list[int] = []
         self._throttles: list[int] = []
 
+    @property
+    def series(self) -> Mapping[str, Sampled]:
+        """What was counted so far, by `AVERAGED`'s and `COUNTED`'s short names."""
+        self._take_notes()
+        return self._series
+
     def count(self, name: str) -> None:
-        self.series[name].add(1, self._now())
+        self._series[name].add(1, self._now())
 
     def count_topic(self, name: str, topic: str, value: float) -> None:
         """Counts for the producer and for the topic."""
         now_ms = self._now()
-        self.series[name].add(value, now_ms)
+        self._series[name].add(value, now_ms)
         self._topic(topic)[name].add(value, now_ms)
 
     def request_sent(self, notes: Iterable[Note], now_ms: int) -> None:
@@ -143,7 +149,7 @@ class Meters:
 
     def _take_notes(self) -> None:
         """Puts what was noted into the windows of its second."""
-        now_ms, own = self._noted_ms, self.series
+        now_ms, own = self._noted_ms, self._series
         if self._latencies:
             own["latency_ms"].add_all(self._latencies, now_ms)
             own["throttle_ms"].add_all(self._throttles, now_ms)
@@ -160,9 +166,9 @@ class Meters:
             self._batches, self._requests = [], []
 
     def _topic(self, topic: str) -> _Series:
-        found = self.topics.get(topic)
+        found = self._topics.get(topic)
         if found is None:
-            found = self.topics[topic] = _Series()
+            found = self._topics[topic] = _Series()
         return found
 
     def snapshot(self) -> dict[str, float]:
@@ -171,13 +177,13 @@ class Meters:
         now_ms = self._now()
         values: dict[str, float] = {name: gauge() for name, gauge in self.gauges.items()}
         for name, key in AVERAGED.items():
-            values[f"{name}-avg"] = self.series[key].average(now_ms)
-            values[f"{name}-max"] = self.series[key].maximum(now_ms)
+            values[f"{name}-avg"] = self._series[key].average(now_ms)
+            values[f"{name}-max"] = self._series[key].maximum(now_ms)
         for name, key in COUNTED.items():
-            values[f"{name}-rate"] = self.series[key].rate(now_ms)
-            values[f"{name}-total"] = self.series[key].total
-        values["compression-rate-avg"] = self.series["ratio"].average(now_ms)
-        values["records-per-request-avg"] = self.series["request_records"].average(now_ms)
+            values[f"{name}-rate"] = self._series[key].rate(now_ms)
+            values[f"{name}-total"] = self._series[key].total
+        values["compression-rate-avg"] = self._series["ratio"].average(now_ms)
+        values["records-per-request-avg"] = self._series["request_records"].average(now_ms)
         for name, elapsed in self.elapsed_ns.items():
             values[f"{name}-time-ns-total"] = elapsed
         return values
@@ -187,7 +193,7 @@ class Meters:
         self._take_notes()
         now_ms = self._now()
         result: dict[str, dict[str, float]] = {}
-        for topic, series in self.topics.items():
+        for topic, series in self._topics.items():
             values = {"compression-rate": series["ratio"].average(now_ms)}
             for name, key in TOPIC_COUNTED.items():
                 values[f"{name}-rate"] = series[key].rate(now_ms)
