@@ -14,4 +14,4 @@ def pipeline_command(context: typer.Context) -> None:
     """Read, count, convert and keep Kafka segments with Spark."""
     from ..pipeline.command import main
 
-    raise typer.Exit(main(context.args))
+    raise typer.Exit(main(context.args, program="stepdown pipeline"))

@@ -35,27 +35,27 @@ class Job(Protocol):
     def run(self, arguments: argparse.Namespace) -> None: ...
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
     """Run the job that the command line names, sys.argv's by default; return the exit code.
 
-    Raises: SystemExit for --help and bad usage.
+    `program` is what the help and failures call it. Raises: SystemExit for --help and bad usage.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = words[0] if words else ""
     try:
-        parser, job = _parser(name)
+        parser, job = _parser(program, name)
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in {"pyspark", "py4j", "pandas", "pyarrow", "numpy"}:
             raise
-        return _say(_NEEDS_SPARK, EXIT_BAD_USAGE)
+        return _say(program, _NEEDS_SPARK, EXIT_BAD_USAGE)
     given = parser.parse_args(words)
     assert job is not None  # argparse ends without one
-    return _run(job, given)
+    return _run(program, job, given)
 
 
-def _parser(name: str) -> tuple[argparse.ArgumentParser, Job | None]:
+def _parser(program: str, name: str) -> tuple[argparse.ArgumentParser, Job | None]:
     parser = argparse.ArgumentParser(
-        prog=PROGRAM, description="Read, count, convert and keep Kafka segments with Spark."
+        prog=program, description="Read, count, convert and keep Kafka segments with Spark."
     )
     jobs = parser.add_subparsers(metavar="JOB", required=True)
     found: Job | None = None
@@ -73,7 +73,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print results as JSON lines")
 
 
-def _run(job: Job, given: argparse.Namespace) -> int:
+def _run(program: str, job: Job, given: argparse.Namespace) -> int:
     try:
         job.run(given)
     except BrokenPipeError:
@@ -84,12 +84,12 @@ def _run(job: Job, given: argparse.Namespace) -> int:
         failure = said_by(error)
         if failure is None:
             raise
-        return _say(str(failure), failure.exit_code)
+        return _say(program, str(failure), failure.exit_code)
     return 0
 
 
-def _say(line: str, exit_code: int) -> int:
-    print(f"{PROGRAM}: {line}", file=sys.stderr)
+def _say(program: str, line: str, exit_code: int) -> int:
+    print(f"{program}: {line}", file=sys.stderr)
     return exit_code
 
 
