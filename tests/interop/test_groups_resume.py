@@ -1,12 +1,13 @@
 """Members of groups, of every generation: what they committed is where they go on, whatever happens to the broker."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 from support.broker import BrokerProcess, broker_under_test
 from support.clients import Message
 from support.clients_python import AIOKAFKA
-from support.group_members import JAVA_MEMBERS, PYTHON_MEMBERS, Member
+from support.group_members import JAVA_MEMBERS, OLD_PYTHON_MEMBERS, PYTHON_MEMBERS, Member
 from support.proxy import RecordingProxy
 
 TOPIC = "t"
@@ -20,8 +21,10 @@ PROPERTIES = {
     "offsets.topic.num.partitions": "4",
     "offsets.topic.replication.factor": "1",
 }
+BEFORE_3_12 = pytest.mark.skipif(sys.version_info >= (3, 12), reason="kafka-python 1.4.7 runs on Python up to 3.11")
 MEMBERS = [
     *(pytest.param(each, id=each.name) for each in PYTHON_MEMBERS),
+    *(pytest.param(each, id=each.name, marks=BEFORE_3_12) for each in OLD_PYTHON_MEMBERS),
     *(pytest.param(each, id=each.name, marks=pytest.mark.java) for each in JAVA_MEMBERS),
 ]
 

@@ -5,9 +5,14 @@ answer is int32 partition and int64 offset of each record.
 """
 
 import asyncio
+import json
+import os
 import struct
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import aiokafka
@@ -17,6 +22,7 @@ import kafka
 from .clients_java import properties
 from .clients_raw import Reader, string
 from .java_oracle import java_oracle_for
+from .old_packages import old_package
 
 READ_TIMEOUT_S = 40.0
 POLL_MS = 200
@@ -140,6 +146,27 @@ class ConfluentMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OldKafkaPythonMember:
+    """Another version of kafka-python, in a process of its own."""
+
+    name: str
+    version: str
+
+    def reads(self, address: str, group: str, topic: str, count: int) -> list[Place]:
+        script = Path(__file__).with_name("kafka_python_reader.py")  # -P: its folder has a `kafka` of its own
+        done = subprocess.run(
+            [sys.executable, "-P", str(script), address, group, topic, str(count), str(READ_TIMEOUT_S)],
+            env=os.environ | {"PYTHONPATH": str(old_package(f"kafka-python=={self.version}"))},
+            capture_output=True,
+            text=True,
+            timeout=READ_TIMEOUT_S + 20,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return [(partition, offset) for partition, offset in json.loads(done.stdout)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JavaMember:
     """A version of kafka-clients in a JVM of its own; `protocol` for those that know the consumer protocol."""
 
@@ -181,6 +208,8 @@ PYTHON_MEMBERS: tuple[Member, ...] = (
     ConfluentMember(name="confluent"),
     ConfluentMember(name="confluent-consumer-protocol", protocol="consumer"),
 )
+OLD_PYTHON_MEMBERS: tuple[Member, ...] = (OldKafkaPythonMember(name="kafka-python-1.4.7", version="1.4.7"),)
+"""Its vendored `six` needs Python before 3.12."""
 JAVA_MEMBERS: tuple[Member, ...] = (
     *(JavaMember(name=f"java-{version}", version=version) for version in ("0.9.0.1", "0.10.2.2", "1.1.1", "2.8.2")),
     JavaMember(name="java-3.9.1", version="3.9.1"),
