@@ -178,3 +178,9 @@ async def test_evicted_sessions_are_counted(tmp_path: Path) -> None:
         assert (await client.send(fetch("t", session_epoch=0), 11)).session_id == 0
         assert (await client.send(fetch("t", session_epoch=0, replica_id=3), 11)).session_id > 0
         assert broker.metrics.session_evictions._children[()].value == 1
+
+
+async def test_half_of_the_conversion_memory_can_be_claimed(tmp_path: Path) -> None:
+    """The rest is for what comes with the buffers: 100 readers took 42 MiB where buffers were given all of 32."""
+    async with running_broker(tmp_path, stepdown_conversion_memory_bytes=4 << 20) as broker:
+        assert broker.conversion_budget.limit_bytes == 2 << 20
