@@ -22,7 +22,7 @@ def show_state(broker: "Broker") -> None:
     budget, requests = broker.conversion_budget, broker.request_memory
     gauge("stepdown_downconversion_inflight_bytes", "Conversion memory in use", lambda: budget.in_use_bytes)
     gauge("stepdown_downconversion_peak_bytes", "Most conversion memory in use so far", lambda: budget.peak_bytes)
-    gauge("stepdown_downconversion_limit_bytes", "Conversion memory there is", lambda: budget.limit_bytes)
+    gauge("stepdown_downconversion_limit_bytes", "Conversion memory that can be claimed", lambda: budget.limit_bytes)
     gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting)
     gauge("stepdown_request_memory_pool_used_bytes", "Memory of large requests", lambda: requests.in_use_bytes)
     gauge(
