@@ -58,13 +58,14 @@ class ArrowRows:
             case "value":
                 return binary(columns.value)
             case "topic":
-                return self._kept(name, rows, lambda: _repeated_text(self._topic, rows))
+                return self._kept(name, rows, lambda: repeated_text(self._topic, rows))
             case "partition":
-                return self._kept(name, rows, lambda: _repeated_int(self._partition, rows))
+                return self._kept(name, rows, lambda: repeated_int(self._partition, rows))
             case "offset":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.offsets_buffer)])
             case "timestamp":
-                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(_microseconds(columns))])
+                times = microseconds(np.frombuffer(columns.timestamps_buffer, np.int64, rows))
+                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(times)])
             case "timestampType":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.types_buffer)])
             case _:
@@ -78,14 +79,17 @@ class ArrowRows:
         return kept[:rows]
 
 
-def _repeated_text(value: str, rows: int) -> Any:
-    """`pa.repeat` would do, but its scalar imports pandas, a third of a second for each worker of Spark."""
+def repeated_text(value: str, rows: int) -> Any:
+    """Return the value as a string column. `pa.repeat` would do, but its scalar imports pandas, which takes a third of
+    a second of each worker of Spark.
+    """
     data = value.encode()
     ends = np.arange(rows + 1, dtype=np.int32) * np.int32(len(data))
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(ends), pa.py_buffer(data * rows)])
 
 
-def _repeated_int(value: int, rows: int) -> Any:
+def repeated_int(value: int, rows: int) -> Any:
+    """The value as an int32 column."""
     return pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(np.full(rows, value, np.int32))])
 
 
@@ -102,9 +106,9 @@ def _bits(valid: Any, column: BinaryColumn) -> Any:
     return pa.py_buffer(np.packbits(np.frombuffer(valid, np.uint8, column.count), bitorder="little"))
 
 
-def _microseconds(columns: RecordColumns) -> Any:
-    timestamps = np.frombuffer(columns.timestamps_buffer, np.int64, columns.rows)
-    if columns.rows and (timestamps.max() > _MAX_MS or timestamps.min() < -_MAX_MS):
+def microseconds(timestamps: Any) -> Any:
+    """Return an array of int64 milliseconds as microseconds. Raises: ValueError for what those cannot hold."""
+    if len(timestamps) and (timestamps.max() > _MAX_MS or timestamps.min() < -_MAX_MS):
         raise ValueError(f"a timestamp beyond {_MAX_MS} ms")
     return timestamps * MICROSECONDS
 

@@ -9,18 +9,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.errors import ApiError, CorruptRecord
-from ...protocol.records.layout import CODEC_MASK, TIMESTAMP_TYPE_BIT, Codec
 from ...storage.batch_headers import BatchHeader, batch_headers
 from ...storage.files import Files
 from ..failures import BadUsage, PipelineFailure
 from ..printing import say
-from ..reading.arrow import MICROSECONDS
+from ..reading.header_columns import TYPES, header_batch
 from ..reading.log_files import partition_logs
 from ..reading.splits import Planning, Range, Split
 from .options import ReadOptions, read_options
@@ -55,10 +53,9 @@ class BatchesReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        known = {column.split()[0] for column in SCHEMA.split(",")}
-        unknown = [name for name in schema.fieldNames() if name not in known]
-        if unknown:
-            raise BadUsage(f"no column {unknown[0]}: the columns are {SCHEMA}")
+        for column in to_arrow_schema(schema, timezone="UTC"):
+            if TYPES.get(column.name) != column.type:
+                raise BadUsage(f"no column {column.name} of this type: the columns are {SCHEMA}")
 
     def partitions(self) -> Sequence[SplitPartition]:
         files = Files(read_only=True)
@@ -78,8 +75,7 @@ class BatchesReader(DataSourceReader):
         schema = to_arrow_schema(self._schema, timezone="UTC")
         headers = split_headers(split, skip_corrupt=self._options.skip_corrupt)
         while rows := list(islice(headers, ROWS_A_BATCH)):
-            columns = {name: [_cell(name, split, header) for header in rows] for name in schema.names}
-            yield pa.RecordBatch.from_pydict(columns, schema=schema)
+            yield header_batch(rows, split, schema)
 
 
 def split_headers(split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
@@ -104,43 +100,3 @@ def split_headers(split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
         say(f"passed by: {line}")
     finally:
         file.close()
-
-
-def _cell(name: str, split: Split, header: BatchHeader) -> object:
-    match name:
-        case "topic":
-            return split.topic
-        case "partition":
-            return split.partition
-        case "segment":
-            return split.base_offset
-        case "position":
-            return header.position
-        case "size":
-            return header.size_bytes
-        case "magic":
-            return header.magic
-        case "codec":
-            return codec_name(header.attributes)
-        case "baseOffset":
-            return header.base_offset
-        case "lastOffset":
-            return header.last_offset
-        case "records":
-            return None if header.record_count < 0 else header.record_count
-        case "timestampType":
-            return -1 if header.magic == 0 else int(bool(header.attributes & TIMESTAMP_TYPE_BIT))
-        case "maxTimestamp":
-            return header.max_timestamp * MICROSECONDS
-        case "producerId":
-            return header.producer_id
-        case "transactional":
-            return header.is_transactional
-        case _:
-            return header.is_control
-
-
-def codec_name(attributes: int) -> str:
-    """`none`, `gzip`, ...; `unknown-5` for what no codec has."""
-    codec = attributes & CODEC_MASK
-    return Codec(codec).name.lower() if codec <= Codec.ZSTD else f"unknown-{codec}"
