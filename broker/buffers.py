@@ -1,7 +1,5 @@
 """Output buffers that are used again: fresh ones cost more in page faults than the conversion itself."""
 
-from ..storage.page_buffers import page_buffer
-
 STANDARD_BYTES = 256 * 1024
 KEPT = 4
 FORGOTTEN_A_RETURN = 1 / 16
@@ -15,20 +13,20 @@ class BufferPool:
     """
 
     def __init__(self) -> None:
-        self._kept: list[memoryview] = []
+        self._kept: list[bytearray] = []
         self._out = 0
         self._most_out = float(KEPT)
 
-    def take(self, size_bytes: int) -> memoryview:
+    def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least `size_bytes`, holding anything."""
         if size_bytes > STANDARD_BYTES:
-            return page_buffer(size_bytes)
+            return bytearray(size_bytes)
         self._out += 1
         if self._out > self._most_out:
             self._most_out = float(self._out)
-        return self._kept.pop() if self._kept else page_buffer(STANDARD_BYTES)
+        return self._kept.pop() if self._kept else bytearray(STANDARD_BYTES)
 
-    def give(self, buffer: memoryview) -> None:
+    def give(self, buffer: bytearray) -> None:
         """Takes a buffer back that nobody looks at any more."""
         if len(buffer) != STANDARD_BYTES:
             return

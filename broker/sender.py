@@ -22,7 +22,7 @@ _BYTES_LIKE = (bytes, bytearray, memoryview)  # not a union, which would be made
 CHUNKS_TURN_BYTES = 512 * 1024
 """Converted in one go, about 0.3 ms: looking at the loop after each chunk costs a tenth of the whole."""
 
-_NOTHING = memoryview(bytearray())
+_NOTHING = memoryview(b"")
 
 
 class Chunks(Protocol):
@@ -43,7 +43,7 @@ class Chunks(Protocol):
         """The part of it that the chunk itself is made in."""
         ...
 
-    def make(self, out: memoryview) -> memoryview | None:
+    def make(self, out: bytearray) -> memoryview | None:
         """The next chunk, the same until `advance`; None when `out` is too small (`buffer_bytes` has grown then)."""
         ...
 
@@ -260,7 +260,7 @@ class _Held:
             kept = self._buffers.take(len(made))
             kept[: len(made)] = made
             self._buffers.give(self.buffer)
-            self.buffer, self.data = kept, kept[: len(made)]
+            self.buffer, self.data = kept, memoryview(kept)[: len(made)]
         self._claim.shrink(len(self.buffer))
 
     def drop(self) -> None:
@@ -269,5 +269,5 @@ class _Held:
             self.was_dropped = True
             self.data = _NOTHING
             self._buffers.give(self.buffer)
-            self.buffer = _NOTHING
+            self.buffer = bytearray()
             self._claim.release()

@@ -30,7 +30,6 @@ from ..protocol.errors import ApiError
 from ..protocol.records.convert import Converted, convert_compressed
 from ..protocol.records.kernel import convert_plain, plan
 from ..protocol.records.layout import Codec
-from ..protocol.records.record import Room
 from ..protocol.records.single import convert_single
 from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
@@ -168,7 +167,7 @@ class ConvertedChunks:
         self.claim_bytes = claim_for(converted.source, 0, self.needs_worker)
         self.buffer_bytes = buffer_for(converted.source, 0, self.needs_worker)
 
-    def make(self, out: Room) -> memoryview | None:
+    def make(self, out: bytearray) -> memoryview | None:
         """The next chunk in `out`, the same until `advance`.
 
         None when it could not be made this time: `out` was too small, or the next batch turned out to need a worker.
@@ -212,14 +211,14 @@ class ConvertedChunks:
         self.buffer_bytes = buffer_for(self._slice.source, self._at, self.needs_worker)
         return self.needs_worker != was_in_worker
 
-    def _convert(self, out: Room) -> "_Made":
+    def _convert(self, out: bytearray) -> "_Made":
         """What the batches from `_at` on become, as far as chunk, buffer and good batches reach."""
         try:
             return self._convert_with_codec(out) if self.needs_worker else self._convert_plain(out)
         except ApiError:
             return self._convert_good(out)
 
-    def _convert_plain(self, out: Room) -> "_Made":
+    def _convert_plain(self, out: bytearray) -> "_Made":
         rules, source = self._slice.rules, self._slice.source
         window = read_window(source, self._at, rules.chunk_bytes)
         read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
@@ -236,13 +235,13 @@ class ConvertedChunks:
             self._convert_large(made, out)
         return made
 
-    def _convert_large(self, made: "_Made", out: Room) -> None:
+    def _convert_large(self, made: "_Made", out: bytearray) -> None:
         """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
         header = batch_at(self._slice.source, self._at)
         if header is not None:
             self._convert_one(header, read_window(self._slice.source, self._at, header.size_bytes), out, made)
 
-    def _convert_with_codec(self, out: Room) -> "_Made":
+    def _convert_with_codec(self, out: bytearray) -> "_Made":
         """As `_convert_plain`, batch by batch, those with a codec opened and closed again."""
         made = _Made(end=self._at)
         source = self._slice.source
@@ -256,7 +255,7 @@ class ConvertedChunks:
         made.needs_worker = needs_codec(source, made.end, self._slice.rules.target)
         return made
 
-    def _convert_one(self, header: BatchHeader, batch: memoryview, out: Room, made: "_Made") -> bool:
+    def _convert_one(self, header: BatchHeader, batch: memoryview, out: bytearray, made: "_Made") -> bool:
         """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
         rules = self._slice.rules
         if _has_to_be_opened(header, rules.target):
@@ -277,7 +276,7 @@ class ConvertedChunks:
         made.temporary_bytes += temporary_bytes
         return True
 
-    def _convert_good(self, out: Room) -> "_Made":
+    def _convert_good(self, out: bytearray) -> "_Made":
         """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
         made = _Made(end=self._at, needs_worker=self.needs_worker)
         with contextlib.suppress(ApiError):
@@ -287,7 +286,7 @@ class ConvertedChunks:
                     break
         return made
 
-    def _pad(self, out: Room) -> memoryview:
+    def _pad(self, out: bytearray) -> memoryview:
         """An overflow entry over what is left of the promise, or over the first 128 KiB of it."""
         remaining = self._slice.size_bytes - self._produced
         size = max(OVERFLOW_ENTRY.size, min(remaining + 1, PADDING_BYTES))
@@ -352,7 +351,9 @@ def _through_codec(batch: memoryview, rules: ConversionRules) -> Converted:
     return convert_compressed(batch, target=rules.target, first_offset=rules.first_offset, zstd_to=rules.zstd_to)
 
 
-def _through_codec_into(batch: memoryview, rules: ConversionRules, out: Room, at: int) -> tuple[int, int, int, bool]:
+def _through_codec_into(
+    batch: memoryview, rules: ConversionRules, out: bytearray, at: int
+) -> tuple[int, int, int, bool]:
     """Where a compressed batch ends in `out` once converted, its records, temporary bytes, whether there was room."""
     single = convert_single(batch, rules.target, out, at)
     if single is not None:

@@ -16,7 +16,6 @@ from .batch_headers import (
     parse_header,
 )
 from .file_handle import Buffer
-from .page_buffers import page_buffer
 from .slices import FileSlice
 
 KEPT_BYTES = 256 * 1024
@@ -32,7 +31,7 @@ def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
     Raises: DiskFault when the file has shrunk below the slice.
     """
     size_bytes = min(size_bytes, source.size_bytes - at)
-    window = _buffer(size_bytes)[:size_bytes]
+    window = memoryview(_buffer(size_bytes))[:size_bytes]
     read = 0
     while read < size_bytes:
         count = source.read_into(window[read:], at + read)
@@ -67,10 +66,10 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
     return None if size_bytes > left else parse_header(data, at, position)
 
 
-def _buffer(size_bytes: int) -> memoryview:
+def _buffer(size_bytes: int) -> bytearray:
     if size_bytes > KEPT_BYTES:
-        return page_buffer(size_bytes)
-    buffer: memoryview | None = getattr(_kept, "buffer", None)
+        return bytearray(size_bytes)
+    buffer: bytearray | None = getattr(_kept, "buffer", None)
     if buffer is None:
-        buffer = _kept.buffer = page_buffer(KEPT_BYTES)
+        buffer = _kept.buffer = bytearray(KEPT_BYTES)
     return buffer

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ..errors import InvalidRecord, RecordTooLarge, UnsupportedCompression
 from . import lz4_frame, xerial
 from .layout import MAGIC_V2, Codec
-from .record import Buffer, Room
+from .record import Buffer
 
 FEED_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
@@ -89,7 +89,7 @@ def read_single(codec: int, data: memoryview, *, max_bytes: int) -> Buffer | Non
     return _read_single_gzip(data, max_bytes) if codec == Codec.GZIP else None
 
 
-def write_single(codec: int, data: memoryview, out: Room, at: int, *, magic: int) -> int:
+def write_single(codec: int, data: memoryview, out: bytearray, at: int, *, magic: int) -> int:
     """Write `data` compressed with gzip, snappy or LZ4 into `out`, and return where it ends.
 
     -1 when there might not be room. Snappy and LZ4 make what a `compressor` makes.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ..errors import InvalidRecord
 from .blocks import BlockWriter
 from .kernel import xxh32
-from .record import Buffer, Room
+from .record import Buffer
 
 MAGIC = b"\x04\x22\x4d\x18"
 HEADER = MAGIC + b"\x60\x40\x82"
@@ -93,7 +93,7 @@ def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
             raise InvalidRecord(f"broken LZ4 block: {error}") from error
 
 
-def write_single(data: memoryview, out: Room, at: int, *, broken_checksum: bool) -> int:
+def write_single(data: memoryview, out: bytearray, at: int, *, broken_checksum: bool) -> int:
     """Write the frame that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
     import lz4.block
 

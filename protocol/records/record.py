@@ -13,7 +13,6 @@ from ..errors import InvalidRecord
 from .layout import TimestampType
 
 Buffer = bytes | bytearray | memoryview
-Room = bytearray | memoryview
 Header = tuple[str, bytes | None]
 
 _MAX_VARINT_BITS = 35

@@ -25,7 +25,6 @@ from .layout import (
     V1_HEADER,
     Codec,
 )
-from .record import Room
 
 SINGLE_BYTES: Final = 128 * 1024
 NO_FIRST_OFFSET: Final = -(1 << 63)
@@ -45,7 +44,7 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def convert_single(batch: memoryview, target: int, out: Room, at: int) -> tuple[int, int, int] | None:
+def convert_single(batch: memoryview, target: int, out: bytearray, at: int) -> tuple[int, int, int] | None:
     """Write one whole compressed batch as a wrapper of magic `target` into `out` from `at` on.
 
     Returns: the position behind it, its records, temporary bytes (what Kafka counts so). None when the batch is not
@@ -95,7 +94,9 @@ def single_wrapper(batch: memoryview, target: int) -> tuple[bytearray, int, int]
     return None if converted is None else (wrapper[: converted[0]], *converted[1:])
 
 
-def write_head(out: Room, at: int, end: int, magic: int, attributes: int, last_offset: int, timestamp: int) -> None:
+def write_head(
+    out: bytearray, at: int, end: int, magic: int, attributes: int, last_offset: int, timestamp: int
+) -> None:
     """Write the head of the wrapper that takes `out` from `at` to `end`, its value behind the head already there."""
     size = end - at - LOG_OVERHEAD
     if magic == MAGIC_V0:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import InvalidRecord, RecordTooLarge
 from .blocks import BlockWriter
-from .record import Buffer, Room
+from .record import Buffer
 
 MAGIC = b"\x82SNAPPY\x00"
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
@@ -77,7 +77,7 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
         at += size
 
 
-def write_single(data: memoryview, out: Room, at: int) -> int:
+def write_single(data: memoryview, out: bytearray, at: int) -> int:
     """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
     import cramjam
 
