@@ -95,7 +95,7 @@ class Accumulator:
             queue = stay.queue
             if queue is None:
                 queue = stay.queue = self._queue(view.topic, stay.partition)
-            taken = queue[-1].take(entry, now_ms) if queue else 0
+            taken = queue[-1].take(entry) if queue else 0
             if not taken:
                 if _last_is_full(queue) and built_in.appended(stay, 0, view, True):
                     continue
@@ -119,7 +119,7 @@ class Accumulator:
     def _append_to(self, topic: str, partition: int, entry: Entry, now_ms: int, new_batch: bool) -> int:
         """By how many bytes the last batch grew; WOULD_OPEN or NO_MEMORY as `append`."""
         queue = self._queue(topic, partition)
-        taken = queue[-1].take(entry, now_ms) if queue else 0
+        taken = queue[-1].take(entry) if queue else 0
         if taken:
             self.stirred |= queue[-1].is_full
             return taken
@@ -137,7 +137,7 @@ class Accumulator:
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY
         batch = self._open(topic, partition, size, now_ms)
-        taken = batch.take(entry, now_ms)
+        taken = batch.take(entry)
         queue.append(batch)
         self.stirred = True
         return taken

@@ -26,7 +26,7 @@ from ..protocol.records.layout import (
 )
 from ..protocol.records.record import Buffer, Record
 from ..protocol.records.record_buffer import RecordBuffer
-from .delivery import Delivery, Interceptor, Outcome
+from .delivery import Delivery, Outcome
 from .ratios import SAFETY_FACTOR
 from .records import encode_headers, size_bound, write_header
 
@@ -40,8 +40,8 @@ MAX_OPENED_BYTES: Final = 2**31 - 1
 class Batch:
     """Records of one partition. `number` orders batches by creation; a split child has its parent's.
 
-    `buffer` has the records until the bytes are made, and their numbers. `listened`: somebody is to be told of the end
-    of one of its records.
+    `buffer` has the records until the bytes are made, and their numbers. `listeners` are the deliveries that somebody
+    waits for, or that have a callback; after a split `children` have the records, in order.
     """
 
     __slots__ = (
@@ -55,16 +55,15 @@ class Batch:
         "backoff_ms",
         "base_sequence",
         "buffer",
+        "children",
         "codec",
         "created_ms",
-        "deliveries",
         "drained_ms",
         "in_retry",
         "is_split_child",
-        "last_append_ms",
         "last_attempt_ms",
         "leader_epoch",
-        "listened",
+        "listeners",
         "memory_bytes",
         "number",
         "outcome",
@@ -72,7 +71,6 @@ class Batch:
         "producer_epoch",
         "producer_id",
         "sequence_was_reset",
-        "split",
         "topic",
         "transactional",
     )
@@ -96,12 +94,13 @@ class Batch:
         self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is Codec.NONE else ratio * SAFETY_FACTOR)
         self._append = self.buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
-        self.created_ms = self.last_attempt_ms = self.last_append_ms = self.drained_ms = now_ms
+        self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms
         self.attempts = self.backoff_ms = 0
-        self.in_retry = self.sequence_was_reset = self.split = self.listened = False
+        self.in_retry = self.sequence_was_reset = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
-        self.deliveries: list[Delivery] = []
+        self.listeners: list[Delivery] = []
+        self.children: Sequence[Batch] = ()
         self.outcome: Outcome | None = None
         self._bytes: bytearray | memoryview | None = None
         self._headed = self._given_out = False
@@ -140,19 +139,18 @@ class Batch:
 
     @property
     def is_done(self) -> bool:
-        return self.outcome is not None or self.split
+        return self.outcome is not None or bool(self.children)
 
-    def take(self, entry: Entry, now_ms: int) -> int:
+    def take(self, entry: Entry) -> int:
         """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
         timestamp, key, value, headers, _, delivery = entry
         grown = self._append(timestamp, key, value, headers)
         if grown:
             delivery.batch = self
-            delivery.index = len(self.deliveries)
-            self.deliveries.append(delivery)
-            self.last_append_ms = now_ms
-            if delivery.callback is not None or delivery.waiters:
-                self.listened = True
+            delivery.index = self.buffer.count - 1
+            if delivery.callback is not None:
+                self.listeners.append(delivery)
+            if delivery.waiters:
                 delivery.wake()
         return grown
 
@@ -215,8 +213,7 @@ class Batch:
     def reenqueued(self, now_ms: int) -> None:
         """One more try has failed."""
         self.attempts += 1
-        self.last_attempt_ms = max(self.last_append_ms, now_ms)
-        self.last_append_ms = max(self.last_append_ms, now_ms)
+        self.last_attempt_ms = now_ms
         self.in_retry = True
 
     def saw_leader(self, epoch: int) -> None:
@@ -239,19 +236,23 @@ class Batch:
     def expired(self, now_ms: int, delivery_timeout_ms: int) -> bool:
         return now_ms - self.created_ms >= delivery_timeout_ms
 
-    def end(self, outcome: Outcome, interceptors: Sequence[Interceptor]) -> bool:
-        """Whether this was the first end; each record is told then, in order."""
+    def end(self, outcome: Outcome) -> bool:
+        """Whether this was the first end; who listens is told then, in the order of the records."""
         if self.is_done:
             return False
         self.outcome = outcome
         self._forget_bytes()
-        if self.listened or interceptors:
-            for delivery in self.deliveries:
-                delivery.finish(interceptors)
-        self.deliveries = []
+        if self.listeners:
+            for delivery in self._take_listeners():
+                delivery.finish()
         if self._waiters:
             self._wake()
         return True
+
+    def _take_listeners(self) -> list[Delivery]:
+        listeners, self.listeners = self.listeners, []
+        listeners.sort(key=_index)
+        return listeners
 
     def _forget_bytes(self) -> None:
         self._bytes = None
@@ -271,7 +272,7 @@ class Batch:
                 waiter.set_result(None)
 
     def split_into(self, limit_bytes: int, ratio: float, *, halve: bool = False) -> list["Batch"]:
-        """Its records in fresh batches, closed for appends, in order; deliveries and sequences go with them.
+        """Its records in fresh batches, closed for appends, in order; listeners and sequences go with them.
 
         Children hold `limit_bytes` each. One child would be the batch again, so it is halved; `halve` does that anyway.
         """
@@ -292,10 +293,9 @@ class Batch:
             key = None if record.key is None else bytes(record.key)
             value = None if record.value is None else bytes(record.value)
             headers, bound = encode_headers(record.headers), size_bound(key, value, record.headers)
-            entry = (record.timestamp, key, value, headers, bound, self.deliveries[record.offset])
-            if not children or not children[-1].take(entry, self.last_append_ms):
+            if not children or not children[-1].buffer.append(record.timestamp, key, value, headers):
                 children.append(self._child(max(limit_bytes, bound), ratio))
-                children[-1].take(entry, self.last_append_ms)
+                children[-1].buffer.append(record.timestamp, key, value, headers)
         for child in children:
             child.buffer.full = True
         return children
@@ -320,7 +320,13 @@ class Batch:
             if self.has_sequence:
                 child.set_producer(self.producer_id, self.producer_epoch, sequence)
                 sequence = next_sequence(sequence, child.count)
-        self.split = True
-        self.deliveries = []
+        self.children = children
+        for delivery in self._take_listeners():
+            if (batch := delivery.follow()) is not None:
+                batch.listeners.append(delivery)
         self._forget_bytes()
         self._wake()
+
+
+def _index(delivery: Delivery) -> int:
+    return delivery.index

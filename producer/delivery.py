@@ -46,8 +46,9 @@ class Outcome(NamedTuple):
 class Delivery:
     """Awaiting it gives the RecordMetadata, or raises the ProducerError that the record ended with.
 
-    It belongs to one batch at a time: a split hands it to the child that has the record. `accepted` waits only until
-    the record has its place in a batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
+    It knows its batch, not the batch it, unless somebody is to be told: then it is one of the batch's `listeners`. A
+    delivery that its sender drops is gone at once. `accepted` waits only until the record has its place in a batch:
+    that is the back-pressure of `buffer.memory` and `max.block.ms`.
     """
 
     __slots__ = ("_refusal", "batch", "callback", "index", "key_size", "timestamp", "topic", "value_size", "waiters")
@@ -65,20 +66,20 @@ class Delivery:
         self._refusal: tuple[ProducerError, int] | None = None
 
     def done(self) -> bool:
-        return self._refusal is not None or (self.batch is not None and self.batch.outcome is not None)
+        return self._refusal is not None or self._outcome() is not None
 
     def error(self) -> ProducerError | None:
         """What it failed with; None when it succeeded or is open."""
         if self._refusal is not None:
             return self._refusal[0]
-        outcome = self.batch.outcome if self.batch is not None else None
+        outcome = self._outcome()
         if outcome is None or outcome.error is None:
             return None
         return (outcome.failures or {}).get(self.index, outcome.error)
 
     def metadata(self) -> RecordMetadata:
         """What is known now; offset and timestamp are -1 for a record that failed."""
-        outcome = self.batch.outcome if self.batch is not None else None
+        outcome = self._outcome()
         failed = outcome is None or outcome.error is not None
         offset, timestamp = UNKNOWN_OFFSET, -1 if failed else self.timestamp
         if outcome is not None and not failed:
@@ -107,13 +108,14 @@ class Delivery:
         return self.metadata()
 
     def _news(self) -> "asyncio.Future[None]":
-        """What is done when the record got into a batch, into another one, or to its end."""
+        """What is done when the record got into a batch, or to its end."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.waiters is None:
             self.waiters = []
+            batch = self.follow()
+            if batch is not None and self.callback is None:
+                batch.listeners.append(self)
         self.waiters.append(waiter)
-        if self.batch is not None:
-            self.batch.listened = True
         return waiter
 
     def wake(self) -> None:
@@ -123,26 +125,48 @@ class Delivery:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def refuse(self, error: ProducerError, partition: int, interceptors: Sequence[Interceptor]) -> None:
+    def refuse(self, error: ProducerError, partition: int) -> None:
         """Ends a record that got into no batch."""
         self._refusal = (error, partition)
-        self.finish(interceptors)
+        self.finish()
 
-    def finish(self, interceptors: Sequence[Interceptor]) -> None:
-        """Tells interceptors, the callback and whoever awaits. Called once, when the end is known."""
-        if interceptors or self.callback is not None:
-            metadata, error = self.metadata(), self.error()
-            for interceptor in interceptors:
-                _guarded(interceptor.on_acknowledgement, metadata, error)
-            if self.callback is not None:
-                _guarded(self.callback, metadata, error)
+    def finish(self) -> None:
+        """Tells the callback and whoever awaits. Called once, when the end is known."""
+        if self.callback is not None:
+            _guarded(self.callback, self.metadata(), self.error())
         if self.waiters:
             self.wake()
+
+    def follow(self) -> "Batch | None":
+        """The batch that has the record, now: where its batch was split, the child."""
+        while self.batch is not None and self.batch.children:
+            for child in self.batch.children:
+                if self.index < child.count:
+                    break
+                self.index -= child.count
+            self.batch = child
+        return self.batch
+
+    def _outcome(self) -> Outcome | None:
+        batch = self.follow()
+        return None if batch is None else batch.outcome
 
     def _partition(self) -> int:
         if self.batch is not None:
             return self.batch.partition
         return self._refusal[1] if self._refusal is not None else -1
+
+
+def telling(interceptors: Sequence[Interceptor], callback: Callback | None) -> Callback:
+    """A callback that tells the interceptors first."""
+
+    def tell(metadata: RecordMetadata, error: ProducerError | None) -> None:
+        for interceptor in interceptors:
+            _guarded(interceptor.on_acknowledgement, metadata, error)
+        if callback is not None:
+            _guarded(callback, metadata, error)
+
+    return tell
 
 
 def _guarded(call: Callback, metadata: RecordMetadata, error: ProducerError | None) -> None:

@@ -6,11 +6,11 @@ record never passes another one that was sent before it to the same partition. A
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from .accumulator import ANY, NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
 from .batch import Entry
-from .delivery import Delivery, Interceptor
+from .delivery import Delivery
 from .errors import BufferExhausted, ProducerError, Timeout, error_of
 from .metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from .meters import Meters
@@ -53,7 +53,6 @@ class Intake:
         self._wake, self._appended, self._refused = wake, appended, refused
         self._partitioner: Partitioner | None = settings.partitioner
         self._ignore_keys = settings.ignore_keys
-        self.interceptors: Sequence[Interceptor] = ()
         self._lines: dict[_Line, deque[_Waiting]] = {}
         self._for_memory: deque[_Waiting] = deque()
 
@@ -228,4 +227,4 @@ class Intake:
         partition = -1 if waiting.partition is None else waiting.partition
         if self._refused is not None:
             self._refused(error)
-        waiting.delivery.refuse(error, partition, self.interceptors)
+        waiting.delivery.refuse(error, partition)

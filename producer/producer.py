@@ -18,7 +18,7 @@ from ..protocol.records.record import Header
 from .accumulator import Accumulator
 from .backoff import Backoff
 from .clock import Clock, LoopClock
-from .delivery import Callback, Delivery
+from .delivery import Callback, Delivery, telling
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization
 from .identity import Caller, IdempotentCaller
 from .intake import Intake
@@ -100,7 +100,6 @@ class Producer(TransactionCalls):
         told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
         self._intake = Intake(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set, *told)
         self._results = Results(settings, self._accumulator, self._metadata, self.meters, self._caller)
-        self._intake.interceptors = self._results.interceptors = self._interceptors
         if isinstance(caller, TransactionalCaller):
             caller.batches = OpenBatches(self._accumulator, self._intake, self._results)
             self._transactions = Transactions(caller, self._clock, settings.max_block_ms, self._wakeup.set)
@@ -206,6 +205,7 @@ class Producer(TransactionCalls):
                 record = self._intercepted(interceptor, record)
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
+            callback = telling(self._interceptors, callback)
         elif partition is not None or timestamp is not None:
             ensure_valid(topic, partition, timestamp)
         now_ms = self._clock.now_ms()
@@ -231,7 +231,7 @@ class Producer(TransactionCalls):
         if error is None and bound > self._most_bytes:
             error = self._too_large(topic, bound)
         if error is not None:
-            delivery.refuse(error, -1 if partition is None else partition, self._interceptors)
+            delivery.refuse(error, -1 if partition is None else partition)
         else:
             self._intake.take(topic, partition, (timestamp, key, value, encoded, bound, delivery), now_ms)
         return delivery

@@ -17,7 +17,7 @@ from ..protocol.messages.produce import BatchIndexAndErrorMessage
 from ..protocol.records.layout import CURRENT_MAGIC, Codec
 from .accumulator import Accumulator
 from .batch import Batch, TopicPartition
-from .delivery import Interceptor, Outcome
+from .delivery import Outcome
 from .errors import INVALID_METADATA, ProducerError, Timeout, error_of
 from .identity import Caller
 from .metadata import Metadata
@@ -49,7 +49,6 @@ class Results:
     ) -> None:
         self._settings, self._accumulator, self._metadata = settings, accumulator, metadata
         self._meters, self._caller = meters, caller
-        self.interceptors: Sequence[Interceptor] = ()
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
         self._nothing_expires_before_ms = 0
         # With one request in flight a partition is muted until its batch has ended.
@@ -135,14 +134,14 @@ class Results:
             self._caller.batch_failed(error)
         self._accumulator.ended(batch)
         self._meters.count_topic("failed", batch.topic, batch.count)
-        batch.end(Outcome(error=error, failures=failures), self.interceptors)
+        batch.end(Outcome(error=error, failures=failures))
 
     def _succeed(self, batch: Batch, base_offset: int, append_time: int) -> None:
         if self._caller is not None:
             self._caller.sequences.acknowledged(batch, base_offset)
         self._landed(batch)
         self._accumulator.ended(batch)
-        batch.end(Outcome(base_offset, append_time), self.interceptors)
+        batch.end(Outcome(base_offset, append_time))
 
     def _split(self, batch: Batch) -> None:
         if self._caller is not None:

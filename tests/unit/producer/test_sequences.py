@@ -280,7 +280,7 @@ async def test_an_old_broker_without_ids_is_told_apart() -> None:
 def batch(count: int) -> Batch:
     made = Batch("t", 0, codec=Codec.NONE, limit_bytes=100, ratio=1.0, now_ms=0)
     for _ in range(count):
-        assert made.take((0, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)), 0)
+        assert made.take((0, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)))
     return made
 
 

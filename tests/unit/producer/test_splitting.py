@@ -83,13 +83,32 @@ async def test_children_keep_the_time_and_use_no_retry_and_no_backoff() -> None:
         [asked] = await stage.produced(5)
         asked.answer(TOO_LARGE)
         [again] = await stage.produced()
-        child = deliveries[0].batch
+        child = deliveries[0].follow()
         assert parent is not None and child is not None and child is not parent
         assert (child.created_ms, child.attempts, child.is_split_child) == (parent.created_ms, 0, True)
         again.answer()
         [last] = await stage.produced()
         last.answer()
         assert [(await d).offset for d in deliveries] == [0, 1, 2, 3]
+
+
+async def test_who_asks_or_waits_after_a_split_of_a_split_hears_of_the_record_once() -> None:
+    async with producing(batch_size=2000, linger_ms=5, conformance="kip", **ONE) as stage:
+        ended: list[int] = []
+        deliveries = [
+            stage.producer.send("t", b"x" * 100, callback=None if i % 3 else (lambda *_, i=i: ended.append(i)))
+            for i in range(8)
+        ]
+        early = asyncio.ensure_future(deliveries[7])
+        for _ in range(2):
+            [asked] = await stage.produced(5)
+            asked.answer(TOO_LARGE)
+        late = asyncio.ensure_future(deliveries[1])
+        while asked_now := await stage.produced():
+            asked_now[0].answer()
+        assert ended == [0, 3, 6]
+        assert [(await waiter).offset for waiter in (early, late)] == [7, 1]
+        assert [(await d).offset for d in deliveries] == list(range(8))
 
 
 async def test_one_split_counts_once_however_many_children() -> None:
@@ -112,7 +131,8 @@ async def test_a_child_holds_at_most_batch_size() -> None:
         deliveries = [stage.producer.send("t", b"%d" % i * 100) for i in range(20)]
         [asked, *_] = await stage.produced(5)
         asked.answer(TOO_LARGE)
-        children = {id(d.batch): d.batch for d in deliveries if d.batch is not None and d.batch.is_split_child}
+        held = [delivery.follow() for delivery in deliveries]
+        children = {id(batch): batch for batch in held if batch is not None and batch.is_split_child}
         assert len(children) > 2
         assert all(61 + child.uncompressed_bytes * 1.05 <= 1000 or child.count == 1 for child in children.values())
 
@@ -168,7 +188,7 @@ async def test_a_late_message_too_large_does_not_split_an_expired_batch() -> Non
 def test_children_continue_the_parents_sequence_and_wrap() -> None:
     batch = Batch("t", 0, codec=Codec.NONE, limit_bytes=1000, ratio=1.0, now_ms=0)
     for _ in range(3):
-        assert batch.take((0, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)), 0)
+        assert batch.take((0, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)))
     batch.close(None)
     batch.set_producer(7, 1, 2**31 - 2)
     children = batch.split_into(100, 1.0)
