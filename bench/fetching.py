@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from ..protocol.messages.fetch import FetchRequest
 from ..protocol.records.layout import Codec
 from .connection import frame_of
 from .contest import Contest, Terms, Told, contestants
@@ -127,16 +128,24 @@ def play_case(
     contest: Contest, case: FetchCase, filling: Filling, servers: Sequence[Server], load: LoadProcess
 ) -> list[Result]:
     """Medians and ratios of one case over a topic that is there."""
-    request = fetch_request(
-        {topic_of(filling): filling.partitions}, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES
-    )
+    request = request_for(filling)
     for server in servers:
         check_fetch(server.address, request, case.version)
-    lane = Lane(requests=(frame_of(request, case.version),))
-    asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
 
     def turn(server: Server, seconds: float) -> dict[str, float]:
-        plan = LoadPlan(address=server.address, lanes=(lane,) * case.readers, asking=asking, seconds=seconds)
-        return contest.measure(server, [plan], [load]).values()
+        return contest.measure(server, [reading(server.address, case, filling, seconds)], [load]).values()
 
     return contest.play(servers, turn)
+
+
+def request_for(filling: Filling) -> FetchRequest:
+    """What every reader asks: a fetch of all partitions."""
+    partitions = {topic_of(filling): filling.partitions}
+    return fetch_request(partitions, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES)
+
+
+def reading(address: str, case: FetchCase, filling: Filling, seconds: float) -> LoadPlan:
+    """The readers of one case, for so long."""
+    lane = Lane(requests=(frame_of(request_for(filling), case.version),))
+    asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
+    return LoadPlan(address=address, lanes=(lane,) * case.readers, asking=asking, seconds=seconds)
