@@ -7,7 +7,6 @@ starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulato
 """
 
 import random
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,7 @@ from .built_in import BuiltIn
 from .memory import BufferMemory
 from .metadata import Metadata
 from .partitioners import TopicView
+from .queues import Queue, Queues
 from .ratios import CompressionRatios
 from .sequences import Sequences, comes_before
 from .settings import ProducerSettings
@@ -61,6 +61,8 @@ class Accumulator:
         draws: random.Random | None = None,
     ) -> None:
         self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
+        self._batch_size, self._linger_ms, self._codec = settings.batch_size, settings.linger_ms, settings.codec
+        self._transactional = settings.transactional_id is not None
         self.closing = self.stirred = False
         self.flushes = 0
         self.muted: set[TopicPartition] = set()
@@ -68,7 +70,7 @@ class Accumulator:
         self._backoff = Backoff(
             initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws
         )
-        self._queues: dict[str, dict[int, deque[Batch]]] = {}
+        self._queues = Queues()
         self._built_in: dict[str, BuiltIn] = {}
         self._drain_index: dict[int, int] = {}
         self._node_times: dict[int, _NodeTimes] = {}
@@ -87,23 +89,23 @@ class Accumulator:
 
     def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
         """The partition that the built-in partitioner gave it, or NO_MEMORY."""
-        built_in = self._built_in.get(view.topic)
-        if built_in is None:
-            built_in = self._built_in_of(view.topic)
+        built_in = self._built_in.get(view.topic) or self._built_in_of(view.topic)
         while True:
-            stay = built_in.current(view)
-            queue = stay.queue
-            if queue is None:
-                queue = stay.queue = self._queue(view.topic, stay.partition)
-            taken = queue[-1].take(entry) if queue else 0
-            if not taken:
-                if _last_is_full(queue) and built_in.appended(stay, 0, view, True):
-                    continue
-                taken = self._append_to_new(view.topic, stay.partition, queue, entry, now_ms)
-                if taken == NO_MEMORY:
-                    return taken
+            stay = built_in.stay or built_in.current(view)
+            batch = stay.batch
+            taken = batch.take(entry) if batch is not None else 0
+            if not taken or batch is None:
+                queue = self._queues.at(view.topic, stay.partition)
+                taken = queue[-1].take(entry) if queue else 0
+                if not taken:
+                    if _last_is_full(queue) and built_in.appended(stay, 0, view, True):
+                        continue
+                    taken = self._append_to_new(view.topic, stay.partition, queue, entry, now_ms)
+                    if taken == NO_MEMORY:
+                        return taken
+                batch = stay.batch = queue[-1]
             stay.produced_bytes += taken
-            if queue[-1].buffer.full:
+            if batch.buffer.full:
                 self.stirred = True
                 built_in.appended(stay, 0, view, True)
             elif stay.produced_bytes >= built_in.sticky_bytes:
@@ -118,7 +120,7 @@ class Accumulator:
 
     def _append_to(self, topic: str, partition: int, entry: Entry, now_ms: int, new_batch: bool) -> int:
         """By how many bytes the last batch grew; WOULD_OPEN or NO_MEMORY as `append`."""
-        queue = self._queue(topic, partition)
+        queue = self._queues.at(topic, partition)
         taken = queue[-1].take(entry) if queue else 0
         if taken:
             self.stirred |= queue[-1].is_full
@@ -129,11 +131,11 @@ class Accumulator:
             queue[-1].buffer.full = True
         return WOULD_OPEN
 
-    def _append_to_new(self, topic: str, partition: int, queue: deque[Batch], entry: Entry, now_ms: int) -> int:
+    def _append_to_new(self, topic: str, partition: int, queue: Queue, entry: Entry, now_ms: int) -> int:
         """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
         if queue:
             queue[-1].buffer.full = True
-        size = max(self.settings.batch_size, entry[BOUND])
+        size = max(self._batch_size, entry[BOUND])
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY
         batch = self._open(topic, partition, size, now_ms)
@@ -147,67 +149,62 @@ class Accumulator:
         batch = Batch(
             topic,
             partition,
-            codec=self.settings.codec,
+            codec=self._codec,
             limit_bytes=size,
-            ratio=self.ratios.get(topic, self.settings.codec),
+            ratio=self.ratios.get(topic, self._codec),
             now_ms=now_ms,
             number=self._numbers,
             memory_bytes=size,
-            transactional=self.settings.transactional_id is not None,
+            transactional=self._transactional,
         )
-        self.live.setdefault(batch.number, set()).add(batch)
+        self.live[batch.number] = {batch}
         return batch
-
-    def _queue(self, topic: str, partition: int) -> deque[Batch]:
-        queues = self._queues.setdefault(topic, {})
-        queue = queues.get(partition)
-        if queue is None:
-            queue = queues[partition] = deque()
-        return queue
 
     # --- what can be sent ---------------------------------------------------------------------------------------------
 
     def ready(self, metadata: Metadata, now_ms: int) -> Ready:
         """The nodes with something to send; learns the lengths of the queues on the way."""
+        self._queues.learn(metadata)
         result = Ready()
-        for topic, queues in self._queues.items():
-            known = metadata.topics.get(topic)
-            total = known.view.partitions if known is not None else 0
-            measured: tuple[list[int], list[int]] | None = ([], []) if 0 < total <= len(queues) else None
-            for partition, queue in queues.items():
-                leader = metadata.leader(topic, partition)
-                if leader is None:
-                    if queue:
-                        result.leaderless.add(topic)
-                    continue
-                if measured is not None and not self._unavailable(leader.node_id):
-                    measured[0].append(len(queue))
-                    measured[1].append(partition)
+        for topic, queues in self._queues.topics.items():
+            for queue in queues.values():
                 if queue:
-                    queue[0].saw_leader(leader.epoch)
-                    self._check(queue, leader.node_id, now_ms, result)
-            if self.settings.adaptive and self.settings.partitioner is None:
-                lengths, partitions = measured if measured is not None else (None, [])
-                self._built_in_of(topic).learn(lengths, partitions, len(queues))
+                    leader = queue.leader
+                    if leader is None:
+                        result.leaderless.add(topic)
+                    else:
+                        queue[0].saw_leader(leader.epoch)
+                        self._check(queue, leader.node_id, now_ms, result)
+            if len(queues) > 1 and self.settings.adaptive and self.settings.partitioner is None:
+                known = metadata.topics.get(topic)
+                self._measure(topic, list(queues.values()), known.view.partitions if known is not None else 0)
         return result
 
-    def _check(self, queue: deque[Batch], node_id: int, now_ms: int, result: Ready) -> None:
+    def _measure(self, topic: str, queues: Sequence[Queue], partitions: int) -> None:
+        """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
+        measured = [each for each in queues if each.leader is not None and not self._unavailable(each.leader.node_id)]
+        lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
+        self._built_in_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
+
+    def _check(self, queue: Queue, node_id: int, now_ms: int, result: Ready) -> None:
         batch = queue[0]
-        if node_id in result.nodes or (self.muted and batch.topic_partition in self.muted):
+        if node_id in result.nodes or (self.muted and queue.topic_partition in self.muted):
             return
         waited_ms = batch.waited_ms(now_ms)
-        backoff_ms = self._backing_off(batch, waited_ms)
-        due_ms = backoff_ms or self.settings.linger_ms
-        urgent = self.memory.exhausted or self.closing or self.flushes > 0
-        if not backoff_ms and (urgent or len(queue) > 1 or batch.is_full or waited_ms >= due_ms):
-            result.nodes.add(node_id)
-        else:
-            result.next_check_ms = min(result.next_check_ms, max(0, due_ms - waited_ms))
+        backoff_ms = self._backing_off(batch, waited_ms) if batch.attempts else 0
+        if not backoff_ms:
+            urgent = self.flushes > 0 or self.closing or self.memory.exhausted
+            if urgent or len(queue) > 1 or batch.buffer.full or waited_ms >= self._linger_ms:
+                result.nodes.add(node_id)
+                return
+        left_ms = max(0, (backoff_ms or self._linger_ms) - waited_ms)
+        if left_ms < result.next_check_ms:
+            result.next_check_ms = left_ms
 
     @staticmethod
     def _backing_off(batch: Batch, waited_ms: int) -> int:
         """How long after the failed try the next one may go, 0 when that is now."""
-        if not batch.attempts or batch.leader_changed:
+        if batch.leader_changed:
             return 0
         return batch.backoff_ms if waited_ms < batch.backoff_ms else 0
 
@@ -223,32 +220,23 @@ class Accumulator:
             if can_drain:
                 times.drained_ms = now_ms
 
-    def drain(self, metadata: Metadata, node_ids: Iterable[int], now_ms: int) -> dict[int, list[Batch]]:
-        """The batches of one request per node, closed and with their sequences."""
-        led: dict[int, list[TopicPartition]] = {node_id: [] for node_id in node_ids}
-        for topic, queues in self._queues.items():
-            for partition in queues:
-                leader = metadata.leader(topic, partition)
-                if leader is not None and leader.node_id in led:
-                    led[leader.node_id].append((topic, partition))
-        return {node_id: self._drain_node(node_id, parts, metadata, now_ms) for node_id, parts in led.items() if parts}
+    def drain(self, node_ids: Iterable[int], now_ms: int) -> dict[int, list[Batch]]:
+        """The batches of one request per node that `ready` found, closed and with their sequences."""
+        led = self._queues.led
+        return {node_id: self._drain_node(node_id, led[node_id], now_ms) for node_id in node_ids}
 
-    def _drain_node(
-        self, node_id: int, partitions: Sequence[TopicPartition], metadata: Metadata, now_ms: int
-    ) -> list[Batch]:
+    def _drain_node(self, node_id: int, queues: Sequence[Queue], now_ms: int) -> list[Batch]:
         taken: list[Batch] = []
         size = 0
-        start = at = self._drain_index.get(node_id, 0) % len(partitions)
+        start = at = self._drain_index.get(node_id, 0) % len(queues)
         while True:
-            topic, partition = partitions[at]
+            queue = queues[at]
             self._drain_index[node_id] = at
-            at = (at + 1) % len(partitions)
-            queue = self._queues[topic][partition]
-            if queue and (topic, partition) not in self.muted:
+            at = (at + 1) % len(queues)
+            if queue and not (self.muted and queue.topic_partition in self.muted):
                 batch = queue[0]
-                leader = metadata.leader(topic, partition)
-                batch.saw_leader(leader.epoch if leader is not None else -1)
-                if not self._backing_off(batch, batch.waited_ms(now_ms)) and not self._held_back(batch):
+                backing_off = batch.attempts and self._backing_off(batch, batch.waited_ms(now_ms))
+                if not backing_off and not self._held_back(batch):
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
                         break
                     if self.sequences is not None and not self.sequences.may_drain(batch):
@@ -263,7 +251,7 @@ class Accumulator:
     def _held_back(self, batch: Batch) -> bool:
         return self.sequences is not None and self.sequences.waits_for_first(batch)
 
-    def _take(self, queue: deque[Batch], now_ms: int) -> None:
+    def _take(self, queue: Queue, now_ms: int) -> None:
         batch = queue.popleft()
         if self.sequences is not None:
             self.sequences.assign(batch)
@@ -298,7 +286,7 @@ class Accumulator:
         return len(children)
 
     def _insert(self, batch: Batch) -> None:
-        queue = self._queue(batch.topic, batch.partition)
+        queue = self._queues.at(batch.topic, batch.partition)
         if self.sequences is None or not batch.has_sequence:
             queue.appendleft(batch)
             return
@@ -311,17 +299,16 @@ class Accumulator:
     def expired(self, now_ms: int) -> list[Batch]:
         """Takes out the queued batches whose time is over, oldest first."""
         found = []
-        for queues in self._queues.values():
-            for queue in queues.values():
-                over = list(_expired(queue, now_ms, self.settings.delivery_timeout_ms))
-                for batch in sorted(over, key=lambda batch: batch.created_ms):
-                    queue.remove(batch)
-                    found.append(batch)
+        for queue in self._queues:
+            over = list(_expired(queue, now_ms, self.settings.delivery_timeout_ms))
+            for batch in sorted(over, key=lambda batch: batch.created_ms):
+                queue.remove(batch)
+                found.append(batch)
         return found
 
     def next_expiry_ms(self) -> int:
         """When the oldest queued batch expires."""
-        ages = [age for queues in self._queues.values() for queue in queues.values() for age in _first_ages(queue)]
+        ages = [age for queue in self._queues for age in _first_ages(queue)]
         return min(ages, default=NEVER_MS) + self.settings.delivery_timeout_ms
 
     def ended(self, batch: Batch) -> None:
@@ -336,21 +323,19 @@ class Accumulator:
     def take_all(self) -> list[Batch]:
         """Empties the queues, for a forced end."""
         found: list[Batch] = []
-        for queues in self._queues.values():
-            for queue in queues.values():
-                found.extend(queue)
-                queue.clear()
+        for queue in self._queues:
+            found.extend(queue)
+            queue.clear()
         return found
 
     def take_unsent(self) -> list[Batch]:
         """Takes out the queued batches that no broker was ever sent, for a transaction that is aborted."""
         found: list[Batch] = []
-        for queues in self._queues.values():
-            for queue in queues.values():
-                unsent = [batch for batch in queue if not batch.has_sequence]
-                found += unsent
-                for batch in unsent:
-                    queue.remove(batch)
+        for queue in self._queues:
+            unsent = [batch for batch in queue if not batch.has_sequence]
+            found += unsent
+            for batch in unsent:
+                queue.remove(batch)
         return found
 
     @property
@@ -365,11 +350,11 @@ class Accumulator:
         return self._oldest if self._oldest <= self._numbers else None
 
 
-def _last_is_full(queue: deque[Batch]) -> bool:
+def _last_is_full(queue: Queue) -> bool:
     return not queue or queue[-1].is_full
 
 
-def _expired(queue: deque[Batch], now_ms: int, timeout_ms: int) -> Iterator[Batch]:
+def _expired(queue: Queue, now_ms: int, timeout_ms: int) -> Iterator[Batch]:
     """Those past their time. Batches that came back may lie in front of older ones; behind them age falls."""
     for batch in queue:
         if batch.expired(now_ms, timeout_ms):
@@ -378,7 +363,7 @@ def _expired(queue: deque[Batch], now_ms: int, timeout_ms: int) -> Iterator[Batc
             return
 
 
-def _first_ages(queue: deque[Batch]) -> Iterator[int]:
+def _first_ages(queue: Queue) -> Iterator[int]:
     """When those that came back, and the first one behind them, were created."""
     for batch in queue:
         yield batch.created_ms

@@ -41,7 +41,8 @@ class Batch:
     """Records of one partition. `number` orders batches by creation; a split child has its parent's.
 
     `buffer` has the records until the bytes are made, and their numbers. `listeners` are the deliveries that somebody
-    waits for, or that have a callback; after a split `children` have the records, in order.
+    waits for, or that have a callback; after a split `children` have the records, in order. `observed_ratio` is
+    compressed over uncompressed bytes, once the bytes are made.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class Batch:
         "buffer",
         "children",
         "codec",
+        "count",
         "created_ms",
         "drained_ms",
         "in_retry",
@@ -66,12 +68,14 @@ class Batch:
         "listeners",
         "memory_bytes",
         "number",
+        "observed_ratio",
         "outcome",
         "partition",
         "producer_epoch",
         "producer_id",
         "sequence_was_reset",
         "topic",
+        "topic_partition",
         "transactional",
     )
 
@@ -90,29 +94,23 @@ class Batch:
         transactional: bool = False,
     ) -> None:
         self.topic, self.partition, self.codec = topic, partition, codec
+        self.topic_partition: TopicPartition = (topic, partition)
         self.memory_bytes, self.number = memory_bytes, number
         self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is Codec.NONE else ratio * SAFETY_FACTOR)
         self._append = self.buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms
-        self.attempts = self.backoff_ms = 0
+        self.count = self.attempts = self.backoff_ms = 0
         self.in_retry = self.sequence_was_reset = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
         self.listeners: list[Delivery] = []
         self.children: Sequence[Batch] = ()
         self.outcome: Outcome | None = None
+        self.observed_ratio = 1.0
         self._bytes: bytearray | memoryview | None = None
         self._headed = self._given_out = False
         self._waiters: list[asyncio.Future[None]] = []
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        return self.topic, self.partition
-
-    @property
-    def count(self) -> int:
-        return self.buffer.count
 
     @property
     def uncompressed_bytes(self) -> int:
@@ -147,7 +145,8 @@ class Batch:
         grown = self._append(timestamp, key, value, headers)
         if grown:
             delivery.batch = self
-            delivery.index = self.buffer.count - 1
+            delivery.index = self.count
+            self.count += 1
             if delivery.callback is not None:
                 self.listeners.append(delivery)
             if delivery.waiters:
@@ -161,17 +160,12 @@ class Batch:
         if self.codec is Codec.NONE:
             self._bytes = self.buffer.batch()
         else:
+            compressed = compress(self.codec, self.buffer.records(), magic=CURRENT_MAGIC, level=level)
             self._bytes = bytearray(RECORD_BATCH_OVERHEAD)
-            self._bytes += compress(self.codec, self.buffer.records(), magic=CURRENT_MAGIC, level=level)
+            self._bytes += compressed
+            self.observed_ratio = len(compressed) / max(self.buffer.size_bytes, 1)
         self.buffer.release()
         return self.observed_ratio
-
-    @property
-    def observed_ratio(self) -> float:
-        """Compressed over uncompressed bytes, when the bytes are made; 1.0 before."""
-        if self._bytes is None or not self.uncompressed_bytes:
-            return 1.0
-        return (len(self._bytes) - RECORD_BATCH_OVERHEAD) / self.uncompressed_bytes
 
     def set_producer(self, producer_id: int, epoch: int, sequence: int) -> None:
         """Gives it its place in the producer's sequence; the bytes follow."""
@@ -218,7 +212,8 @@ class Batch:
 
     def saw_leader(self, epoch: int) -> None:
         """Takes note of the leader epoch that metadata has now."""
-        self.leader_epoch = max(self.leader_epoch, epoch)
+        if epoch > self.leader_epoch:
+            self.leader_epoch = epoch
 
     @property
     def came_back(self) -> bool:
@@ -231,7 +226,8 @@ class Batch:
         return self.attempts > 0 and self.leader_epoch > self.attempted_epoch
 
     def waited_ms(self, now_ms: int) -> int:
-        return max(0, now_ms - self.last_attempt_ms)
+        waited_ms = now_ms - self.last_attempt_ms
+        return waited_ms if waited_ms > 0 else 0
 
     def expired(self, now_ms: int, delivery_timeout_ms: int) -> bool:
         return now_ms - self.created_ms >= delivery_timeout_ms
@@ -297,6 +293,7 @@ class Batch:
                 children.append(self._child(max(limit_bytes, bound), ratio))
                 children[-1].buffer.append(record.timestamp, key, value, headers)
         for child in children:
+            child.count = child.buffer.count
             child.buffer.full = True
         return children
 

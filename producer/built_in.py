@@ -10,45 +10,48 @@ draw may find it again. Source: Kafka 3.9, BuiltInPartitioner.
 
 import random
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Sequence
+from itertools import accumulate
 
 from .batch import Batch
 from .partitioners import TopicView
 
 
 class Stay:
-    """One stay at a partition: how many bytes the sticky path appended to it so far. `queue` is the partition's."""
+    """One stay at a partition: how many bytes the sticky path appended to it so far.
 
-    __slots__ = ("partition", "produced_bytes", "queue")
+    `batch` is the one that it appended to last.
+    """
+
+    __slots__ = ("batch", "partition", "produced_bytes")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.produced_bytes = 0
-        self.queue: deque[Batch] | None = None
+        self.batch: Batch | None = None
 
 
 class BuiltIn:
-    """The choice for one topic."""
+    """The choice for one topic. `stay` is that of now."""
 
     def __init__(self, sticky_bytes: int, draws: random.Random) -> None:
         self.sticky_bytes = sticky_bytes
         self._draws = draws
-        self._stay: Stay | None = None
+        self.stay: Stay | None = None
         self._table: Sequence[int] = ()
         self._partitions: Sequence[int] = ()
 
     def current(self, view: TopicView) -> Stay:
-        if self._stay is None:
-            self._stay = Stay(self._draw(view))
-        return self._stay
+        if self.stay is None:
+            self.stay = Stay(self._draw(view))
+        return self.stay
 
     def appended(self, stay: Stay, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
         """Counts what was appended to `stay`; whether that ended it. `may_leave`: the queue's last batch is full."""
         stay.produced_bytes += size_bytes
         enough = stay.produced_bytes >= self.sticky_bytes and may_leave
         if enough or stay.produced_bytes >= 2 * self.sticky_bytes:
-            self._stay = Stay(self._draw(view))
+            self.stay = Stay(self._draw(view))
             return True
         return False
 
@@ -59,11 +62,9 @@ class BuiltIn:
             return
         if len(lengths) == total and min(lengths) == max(lengths):
             return
-        weight, table = 0, []
-        for length in lengths:
-            weight += max(lengths) + 1 - length
-            table.append(weight)
-        self._table, self._partitions = table, tuple(partitions)
+        longest = max(lengths)
+        self._table = list(accumulate(longest + 1 - length for length in lengths))
+        self._partitions = tuple(partitions)
 
     @property
     def table(self) -> Sequence[int]:

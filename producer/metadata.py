@@ -41,12 +41,16 @@ FATAL_TOPIC_CODES = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPI
 
 
 class Metadata:
-    """The cache, and the rule for its renewal. The sender asks and hands in the answers."""
+    """The cache, and the rule for its renewal. The sender asks and hands in the answers.
+
+    `generation` is another number after each change of brokers, topics or leaders.
+    """
 
     def __init__(self, *, max_age_ms: int, max_idle_ms: int, backoff: Backoff) -> None:
         self.nodes: dict[int, HostPort] = {}
         self.topics: dict[str, Topic] = {}
         self.failed: dict[str, ErrorCode] = {}
+        self.generation = 0
         self._max_age_ms, self._max_idle_ms, self._backoff = max_age_ms, max_idle_ms, backoff
         self._used: dict[str, int] = {}
         self._new: set[str] = set()
@@ -57,10 +61,11 @@ class Metadata:
 
     def use(self, topic: str, now_ms: int) -> Topic | None:
         """The topic, which is kept and asked for from now on."""
-        if topic not in self._used:
+        known = self.topics.get(topic)
+        if known is None and topic not in self._used:
             self._new.add(topic)
         self._used[topic] = now_ms
-        return self.topics.get(topic)
+        return known
 
     def leader(self, topic: str, partition: int) -> Leader | None:
         """The leader, or None while there is none."""
@@ -84,6 +89,8 @@ class Metadata:
 
     def update_due_ms(self, now_ms: int) -> int:
         """How long until it is time to ask; 0 now."""
+        if not self._new and not self._wanted and not self._fruitless and self._updated_ms is not None:
+            return max(0, self._updated_ms + self._max_age_ms - now_ms)
         if self._new and not self._fruitless:
             return 0
         waited = self._attempted_ms + self._backoff.delay_ms(self._fruitless) - now_ms if self._fruitless else 0
@@ -97,6 +104,7 @@ class Metadata:
             del self._used[topic]
             self._new.discard(topic)
             self.topics.pop(topic, None)
+            self.generation += 1
         stale = self._updated_ms is None or now_ms - self._updated_ms >= self._max_age_ms
         if self._new and not self._wanted and not stale:
             return sorted(self._new)
@@ -112,6 +120,7 @@ class Metadata:
     def update(self, response: MetadataResponse, asked: Iterable[str], now_ms: int) -> None:
         """Takes an answer. It was fruitless if it brought nothing new, or topics are still in trouble."""
         asked = set(asked)
+        self.generation += 1
         before = (self.nodes, dict(self.topics))
         self.nodes = {b.node_id: HostPort(b.host, b.port) for b in response.brokers} or self.nodes
         self._wanted = False
@@ -132,6 +141,7 @@ class Metadata:
             return False
         if leader.epoch <= known.leaders[partition].epoch or leader.node_id not in nodes.keys() | self.nodes.keys():
             return False
+        self.generation += 1
         self.nodes = self.nodes | nodes
         leaders = [*known.leaders[:partition], leader, *known.leaders[partition + 1 :]]
         self.topics[topic] = _topic(topic, known.topic_id, leaders)

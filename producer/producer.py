@@ -81,7 +81,7 @@ class Producer(TransactionCalls):
         self._make_link = link
         self._draws = draws or random.Random()
         self._wakeup = Pulse(self._clock, self._beat)
-        self._closed = False
+        self._closed = self._taking = False
         self._most_bytes = min(self.settings.max_request_size, self.settings.buffer_memory)
         self._assemble()
         self._started = False
@@ -135,7 +135,7 @@ class Producer(TransactionCalls):
             self._clock.now_ms,
             self._wakeup,
         )
-        self._started = True
+        self._started = self._taking = True
         self._wakeup.start()
         return self
 
@@ -144,6 +144,7 @@ class Producer(TransactionCalls):
         if not self._started or self._closed:
             return
         self._closed = self._accumulator.closing = True
+        self._taking = False
         self._wakeup.set()
         timer = self._clock.call_later(timeout_ms, self._force_end) if timeout_ms else None
         if timeout_ms == 0:
@@ -197,7 +198,7 @@ class Producer(TransactionCalls):
         Raises: ValueError for a negative partition or timestamp, Serialization, ProducerClosed, WrongState outside of a
         transaction where there have to be some. Whatever else goes wrong the delivery and the callback are told.
         """
-        if self._closed or not self._started:
+        if not self._taking:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
         if self._interceptors:
             record = ProducerRecord(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)

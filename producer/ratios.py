@@ -26,15 +26,19 @@ class CompressionRatios:
         self._ratios: dict[tuple[str, Codec], float] = {}
 
     def get(self, topic: str, codec: Codec) -> float:
+        if not self._ratios:
+            return INITIAL
         return self._ratios.get((topic, codec), INITIAL)
 
     def observe(self, topic: str, codec: Codec, observed: float) -> float:
         """The new estimate after a batch that compressed to `observed` of its size."""
         estimate = self.get(topic, codec)
+        if observed == estimate:
+            return estimate
         if observed > estimate:
             estimate += WORSENING_STEP
             estimate = estimate if self._kip else max(estimate, observed)
-        elif observed < estimate:
+        else:
             estimate -= IMPROVING_STEP
             estimate = max(estimate, 0.0 if self._kip else observed)
         self._ratios[topic, codec] = estimate

@@ -136,7 +136,7 @@ class Sender:
             self._accumulator.node_was_ready(node_id, now_ms, can_drain=can_drain)
             if can_drain:
                 nodes.append(node_id)
-        drained = self._accumulator.drain(self._metadata, nodes, now_ms) if nodes else {}
+        drained = self._accumulator.drain(nodes, now_ms) if nodes else {}
         for batches in drained.values():
             for batch in batches:
                 self._results.sent(batch)
@@ -174,7 +174,7 @@ class Sender:
                     topics[topic] = [part]
                 else:
                     parts.append(part)
-                sent[topic, partition] = batch
+                sent[batch.topic_partition] = batch
                 queued_ms = now_ms - batch.created_ms
                 notes.append((topic, len(records), queued_ms, buffer.largest_bytes, buffer.count, batch.observed_ratio))
         if version is None or not sent:

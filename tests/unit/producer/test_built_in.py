@@ -117,7 +117,7 @@ async def test_a_stay_counts_the_header_of_the_batch_that_it_opens() -> None:
         await stage.advance()
         stay = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=1, available=(0,)))
         stage.producer.send("t", b"v" * 10)
-        [queue] = stage.producer._accumulator._queues["t"].values()
+        [queue] = stage.producer._accumulator._queues
         assert stay.produced_bytes == queue[0].estimated_bytes
 
 
