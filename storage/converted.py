@@ -30,7 +30,7 @@ from ..protocol.errors import ApiError
 from ..protocol.records.convert import Converted, convert_compressed
 from ..protocol.records.kernel import convert_plain, plan
 from ..protocol.records.layout import Codec
-from ..protocol.records.single import convert_single
+from ..protocol.records.single import convert_singles
 from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
 from .windows import batch_at, batch_in, read_window
@@ -242,13 +242,19 @@ class ConvertedChunks:
             self._convert_one(header, read_window(self._slice.source, self._at, header.size_bytes), out, made)
 
     def _convert_with_codec(self, out: bytearray) -> "_Made":
-        """As `_convert_plain`, batch by batch, those with a codec opened and closed again."""
+        """As `_convert_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
         made = _Made(end=self._at)
-        source = self._slice.source
+        source, target = self._slice.source, self._slice.rules.target
         window = read_window(source, self._at, self._slice.rules.chunk_bytes)
-        while (header := batch_in(window, made.end - self._at, source.position + self._at)) is not None:
-            at = made.end - self._at
-            if not self._convert_one(header, window[at : at + header.size_bytes], out, made):
+        while True:
+            at, made.size_bytes, records, temporary_bytes = convert_singles(
+                window, made.end - self._at, target, out, made.size_bytes
+            )
+            made.end = self._at + at
+            made.records += records
+            made.temporary_bytes += temporary_bytes
+            header = batch_in(window, at, source.position + self._at)
+            if header is None or not self._convert_one(header, window[at : at + header.size_bytes], out, made):
                 break
         if made.end == self._at and not made.wants_bytes:
             self._convert_large(made, out)
@@ -355,9 +361,6 @@ def _through_codec_into(
     batch: memoryview, rules: ConversionRules, out: bytearray, at: int
 ) -> tuple[int, int, int, bool]:
     """Where a compressed batch ends in `out` once converted, its records, temporary bytes, whether there was room."""
-    single = convert_single(batch, rules.target, out, at)
-    if single is not None:
-        return *single, True
     converted = _through_codec(batch, rules)
     end = at + converted.size_bytes
     if fits := end <= len(out):

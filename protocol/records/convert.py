@@ -40,7 +40,7 @@ from .layout import (
 )
 from .message_set import LegacyBatch
 from .record import Buffer
-from .single import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper, write_head
+from .single import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper
 from .stream import Pieces, run
 
 
@@ -275,5 +275,5 @@ class _Result:
         if not self._codec:
             return out
         attributes = self._codec | TIMESTAMP_TYPE_BIT * append_time
-        write_head(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
+        kernel.wrap(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
         return out

@@ -24,7 +24,7 @@ docs/decisions/compiled-kernel.md tells why, and what was not done.
 
 from . import checksums, down, item, plain, stream, survey, up
 from .checksums import crc32, crc32c, xxh32
-from .down import MessagesDown, RecordsDown
+from .down import MessagesDown, RecordsDown, wrap
 from .plain import convert_plain, plan
 from .survey import RecordSurvey
 from .up import MessagesUp
@@ -41,5 +41,6 @@ __all__ = [
     "crc32",
     "crc32c",
     "plan",
+    "wrap",
     "xxh32",
 ]

@@ -1,8 +1,19 @@
 """What Python sees of down.py, which is typed for Cython."""
 
+from ..record import Buffer
 from .stream import Stream
 
 COMPILED: bool
+
+def wrap(
+    out: bytearray | memoryview,
+    at: int,
+    end: int,
+    magic: int,
+    attributes: int,
+    last_offset: int,
+    timestamp: int,
+) -> None: ...
 
 class RecordsDown(Stream):
     def __init__(
@@ -15,6 +26,7 @@ class RecordsDown(Stream):
         relative: bool,
         first_offset: int,
     ) -> None: ...
+    def begin(self, source: Buffer, at: int) -> tuple[int, int, int]: ...
     def skip(self, delta: int, timestamp_delta: int) -> tuple[int, int, int] | None: ...
     def finish(self) -> tuple[int, int, int]: ...
 

@@ -10,7 +10,7 @@ from stepdown.protocol.records.convert import convert_compressed
 from stepdown.protocol.records.kernel import crc32c
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Buffer, Record
-from stepdown.protocol.records.single import SINGLE_BYTES, convert_single
+from stepdown.protocol.records.single import SINGLE_BYTES, convert_singles
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 WORDS = [b"record ", b"batch ", b"offset ", b"epoch ", b"\x00\x01", b"segment "]
@@ -43,10 +43,9 @@ def test_one_piece_gives_what_streams_give(codec: Codec, target: int, seed: int)
     source = batch(rng, codec, count=count, size=size, append_time=seed % 2 == 1)
     streamed = convert_compressed(source, target=target, first_offset=0, max_opened_bytes=SINGLE_BYTES - 1)
     out = bytearray(b"\xaa" * 4 * SINGLE_BYTES)
-    single = convert_single(source, target, out, 7)
-    if single is not None:
-        end, records, temporary_bytes = single
-        assert records == count
+    at, end, records, temporary_bytes = convert_singles(source, 0, target, out, 7)
+    if at:
+        assert (at, records) == (len(source), count)
         assert (opened(out[7:end]), temporary_bytes) == (opened(streamed.data), streamed.temporary_bytes)
         assert codec is Codec.GZIP or out[7:end] == streamed.data
     whole = convert_compressed(source, target=target, first_offset=0)
@@ -56,20 +55,34 @@ def test_one_piece_gives_what_streams_give(codec: Codec, target: int, seed: int)
 @pytest.mark.parametrize("codec", CODECS)
 def test_an_ordinary_batch_needs_no_stream(codec: Codec) -> None:
     source = batch(Random(1), codec, count=15, size=1000)
-    assert convert_single(source, 1, bytearray(100_000), 0) is not None
+    assert convert_singles(source, 0, 1, bytearray(100_000), 0).at == len(source)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_has_no_room_or_is_damaged_is_left_to_streams(codec: Codec) -> None:
     source = batch(Random(1), codec, count=15, size=1000)
-    assert convert_single(source, 1, bytearray(1000), 0) is None
+    assert convert_singles(source, 0, 1, bytearray(1000), 0).at == 0
     damaged = bytearray(source)
     damaged[-1] ^= 1
-    assert convert_single(memoryview(damaged), 1, bytearray(100_000), 0) is None
-    assert (
-        convert_single(memoryview(build_batch([Record(offset=0, timestamp=1, key=None, value=b"v")])), 1, damaged, 0)
-        is None
-    )
+    plain = build_batch([Record(offset=0, timestamp=1, key=None, value=b"v")])
+    for other in damaged, plain, source[:-1], b"":
+        both = memoryview(bytes(source) + bytes(other))
+        assert convert_singles(both, 0, 1, bytearray(100_000), 0).at == len(source)
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_batches_follow_each_other_until_there_is_no_room(target: int) -> None:
+    sources = [batch(Random(seed), codec, count=15, size=1000) for seed in range(3) for codec in CODECS]
+    wrappers = [convert_compressed(source, target=target, first_offset=0) for source in sources]
+    together = memoryview(b"".join(sources))
+    out = bytearray(200_000)
+    at, end, records, temporary_bytes = convert_singles(together, 0, target, out, 0)
+    assert (at, records) == (len(together), 15 * len(sources))
+    assert temporary_bytes == sum(each.temporary_bytes for each in wrappers)
+    assert out[:end] == b"".join(bytes(each.data) for each in wrappers)
+    at, end, records, _ = convert_singles(together, 0, target, bytearray(40_000), 0)
+    assert at == sum(map(len, sources[: records // 15]))
+    assert 0 < records < 15 * len(sources)
 
 
 def test_a_broken_stream_under_a_good_checksum_is_refused() -> None:
@@ -77,4 +90,4 @@ def test_a_broken_stream_under_a_good_checksum_is_refused() -> None:
     source[61 + 11 : 61 + 40] = b"\xff" * 29
     source[17:21] = crc32c(memoryview(source)[21:]).to_bytes(4, "big")
     with pytest.raises(InvalidRecord):
-        convert_single(memoryview(source), 1, bytearray(100_000), 0)
+        convert_singles(memoryview(source), 0, 1, bytearray(100_000), 0)
