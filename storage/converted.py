@@ -33,7 +33,7 @@ from ..protocol.records.layout import Codec
 from ..protocol.records.single import convert_singles
 from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
-from .windows import batch_at, batch_in, read_window
+from .windows import batch_at, batch_in, kept_window, read_window
 
 OVERFLOW_ENTRY = Struct(">qi")
 SMALLEST_OVERFLOW = 61
@@ -202,6 +202,52 @@ class ConvertedChunks:
         else:
             stats.chunks += 1
             self._move_to(made)
+
+    def run(
+        self, out: bytearray, send: Callable[[memoryview], int], most_bytes: int, turn_bytes: int
+    ) -> tuple[int, memoryview, int]:
+        """As `make`, `send` and `advance` in turn, with as little as can be between two chunks; see `broker/sender.py`.
+
+        What the end of one window has of a batch is the beginning of the next. Whatever is not plain sailing is left
+        to `make`: a codec, a batch too large for a chunk, damage, the end.
+        """
+        source, rules, stats = self._slice.source, self._slice.rules, self._slice.stats
+        target, first_offset, chunk_bytes = rules.target, rules.first_offset, rules.chunk_bytes
+        window, room = kept_window(chunk_bytes), memoryview(out)
+        at, held, done, has_codec = self._at, 0, 0, False
+        while done < turn_bytes and done < most_bytes and not (has_codec or self.is_padding):
+            began = perf_counter()
+            size = min(chunk_bytes, source.size_bytes - at)
+            if source.read_into(window[held:size], at + held) < size - held:
+                break
+            try:
+                read, written, _, records, _, temporary_bytes, stops_at_codec = convert_plain(
+                    window[:size], 0, target, first_offset, out
+                )
+            except ApiError:
+                break
+            if not written:
+                break
+            seconds = perf_counter() - began
+            chunk = room[: min(written, most_bytes - done)]
+            sent = send(chunk)
+            if sent < len(chunk):
+                self._at = at
+                self._made = _Made(at + read, written, records, temporary_bytes, seconds, needs_worker=stops_at_codec)
+                return done, chunk, sent
+            at += read
+            done += sent
+            self._produced += written
+            stats.records += records
+            stats.temporary_bytes += temporary_bytes
+            stats.seconds += seconds
+            stats.chunks += 1
+            has_codec = stops_at_codec
+            held = size - read
+            window[:held] = window[read:size]
+        stats.is_truncated = self._produced > self._slice.size_bytes
+        self._move_to(_Made(at, needs_worker=has_codec))
+        return done, room[:0], 0
 
     def _move_to(self, made: "_Made") -> bool:
         """Goes behind what `made` covers; whether the next chunk is to be made elsewhere than the last."""

@@ -31,7 +31,7 @@ def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
     Raises: DiskFault when the file has shrunk below the slice.
     """
     size_bytes = min(size_bytes, source.size_bytes - at)
-    window = memoryview(_buffer(size_bytes))[:size_bytes]
+    window = kept_window(size_bytes)
     read = 0
     while read < size_bytes:
         count = source.read_into(window[read:], at + read)
@@ -64,6 +64,11 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
     if magic > MAX_MAGIC or size_bytes < SMALLEST_HEADERS[magic]:
         raise CorruptRecord(f"a batch of magic {magic} and {size_bytes} bytes at {position}")
     return None if size_bytes > left else parse_header(data, at, position)
+
+
+def kept_window(size_bytes: int) -> memoryview:
+    """Room to look at `size_bytes` through, holding anything."""
+    return memoryview(_buffer(size_bytes))[:size_bytes]
 
 
 def _buffer(size_bytes: int) -> bytearray:

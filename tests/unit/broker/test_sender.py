@@ -3,7 +3,7 @@ import os
 import socket
 import threading
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -49,6 +49,22 @@ class Pattern:
 
     def advance(self) -> None:
         self.at += 1
+
+    def run(
+        self, out: bytearray, send: Callable[[memoryview], int], most_bytes: int, turn_bytes: int
+    ) -> tuple[int, memoryview, int]:
+        done = 0
+        while done < min(most_bytes, turn_bytes):
+            made = self.make(out)
+            if made is None:
+                break
+            chunk = made[: most_bytes - done]
+            sent = send(chunk)
+            if sent < len(chunk):
+                return done, chunk, sent
+            done += sent
+            self.advance()
+        return done, memoryview(b""), 0
 
     def done(self) -> None:
         self.is_done = True
@@ -165,6 +181,9 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
 
 async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
     class Growing(Pattern):
+        def run(self, *_: object) -> tuple[int, memoryview, int]:
+            return 0, memoryview(b""), 0
+
         def make(self, out: bytearray) -> memoryview | None:
             if self.claim_bytes == CHUNK:
                 self.claim_bytes = 400_000

@@ -1,5 +1,7 @@
 """Lazily converted slices: what they promise and what comes out, chunk by chunk."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from struct import pack
@@ -58,6 +60,30 @@ def sent(lazily: ConvertedSlice) -> bytes:
     return bytes(out)
 
 
+def sent_in_runs(lazily: ConvertedSlice, takes: Callable[[int], int]) -> bytes:
+    """As `sent`, chunk after chunk in runs, to a socket that takes `takes(bytes)` of each."""
+    chunks, out = lazily.chunks(), bytearray()
+
+    def send(chunk: memoryview) -> int:
+        taken = takes(len(chunk))
+        out.extend(chunk[:taken])
+        return taken
+
+    while len(out) < lazily.size_bytes:
+        left, before, buffer = lazily.size_bytes - len(out), len(out), bytearray(max(chunks.claim_bytes, 1))
+        done, unsent, taken = (
+            (0, memoryview(b""), 0) if chunks.needs_worker else chunks.run(buffer, send, left, 300_000)
+        )
+        assert len(out) == before + done + taken
+        if len(unsent):
+            out += bytes(unsent[taken:])
+            chunks.advance()
+        elif not done and (made := chunks.make(buffer)) is not None:
+            out += bytes(made)[:left]
+            chunks.advance()
+    return bytes(out)
+
+
 def overflow(size: int) -> bytes:
     """Padding of `size` bytes: an entry that is too large, again every 128 KiB."""
     entries = [pack(">qi", -1, max(left + 1, 61)) + bytes(131072 - 12) for left in range(size, 0, -131072)]
@@ -86,8 +112,10 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
         source, target=target, first_offset=first_offset, chunk_bytes=random.choice((1, 3000, 20_000, 131_072))
     )
     whole = bytes(convert_down(data, target=target, first_offset=first_offset, out=bytearray(1)).data)
-    got = sent(lazily)
+    got, stats = sent(lazily), lazily.stats
     assert len(got) == lazily.size_bytes
+    assert sent_in_runs(lazily, lambda size: size if random.random() < 0.7 else random.randrange(size)) == got
+    assert replace(lazily.stats, seconds=0) == replace(stats, seconds=0)
     assert got == (whole + overflow(len(got) - len(whole)))[: len(got)]
     if whole:
         first = next(iter(iter_batches(memoryview(whole))))
