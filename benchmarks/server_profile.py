@@ -19,14 +19,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from stepdown.bench.connection import frame_of
-from stepdown.bench.fetching import MOST_BYTES, PARTITION_FETCH_BYTES, SETTINGS, FetchGrid, topic_of
+from stepdown.bench.fetching import SETTINGS, FetchCase, FetchGrid, reading, topic_of
 from stepdown.bench.load import LoadProcess
-from stepdown.bench.plan import Asking, Lane, LoadPlan
+from stepdown.bench.plan import LoadPlan
 from stepdown.bench.process import wait_until
 from stepdown.bench.producing import ProduceGrid
 from stepdown.bench.servers import Stepdown
-from stepdown.bench.topics import Writing, create_topic, fetch_request, fill
+from stepdown.bench.topics import Writing, create_topic, fill
 from stepdown.protocol.records.layout import Codec
 
 TOPIC = "profiled"
@@ -64,11 +63,9 @@ def shares(output: Path) -> Counter[str]:
 def fetching(server: Stepdown, load: LoadProcess, version: int, codec: Codec, record_bytes: int) -> LoadPlan:
     """Writes what is fetched; one reader then asks for all of it again and again."""
     filling = next(FetchGrid(record_bytes=(record_bytes,), codecs=(codec,)).fillings())
-    topic, asking = topic_of(filling), Asking(kind="fetch", client=f"fetch-v{version}", partitions=filling.partitions)
-    request = fetch_request({topic: filling.partitions}, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES)
-    fill(server.address, topic, filling, load)
-    lanes = (Lane(requests=(frame_of(request, version),)),)
-    return LoadPlan(address=server.address, lanes=lanes, asking=asking, seconds=WARM_UP_S)
+    fill(server.address, topic_of(filling), filling, load)
+    case = FetchCase(record_bytes=record_bytes, codec=codec, version=version, readers=1)
+    return reading(server.address, case, filling, WARM_UP_S)
 
 
 def producing(server: Stepdown, batch_bytes: int, codec: Codec) -> LoadPlan:

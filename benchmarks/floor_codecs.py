@@ -1,0 +1,104 @@
+"""A codec's library in a loop: opens a batch as `stepdown bench` writes it, compresses it again, and nothing else."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import process_time
+
+import cramjam
+import lz4.block
+from isal import igzip_lib
+from stepdown.bench.process import ProcessUsage, Usage
+from stepdown.bench.topics import Filling, batch_of
+from stepdown.protocol.records.compression import SINGLE_GZIP_LEVEL, decompress
+from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, Codec
+
+MOST_OPENED_BYTES = 1 << 20
+CALLS = 16
+"""Made between two looks at the clock."""
+Changed = Callable[[bytes], bytes | int]
+"""Bytes to bytes, or to their number in a buffer that is kept."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LibraryLoop:
+    """A contestant without a process of its own. `opens` gets `packed`, `packs` what that opens to."""
+
+    name: str
+    packed: bytes
+    opened: bytes
+    opens: Changed
+    packs: Changed
+    version: str = "floor"
+    address: str = ""
+    http: str = ""
+    has_ended: bool = False
+    log: str = ""
+
+    @property
+    def usage(self) -> Usage:
+        return ProcessUsage(os.getpid())
+
+    def start(self) -> None:
+        """It needs none."""
+
+    def stop(self) -> None:
+        """It needs none."""
+
+    def kill(self) -> None:
+        """It needs none."""
+
+    def run(self, seconds: float) -> dict[str, float]:
+        """MB of compressed bytes a CPU second, as an answer would carry them; a second on all cores at once."""
+        packed, opened, opens, packs = self.packed, self.opened, self.opens, self.packs
+        rounds, began = 0, process_time()
+        while (taken := process_time() - began) < seconds:
+            for _ in range(CALLS):
+                opens(packed)
+                packs(opened)
+            rounds += CALLS
+        a_cpu_second = rounds * len(packed) / 1e6 / taken
+        return {"mb_per_cpu_s": a_cpu_second, "mb_per_s": a_cpu_second * (os.cpu_count() or 1)}
+
+
+def loops_for(filling: Filling) -> list[LibraryLoop]:
+    """The libraries that are called for batches of this codec; none for plain ones."""
+    body = batch_of(filling)[RECORD_BATCH_OVERHEAD:]
+    opened = bytes(decompress(filling.codec, body, magic=2, max_bytes=MOST_OPENED_BYTES))
+    if filling.codec is Codec.LZ4:
+        return [_lz4(opened)]
+    if filling.codec is Codec.SNAPPY:
+        return [_snappy(opened)]
+    return [_gzip(opened, level) for level in (SINGLE_GZIP_LEVEL, 0)] if filling.codec is Codec.GZIP else []
+
+
+def _lz4(opened: bytes) -> LibraryLoop:
+    return LibraryLoop(
+        name="library: lz4",
+        packed=lz4.block.compress(opened, store_size=False),
+        opened=opened,
+        opens=lambda packed: lz4.block.decompress(packed, uncompressed_size=len(opened)),
+        packs=lambda data: lz4.block.compress(data, store_size=False),
+    )
+
+
+def _snappy(opened: bytes) -> LibraryLoop:
+    room = bytearray(2 * len(opened))
+    return LibraryLoop(
+        name="library: snappy",
+        packed=bytes(cramjam.snappy.compress_raw(opened)),
+        opened=opened,
+        opens=lambda packed: int(cramjam.snappy.decompress_raw_into(packed, room)),
+        packs=lambda data: int(cramjam.snappy.compress_raw_into(data, room)),
+    )
+
+
+def _gzip(opened: bytes, level: int) -> LibraryLoop:
+    """Opens what this level makes."""
+    return LibraryLoop(
+        name=f"library: isal, level {level}",
+        packed=igzip_lib.compress(opened, level, igzip_lib.COMP_GZIP),
+        opened=opened,
+        opens=lambda packed: igzip_lib.decompress(packed, igzip_lib.DECOMP_GZIP),
+        packs=lambda data: igzip_lib.compress(data, level, igzip_lib.COMP_GZIP),
+    )
