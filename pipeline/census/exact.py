@@ -2,7 +2,8 @@
 
 A fetch takes consecutive batches of up to `fetch_bytes`, one at least, from one segment, as a broker does. Its answer
 promises Spre = max(what the stored batches take, what the first of them becomes) and has Spost bytes to send (KIP-283).
-Spre above Spost is padded; of Spost above Spre the last batches are left out and fetched again.
+Spre above Spost is padded; of Spost above Spre the last batches are left out and fetched again. What a fetch or a chunk
+takes is told with the batch that it begins with.
 
 Conversion goes in chunks of 128 KiB of stored bytes, one batch at least; in memory are the chunk and what it becomes.
 
@@ -10,7 +11,9 @@ The ratio estimate is KIP-126's, run over the compressed batches of the segment:
 rises by 0.05 or to what was seen. A producer sends what it estimates, times 1.05, to fit; larger batches are split.
 """
 
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...protocol.errors import ApiError
 from ...protocol.records import kernel
@@ -44,58 +47,62 @@ class ExactTask:
 
 
 @dataclass(slots=True, kw_only=True)
-class Exact:
-    """What was found in one segment; sizes in bytes. `unreadable_bytes` are zstd, which the client cannot have."""
+class BatchCost:
+    """What was found of one batch; sizes in bytes. `base_offset` of a compressed v0 or v1 wrapper is its last offset.
+
+    `converted_bytes` is None for zstd, which the client cannot have. `promised_bytes` (Spre), `sent_bytes` (Spost) and
+    `padding_bytes` are those of the fetch that begins here, `chunk_bytes` (stored and converted) of the chunk.
+    `left_out`: the fetch that it is in does not get it. `estimated_ratio` is the estimate after this batch; of
+    compressed ones there is what was seen, too.
+    """
 
     topic: str
     partition: int
     segment: int
-    batches: int = 0
-    stored_bytes: int = 0
-    converted_bytes: int = 0
-    unreadable_bytes: int = 0
-    fetches: int = 0
-    promised_bytes: int = 0
-    padding_bytes: int = 0
-    left_out_batches: int = 0
-    largest_chunk_bytes: int = 0
-    compressed_bytes: int = 0
-    opened_bytes: int = 0
+    position: int
+    base_offset: int
+    magic: int
+    codec: str
+    stored_bytes: int
+    converted_bytes: int | None = None
+    promised_bytes: int | None = None
+    sent_bytes: int | None = None
+    padding_bytes: int | None = None
+    left_out: bool = False
+    chunk_bytes: int | None = None
+    compressed_bytes: int | None = None
+    opened_bytes: int | None = None
+    observed_ratio: float | None = None
     estimated_ratio: float = 1.0
-    underestimated_batches: int = 0
-    split_batches: int = 0
+    underestimated: bool = False
+    split: bool = False
 
 
-@dataclass(slots=True)
-class _Fetch:
-    """Batches of one fetch so far: stored and converted sizes."""
+def take_exactly(task: ExactTask) -> Iterator[BatchCost]:
+    """Yield what each batch of the segment costs, in order.
 
-    stored: list[int] = field(default_factory=list)
-    converted: list[int] = field(default_factory=list)
-
-
-def take_exactly(task: ExactTask) -> Exact:
-    """Return what the segment holds. Raises: PipelineFailure naming file, position and reason."""
-    found = Exact(topic=task.topic, partition=task.partition, segment=task.segment.base_offset)
-    walk = _Walk(task, found)
+    Raises: PipelineFailure naming file, position and reason.
+    """
+    walk = _Walk(task)
     try:
-        walk.run()
+        yield from walk.run()
     except ApiError as error:
         raise PipelineFailure(f"{task.segment.path}: position {walk.position}: {error}") from error
-    return found
 
 
 class _Walk:
     """Goes over the batches in order. `position` is where it is."""
 
-    def __init__(self, task: ExactTask, found: Exact) -> None:
+    def __init__(self, task: ExactTask) -> None:
         self._task = task
-        self._found = found
-        self._fetch = _Fetch()
-        self._chunk = (0, 0)
+        self._costs: deque[BatchCost] = deque()
+        self._fetch: list[BatchCost] = []
+        self._chunk: list[BatchCost] = []
+        self._fetch_bytes = self._chunk_bytes = 0
+        self._ratio = 1.0
         self.position = 0
 
-    def run(self) -> None:
+    def run(self) -> Iterator[BatchCost]:
         segment = self._task.segment
         file = Files(read_only=True).handle(segment.path)
         wanted = WINDOW_BYTES
@@ -106,6 +113,7 @@ class _Walk:
                 batch.ensure_valid()
                 self._take(batch)
                 self.position += batch.size_bytes
+                yield from self._known()
             if self.position == before:
                 if len(window) < wanted:  # a torn end; the headers' census tells of it where it may not be
                     break
@@ -115,25 +123,35 @@ class _Walk:
         file.close()
         self._end_chunk()
         self._end_fetch()
+        yield from self._known()
+
+    def _known(self) -> Iterator[BatchCost]:
+        """Yield the batches before those whose fetch or chunk goes on."""
+        open_ones = [group[0] for group in (self._fetch, self._chunk) if group]
+        while self._costs and not any(self._costs[0] is cost for cost in open_ones):
+            yield self._costs.popleft()
 
     def _take(self, batch: RecordBatch | LegacyBatch) -> None:
-        found, size = self._found, batch.size_bytes
-        found.batches += 1
-        found.stored_bytes += size
+        task = self._task
+        cost = BatchCost(
+            topic=task.topic,
+            partition=task.partition,
+            segment=task.segment.base_offset,
+            position=self.position,
+            base_offset=batch.base_offset if isinstance(batch, RecordBatch) else batch.last_offset,
+            magic=batch.magic,
+            codec=batch.codec.name.lower(),
+            stored_bytes=batch.size_bytes,
+        )
+        self._costs.append(cost)
         if batch.is_compressed:
-            self._estimate(batch)
-        if batch.magic > self._task.magic and batch.codec is Codec.ZSTD and not batch.is_control:
-            found.unreadable_bytes += size
+            self._estimate(batch, cost)
+        cost.estimated_ratio = self._ratio
+        if batch.magic > task.magic and batch.codec is Codec.ZSTD and not batch.is_control:
             return
-        converted = self._converted_size(batch)
-        found.converted_bytes += converted
-        if self._chunk[0] and self._chunk[0] + size > CHUNK_BYTES:
-            self._end_chunk()
-        self._chunk = (self._chunk[0] + size, self._chunk[1] + converted)
-        if self._fetch.stored and sum(self._fetch.stored) + size > self._task.fetch_bytes:
-            self._end_fetch()
-        self._fetch.stored.append(size)
-        self._fetch.converted.append(converted)
+        cost.converted_bytes = self._converted_size(batch)
+        self._to_chunk(cost)
+        self._to_fetch(cost)
 
     def _converted_size(self, batch: RecordBatch | LegacyBatch) -> int:
         if batch.magic <= self._task.magic:
@@ -142,39 +160,48 @@ class _Walk:
         out = bytearray(bound)
         return convert_down(batch.data, target=self._task.magic, first_offset=-(1 << 63), out=out).size_bytes
 
-    def _estimate(self, batch: RecordBatch | LegacyBatch) -> None:
-        found = self._found
+    def _estimate(self, batch: RecordBatch | LegacyBatch, cost: BatchCost) -> None:
         stored = batch.body if isinstance(batch, RecordBatch) else (batch.key_and_value()[1] or b"")
         chunks = read_chunks(batch.codec, stored, magic=batch.magic, max_bytes=MAX_OPENED_BYTES)
         opened = sum(len(chunk) for chunk in chunks)
         if not opened:
             return
-        found.compressed_bytes += len(stored)
-        found.opened_bytes += opened
-        observed = len(stored) / opened
-        found.underestimated_batches += observed > found.estimated_ratio * SAFETY_FACTOR
-        found.split_batches += batch.size_bytes > self._task.max_message_bytes
-        if observed > found.estimated_ratio:
-            found.estimated_ratio = max(found.estimated_ratio + DETERIORATING_STEP, observed)
+        cost.compressed_bytes, cost.opened_bytes = len(stored), opened
+        cost.observed_ratio = observed = len(stored) / opened
+        cost.underestimated = observed > self._ratio * SAFETY_FACTOR
+        cost.split = batch.size_bytes > self._task.max_message_bytes
+        if observed > self._ratio:
+            self._ratio = max(self._ratio + DETERIORATING_STEP, observed)
         else:
-            found.estimated_ratio = max(found.estimated_ratio - IMPROVING_STEP, observed)
+            self._ratio = max(self._ratio - IMPROVING_STEP, observed)
+
+    def _to_chunk(self, cost: BatchCost) -> None:
+        if self._chunk and self._chunk_bytes + cost.stored_bytes > CHUNK_BYTES:
+            self._end_chunk()
+        self._chunk.append(cost)
+        self._chunk_bytes += cost.stored_bytes
 
     def _end_chunk(self) -> None:
-        self._found.largest_chunk_bytes = max(self._found.largest_chunk_bytes, sum(self._chunk))
-        self._chunk = (0, 0)
+        chunk, self._chunk = self._chunk, []
+        if chunk:
+            chunk[0].chunk_bytes = self._chunk_bytes + sum(cost.converted_bytes or 0 for cost in chunk)
+        self._chunk_bytes = 0
+
+    def _to_fetch(self, cost: BatchCost) -> None:
+        if self._fetch and self._fetch_bytes + cost.stored_bytes > self._task.fetch_bytes:
+            self._end_fetch()
+        self._fetch.append(cost)
+        self._fetch_bytes += cost.stored_bytes
 
     def _end_fetch(self) -> None:
-        fetch, found = self._fetch, self._found
-        self._fetch = _Fetch()
-        kept = [size for size in fetch.converted if size]
+        fetch, stored, self._fetch, self._fetch_bytes = self._fetch, self._fetch_bytes, [], 0
+        kept = [(cost, cost.converted_bytes) for cost in fetch if cost.converted_bytes]
         if not kept:
             return
-        promised = max(sum(fetch.stored), kept[0])
-        found.fetches += 1
-        found.promised_bytes += promised
+        promised = max(stored, kept[0][1])
         sent = 0
-        for size in kept:
-            if sent + size > promised:
-                found.left_out_batches += 1
+        for cost, size in kept:
             sent += size
-        found.padding_bytes += max(0, promised - sent)
+            cost.left_out = sent > promised
+        fetch[0].promised_bytes, fetch[0].sent_bytes = promised, sent
+        fetch[0].padding_bytes = max(0, promised - sent)

@@ -10,7 +10,8 @@ from ...storage.files import Files
 from ..printing import print_rows, say
 from ..reading.log_files import partition_logs
 from ..session import build_session
-from .exact import Exact, ExactTask, take_exactly
+from .conversion import batch_costs, by_segment, summary
+from .exact import ExactTask
 from .report import write_report
 
 COUNTED = "topic string, partition int, size int, magic int, codec string, records int, control boolean"
@@ -41,12 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     session = build_session("census", master=arguments.master)
     tables = _count(session, arguments, topics)
     if arguments.exact:
-        found = take_all(session, tasks)
-        tables["conversion"] = summary(found)
-        print_rows("conversion", tables["conversion"], as_json=arguments.json)
-        if arguments.out and found:
-            rows = [{name: getattr(each, name) for name in Exact.__slots__} for each in found]
-            session.createDataFrame(rows).write.mode("overwrite").parquet(f"{arguments.out}/conversion")
+        tables["conversion"] = _count_exactly(session, arguments, tasks)
     if arguments.out:
         if "://" not in arguments.out:  # else a store of objects, which only Spark can write
             write_report(arguments.out, tables)
@@ -67,7 +63,25 @@ def _count(
         print_rows(name, tables[name], as_json=arguments.json)
         if arguments.out:
             frame.write.mode("overwrite").parquet(f"{arguments.out}/{name}")
+    counts.unpersist()
     return tables
+
+
+def _count_exactly(
+    session: SparkSession, arguments: argparse.Namespace, tasks: Sequence[ExactTask]
+) -> list[dict[str, object]]:
+    """Print and keep what conversion costs, by batch, segment and topic, and return it by topic."""
+    costs = batch_costs(session, tasks)
+    if arguments.out:  # every batch is converted once, to be kept; the rest is counted from what was kept
+        batches = f"{arguments.out}/batches"
+        costs.write.mode("overwrite").parquet(batches)
+        costs = session.read.schema(costs.schema).parquet(batches)
+    segments = by_segment(costs)
+    if arguments.out:
+        segments.write.mode("overwrite").parquet(f"{arguments.out}/conversion")
+    table = summary(segments.collect())
+    print_rows("conversion", table, as_json=arguments.json)
+    return table
 
 
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
@@ -147,40 +161,3 @@ def exact_tasks(arguments: argparse.Namespace, topics: Sequence[str] | None) -> 
         for segment in log.segments
     ]
     return sorted(tasks, key=lambda task: -task.segment.size_bytes)
-
-
-def take_all(session: SparkSession, tasks: Sequence[ExactTask]) -> list[Exact]:
-    """What is in all segments. Raises: PipelineFailure, quoted by Spark's error."""
-    if not tasks:
-        return []
-    return session.sparkContext.parallelize(tasks, len(tasks)).map(take_exactly).collect()
-
-
-def summary(found: Sequence[Exact]) -> list[dict[str, object]]:
-    """One row a topic."""
-    topics: dict[str, list[Exact]] = {}
-    for each in found:
-        topics.setdefault(each.topic, []).append(each)
-    return [_summary(topic, parts) for topic, parts in sorted(topics.items())]
-
-
-def _summary(topic: str, parts: Sequence[Exact]) -> dict[str, object]:
-    def total(name: str) -> int:
-        return sum(getattr(part, name) for part in parts)
-
-    readable = total("stored_bytes") - total("unreadable_bytes")
-    return {
-        "topic": topic,
-        "stored_bytes": total("stored_bytes"),
-        "converted_bytes": total("converted_bytes"),
-        "growth": total("converted_bytes") / readable if readable else None,
-        "fetches": total("fetches"),
-        "promised_bytes": total("promised_bytes"),
-        "padding_bytes": total("padding_bytes"),
-        "left_out_batches": total("left_out_batches"),
-        "largest_chunk_bytes": max(part.largest_chunk_bytes for part in parts),
-        "compression_ratio": total("compressed_bytes") / total("opened_bytes") if total("opened_bytes") else None,
-        "estimated_ratio": max(parts, key=lambda part: part.segment).estimated_ratio,
-        "underestimated_batches": total("underestimated_batches"),
-        "split_batches": total("split_batches"),
-    }

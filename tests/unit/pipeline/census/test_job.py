@@ -30,6 +30,12 @@ def test_the_tables_tell_what_is_in_a_directory(
     assert tables["partitions", "plain"]["skew"] == 1.0
     assert spark.read.parquet(str(out / "formats")).count() == 2
     assert spark.read.parquet(str(out / "conversion")).count() == 5
+    batches = spark.read.parquet(str(out / "batches")).where("topic = 'plain'")
+    assert batches.count() == plain["batches"]
+    assert batches.groupBy().sum("stored_bytes", "converted_bytes").first() == (
+        plain["bytes"],
+        tables["conversion", "plain"]["converted_bytes"],
+    )
     page = (out / "report.html").read_text()
     assert [page.count(f"<h2>{name}</h2>") for name in ("formats", "topics", "partitions", "conversion")] == [1] * 4
     assert page.count("<svg") == 2
