@@ -8,7 +8,8 @@ takes more: conversion is a function of the stored bytes, so the second making e
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Protocol, cast
+from functools import partial
+from typing import Protocol, TypeVar, cast
 
 from ..protocol.schema import Piece
 from ..storage.slices import FileSlice
@@ -22,7 +23,12 @@ _BYTES_LIKE = (bytes, bytearray, memoryview)  # not a union, which would be made
 CHUNKS_TURN_BYTES = 1 << 20
 """Converted in one go, about 0.6 ms: looking at the loop after each chunk costs a tenth of the whole."""
 
+WORKER_TURN_BYTES = 1 << 20
+"""Converted by a worker before it comes back: the way there and back takes as long as 30 kB of LZ4."""
+
 _NOTHING = memoryview(b"")
+
+_Done = TypeVar("_Done")
 
 Send = Callable[[memoryview], int]
 """Tells how many of the bytes were taken."""
@@ -59,7 +65,8 @@ class Chunks(Protocol):
     def run(self, out: bytearray, send: Send, most_bytes: int, turn_bytes: int) -> Sent:
         """Makes chunk after chunk in `out` and hands each to `send`, until `turn_bytes` are sent, or `most_bytes`, at
         which the last is cut; until one is not taken whole; or until the next is better made alone. Those that were
-        taken whole are behind it then."""
+        taken whole are behind it then. Like `make` it belongs in a worker if `needs_worker`, and stays within the claim
+        that it begins with."""
         ...
 
 
@@ -146,7 +153,10 @@ class Sender:
     async def _send_turn(self, chunks: Chunks, most_bytes: int) -> int:
         """Bytes sent: chunk after chunk while the socket takes each whole, then others have their turn."""
         held = await self._hold(chunks)
-        done = 0 if chunks.needs_worker else self._run(chunks, held, most_bytes)
+        if chunks.needs_worker:
+            done = await self._run_in_worker(chunks, held, most_bytes)
+        else:
+            done = self._run(chunks, held, most_bytes)
         if not held.data and not done:
             held = await self._make(chunks, held)
         try:
@@ -186,11 +196,21 @@ class Sender:
             raise
         return done
 
+    async def _run_in_worker(self, chunks: Chunks, held: "_Held", most_bytes: int) -> int:
+        """As `_run`. Nothing is sent of a large chunk: what making it took is to be given back before."""
+        if chunks.buffer_bytes > STANDARD_BYTES:
+            return 0
+        run = partial(chunks.run, held.buffer, self._wire.try_send, most_bytes, WORKER_TURN_BYTES)
+        done, data, held.sent = await self._in_worker(held, run)
+        if data:
+            held.keep_only(data)
+        return done
+
     async def _make(self, chunks: Chunks, held: "_Held") -> "_Held":
         """The next chunk in `held`, or in a larger one in its place."""
         while True:
             if chunks.needs_worker:
-                made = await self._make_in_worker(chunks, held)
+                made = await self._in_worker(held, partial(chunks.make, held.buffer))
             else:
                 made = _make_here(chunks, held)
             if made is not None:
@@ -199,14 +219,16 @@ class Sender:
             held.drop()
             held = await self._hold(chunks)
 
-    async def _make_in_worker(self, chunks: Chunks, held: "_Held") -> memoryview | None:
-        """As `Chunks.make`. The buffer is the worker's until it is done, even if nobody waits for it any more."""
+    async def _in_worker(self, held: "_Held", work: Callable[[], _Done]) -> _Done:
+        """What `work` returns. Buffer and socket are the worker's until it is done, even if nobody waits any more."""
         self._wire.rest()
-        making = asyncio.get_running_loop().run_in_executor(self._workers, chunks.make, held.buffer)
+        self._wire.lend()
+        working = asyncio.get_running_loop().run_in_executor(self._workers, work)
+        working.add_done_callback(lambda _: self._wire.take_back())
         try:
-            return await asyncio.shield(making)
+            return await asyncio.shield(working)
         except BaseException:
-            making.add_done_callback(lambda _: held.drop())
+            working.add_done_callback(lambda _: held.drop())
             raise
 
     async def _claim(self, size_bytes: int) -> Claim:

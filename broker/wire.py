@@ -9,6 +9,7 @@ import os
 import select
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
@@ -27,6 +28,7 @@ class PlainWire:
         self._reading = False
         self._writing = False
         self._closed = False
+        self._lent = False
         self.sent_bytes = 0
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLOUT)
@@ -103,6 +105,19 @@ class PlainWire:
         else:
             self._room.set_result(None)
 
+    def lend(self) -> None:
+        """From now until `take_back` another thread may call `try_send`: closing then leaves the descriptor open.
+
+        Else it might be another connection's by the time that the thread sends.
+        """
+        self._lent = True
+
+    def take_back(self) -> None:
+        """The other thread is done."""
+        self._lent = False
+        if self._closed:
+            self._sock.close()
+
     def close(self) -> None:
         """Closes the socket; whoever waits for room gets ConnectionResetError."""
         if self._closed:
@@ -112,4 +127,8 @@ class PlainWire:
         self._closed = True
         if self._room is not None and not self._room.done():
             self._room.set_exception(ConnectionResetError("closed"))
-        self._sock.close()
+        if not self._lent:
+            self._sock.close()
+            return
+        with suppress(OSError):  # the peer may have gone before
+            self._sock.shutdown(socket.SHUT_RDWR)

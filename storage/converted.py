@@ -40,6 +40,8 @@ SMALLEST_OVERFLOW = 61
 PADDING_BYTES = 128 * 1024
 PLAIN_CLAIM_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024
+CLAIM_STEP_BYTES = 64 * 1024
+"""Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
 _ZEROS = bytes(PADDING_BYTES)
 
@@ -209,8 +211,10 @@ class ConvertedChunks:
         """As `make`, `send` and `advance` in turn, with as little as can be between two chunks; see `broker/sender.py`.
 
         What the end of one window has of a batch is the beginning of the next. Whatever is not plain sailing is left
-        to `make`: a codec, a batch too large for a chunk, damage, the end.
+        to `make`: a batch too large for a chunk, damage, the end.
         """
+        if self.needs_worker:
+            return self._run_with_codec(out, send, min(most_bytes, turn_bytes), most_bytes)
         source, rules, stats = self._slice.source, self._slice.rules, self._slice.stats
         target, first_offset, chunk_bytes = rules.target, rules.first_offset, rules.chunk_bytes
         window, room = kept_window(chunk_bytes), memoryview(out)
@@ -248,6 +252,23 @@ class ConvertedChunks:
         stats.is_truncated = self._produced > self._slice.size_bytes
         self._move_to(_Made(at, needs_worker=has_codec))
         return done, room[:0], 0
+
+    def _run_with_codec(
+        self, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int
+    ) -> tuple[int, memoryview, int]:
+        """As `run`, in a worker. The chunk that ends the response is not sent: who sees it is to find it counted."""
+        done, claimed_bytes = 0, self.claim_bytes
+        while done < turn_bytes and self.needs_worker and self.claim_bytes <= claimed_bytes:
+            made = self.make(out)
+            if made is None:
+                break
+            chunk = made[: most_bytes - done]
+            sent = send(chunk) if len(chunk) < most_bytes - done else 0
+            if sent < len(chunk):
+                return done, chunk, sent
+            done += sent
+            self.advance()
+        return done, memoryview(out)[:0], 0
 
     def _move_to(self, made: "_Made") -> bool:
         """Goes behind what `made` covers; whether the next chunk is to be made elsewhere than the last."""
@@ -384,7 +405,8 @@ def claim_for(source: FileSlice, at: int, with_codec: bool) -> int:
     if not with_codec:
         return room
     header = batch_at(source, at)
-    return room + CODEC_WORKSPACE_BYTES + (0 if header is None else _closed_again(header) + header.size_bytes)
+    batch_bytes = 0 if header is None else _closed_again(header) + header.size_bytes
+    return room + CODEC_WORKSPACE_BYTES + -(-batch_bytes // CLAIM_STEP_BYTES) * CLAIM_STEP_BYTES
 
 
 def buffer_for(source: FileSlice, at: int, with_codec: bool) -> int:

@@ -332,3 +332,47 @@ async def test_a_chunk_that_cannot_be_made_gives_its_memory_back() -> None:
                 await there.sender.send([Broken(1, needs_worker=needs_worker)])
             await settle()
         assert budget.in_use_bytes == 0
+
+
+async def test_a_worker_sends_chunk_after_chunk_while_the_socket_takes_them() -> None:
+    turns = 0
+
+    class Counted(ThreadPoolExecutor):
+        def submit(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+            nonlocal turns
+            turns += 1
+            return super().submit(*args, **kwargs)
+
+    lazy = Pattern(6, promised=5 * CHUNK + 1, needs_worker=True)
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        there.wire._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * CHUNK)
+        there.sender._workers = Counted(1)
+        await there.sender.send([lazy])
+        assert turns == 1
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        there.sender._workers.shutdown()
+    assert (budget.peak_bytes, budget.in_use_bytes) == (CHUNK, 0)
+
+
+async def test_a_wire_that_is_closed_while_a_worker_has_it_keeps_its_descriptor_until_then() -> None:
+    """Another connection could be given the descriptor that the worker is about to send to."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    class Slow(Pattern):
+        def make(self, out: bytearray) -> memoryview | None:
+            begun.set()
+            may_end.wait(10)
+            return super().make(out)
+
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Slow(1, needs_worker=True)]))
+        await asyncio.to_thread(begun.wait, 10)
+        there.wire.close()
+        assert there.wire._sock.fileno() >= 0
+        may_end.set()
+        with pytest.raises(OSError):
+            await sending
+        assert there.wire._sock.fileno() < 0
+    assert budget.in_use_bytes == 0
