@@ -71,9 +71,7 @@ def sent_in_runs(lazily: ConvertedSlice, takes: Callable[[int], int]) -> bytes:
 
     while len(out) < lazily.size_bytes:
         left, before, buffer = lazily.size_bytes - len(out), len(out), bytearray(max(chunks.claim_bytes, 1))
-        done, unsent, taken = (
-            (0, memoryview(b""), 0) if chunks.needs_worker else chunks.run(buffer, send, left, 300_000)
-        )
+        done, unsent, taken = chunks.run(buffer, send, left, 300_000)
         assert len(out) == before + done + taken
         if len(unsent):
             out += bytes(unsent[taken:])
