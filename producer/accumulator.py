@@ -13,7 +13,7 @@ from typing import Final
 
 from .backoff import Backoff
 from .batch import Batch, Entry, TopicPartition
-from .built_in import BuiltIn
+from .built_in import BuiltIn, Stay
 from .memory import BufferMemory
 from .metadata import Metadata
 from .partitioners import TopicView
@@ -89,7 +89,7 @@ class Accumulator:
 
     def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
         """The partition that the built-in partitioner gave it, or NO_MEMORY."""
-        built_in = self._built_in.get(view.topic) or self._built_in_of(view.topic)
+        built_in = self._built_in.get(view.topic) or self.built_in_of(view.topic)
         while True:
             stay = built_in.stay or built_in.current(view)
             batch = stay.batch
@@ -105,14 +105,18 @@ class Accumulator:
                         return taken
                 batch = stay.batch = queue[-1]
             stay.produced_bytes += taken
-            if batch.buffer.full:
-                self.stirred = True
-                built_in.appended(stay, 0, view, True)
-            elif stay.produced_bytes >= built_in.sticky_bytes:
-                built_in.appended(stay, 0, view, False)
+            if batch.buffer.full or stay.produced_bytes >= built_in.most_bytes:
+                self.look_at_stay(built_in, stay, view)
             return stay.partition
 
-    def _built_in_of(self, topic: str) -> BuiltIn:
+    def look_at_stay(self, built_in: BuiltIn, stay: Stay, view: TopicView) -> None:
+        """Ends a stay that has enough bytes; notes whether its batch is full."""
+        full = stay.batch is not None and stay.batch.buffer.full
+        self.stirred |= full
+        built_in.appended(stay, 0, view, full)
+
+    def built_in_of(self, topic: str) -> BuiltIn:
+        """The choice of partitions for the topic."""
         built_in = self._built_in.get(topic)
         if built_in is None:
             built_in = self._built_in[topic] = BuiltIn(self.settings.batch_size, self._draws)
@@ -184,7 +188,7 @@ class Accumulator:
         """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
         measured = [each for each in queues if each.leader is not None and not self._unavailable(each.leader.node_id)]
         lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
-        self._built_in_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
+        self.built_in_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
 
     def _check(self, queue: Queue, node_id: int, now_ms: int, result: Ready) -> None:
         batch = queue[0]

@@ -32,10 +32,11 @@ class Stay:
 
 
 class BuiltIn:
-    """The choice for one topic. `stay` is that of now."""
+    """The choice for one topic. `stay` is that of now; past `most_bytes` it ends in any case."""
 
     def __init__(self, sticky_bytes: int, draws: random.Random) -> None:
         self.sticky_bytes = sticky_bytes
+        self.most_bytes = 2 * sticky_bytes
         self._draws = draws
         self.stay: Stay | None = None
         self._table: Sequence[int] = ()
@@ -50,7 +51,7 @@ class BuiltIn:
         """Counts what was appended to `stay`; whether that ended it. `may_leave`: the queue's last batch is full."""
         stay.produced_bytes += size_bytes
         enough = stay.produced_bytes >= self.sticky_bytes and may_leave
-        if enough or stay.produced_bytes >= 2 * self.sticky_bytes:
+        if enough or stay.produced_bytes >= self.most_bytes:
             self.stay = Stay(self._draw(view))
             return True
         return False

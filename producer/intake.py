@@ -12,10 +12,12 @@ from .accumulator import ANY, NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
 from .batch import Entry
 from .delivery import Delivery
 from .errors import BufferExhausted, ProducerError, Timeout, error_of
+from .lane import Lane
 from .metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from .meters import Meters
 from .murmur2 import partition_for_key
 from .partitioners import Partitioner
+from .records import MAX_RECORD_OVERHEAD
 from .settings import ProducerSettings
 
 
@@ -37,7 +39,10 @@ _Line = tuple[str, int | None]
 
 
 class Intake:
-    """The lines before the accumulator. `wake` is called when the sender has something to do."""
+    """The lines before the accumulator. `wake` is called when the sender has something to do.
+
+    `lanes` are by topic, and there only while no record waits in line.
+    """
 
     def __init__(
         self,
@@ -55,6 +60,10 @@ class Intake:
         self._ignore_keys = settings.ignore_keys
         self._lines: dict[_Line, deque[_Waiting]] = {}
         self._for_memory: deque[_Waiting] = deque()
+        self.lanes: dict[str, Lane] = {}
+        # A lane leaves out what partitioners and transactions have to be asked, and the limit for a single record.
+        room_bytes = min(settings.max_request_size, settings.buffer_memory) - settings.batch_size
+        self._has_lanes = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
 
     @property
     def waiting(self) -> list[_Waiting]:
@@ -72,6 +81,8 @@ class Intake:
             placed = accumulator.append(view, partition, entry, now_ms) if partition < view.partitions else NO_MEMORY
         elif entry[1] is None or self._ignore_keys:
             placed = accumulator.append_sticky(view, entry, now_ms)
+            if self._has_lanes:
+                self._open_lane(known)
         else:
             placed = accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
         if placed == NO_MEMORY:
@@ -90,9 +101,15 @@ class Intake:
         if line is not None:
             self._stand_in(line, waiting)
         elif self._for_memory or not self._place(waiting, known, now_ms):
-            self._for_memory.append(waiting)
-            self._accumulator.memory.waiting += 1
+            self._wait_for_memory(waiting)
             self._wake()
+
+    def _open_lane(self, known: Topic) -> None:
+        topic = known.view.topic
+        lane = self.lanes.get(topic)
+        if lane is None or not lane.of_use:
+            built_in = self._accumulator.built_in_of(topic)
+            self.lanes[topic] = Lane(known.view, built_in, self._accumulator, self._metadata, self._wake)
 
     def proceed(self, now_ms: int) -> None:
         """Lets go on whom news or memory allows to; ends those whose time is over."""
@@ -127,6 +144,7 @@ class Intake:
         return None
 
     def _stand_in(self, line: _Line, waiting: _Waiting) -> None:
+        self.lanes.clear()
         self._lines.setdefault(line, deque()).append(waiting)
         if not self._metadata.is_new(waiting.topic):
             self._metadata.request_update()
@@ -156,8 +174,12 @@ class Intake:
         if line is not None:
             self._stand_in(line, waiting)
         elif self._for_memory or not self._place(waiting, known, now_ms):
-            self._for_memory.append(waiting)
-            self._accumulator.memory.waiting += 1
+            self._wait_for_memory(waiting)
+
+    def _wait_for_memory(self, waiting: _Waiting) -> None:
+        self.lanes.clear()
+        self._for_memory.append(waiting)
+        self._accumulator.memory.waiting += 1
 
     def _proceed_memory(self, now_ms: int) -> None:
         memory = self._accumulator.memory

@@ -43,7 +43,8 @@ FATAL_TOPIC_CODES = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPI
 class Metadata:
     """The cache, and the rule for its renewal. The sender asks and hands in the answers.
 
-    `generation` is another number after each change of brokers, topics or leaders.
+    `generation` is another number after each change of brokers, topics or leaders. `used` has the time in ms of the
+    last send to each topic.
     """
 
     def __init__(self, *, max_age_ms: int, max_idle_ms: int, backoff: Backoff) -> None:
@@ -52,7 +53,7 @@ class Metadata:
         self.failed: dict[str, ErrorCode] = {}
         self.generation = 0
         self._max_age_ms, self._max_idle_ms, self._backoff = max_age_ms, max_idle_ms, backoff
-        self._used: dict[str, int] = {}
+        self.used: dict[str, int] = {}
         self._new: set[str] = set()
         self._updated_ms: int | None = None
         self._attempted_ms = 0
@@ -62,9 +63,9 @@ class Metadata:
     def use(self, topic: str, now_ms: int) -> Topic | None:
         """The topic, which is kept and asked for from now on."""
         known = self.topics.get(topic)
-        if known is None and topic not in self._used:
+        if known is None and topic not in self.used:
             self._new.add(topic)
-        self._used[topic] = now_ms
+        self.used[topic] = now_ms
         return known
 
     def leader(self, topic: str, partition: int) -> Leader | None:
@@ -100,15 +101,15 @@ class Metadata:
 
     def topics_to_ask(self, now_ms: int) -> list[str]:
         """Those to name in the next request: new ones alone if nothing else is out of date. Idle ones are forgotten."""
-        for topic in [t for t, used in self._used.items() if now_ms - used >= self._max_idle_ms]:
-            del self._used[topic]
+        for topic in [t for t, used in self.used.items() if now_ms - used >= self._max_idle_ms]:
+            del self.used[topic]
             self._new.discard(topic)
             self.topics.pop(topic, None)
             self.generation += 1
         stale = self._updated_ms is None or now_ms - self._updated_ms >= self._max_age_ms
         if self._new and not self._wanted and not stale:
             return sorted(self._new)
-        return sorted(self._used)
+        return sorted(self.used)
 
     def failed_attempt(self, now_ms: int) -> None:
         self._fruitless += 1
@@ -125,10 +126,10 @@ class Metadata:
         self.nodes = {b.node_id: HostPort(b.host, b.port) for b in response.brokers} or self.nodes
         self._wanted = False
         for topic in response.topics:
-            if topic.name is not None and topic.name in self._used:
+            if topic.name is not None and topic.name in self.used:
                 self._take(topic.name, topic)
         self._new -= asked
-        if asked >= set(self._used):
+        if asked >= set(self.used):
             self._updated_ms = now_ms
         self._attempted_ms = now_ms
         fruitless = self._wanted or before == (self.nodes, self.topics)

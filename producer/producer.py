@@ -99,6 +99,8 @@ class Producer(TransactionCalls):
         caller = self._caller
         told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
         self._intake = Intake(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set, *told)
+        serializing = self._key_serializer is not None or self._value_serializer is not None
+        self._lanes = {} if serializing or self._interceptors else self._intake.lanes
         self._results = Results(settings, self._accumulator, self._metadata, self.meters, self._caller)
         if isinstance(caller, TransactionalCaller):
             caller.batches = OpenBatches(self._accumulator, self._intake, self._results)
@@ -145,6 +147,7 @@ class Producer(TransactionCalls):
             return
         self._closed = self._accumulator.closing = True
         self._taking = False
+        self._lanes.clear()
         self._wakeup.set()
         timer = self._clock.call_later(timeout_ms, self._force_end) if timeout_ms else None
         if timeout_ms == 0:
@@ -198,6 +201,11 @@ class Producer(TransactionCalls):
         Raises: ValueError for a negative partition or timestamp, Serialization, ProducerClosed, WrongState outside of a
         transaction where there have to be some. Whatever else goes wrong the delivery and the callback are told.
         """
+        lane = self._lanes.get(topic)
+        if lane and type(value) is bytes and key is None is partition is timestamp and not headers:
+            alone = lane.send(value, self._clock.now_ms(), callback)
+            if alone is not None:
+                return alone
         if not self._taking:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
         if self._interceptors:

@@ -143,7 +143,7 @@ class Sender:
         next_expiry_ms = self._results.expire(now_ms)
         takes_more = False
         for node_id, batches in drained.items():
-            if batches := [batch for batch in batches if not batch.is_done]:
+            if batches := [batch for batch in batches if batch.outcome is None]:
                 self._send_request(node_id, batches, now_ms)
                 takes_more |= self._link.ready(node_id, self._metadata.nodes[node_id], now_ms)
         return -1 if takes_more else min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
