@@ -10,6 +10,7 @@ Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
 
 import threading
 from collections.abc import Iterator
+from struct import Struct
 from typing import Any
 
 from ..errors import InvalidRecord, RecordTooLarge
@@ -20,6 +21,8 @@ MAGIC = b"\x82SNAPPY\x00"
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 BLOCK_BYTES = 32 * 1024
 
+_START = Struct(">8s8xI")  # of a stream, its first chunk's length included
+
 # The most that a block of 32 KiB can become, as snappy reckons it.
 _PACKED_BYTES = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
 
@@ -28,11 +31,16 @@ _MAX_EXPANSION = 22
 
 
 class _Kept(threading.local):
-    """A thread's buffers."""
+    """A thread's buffers, and the library at hand: asking for it costs as much as the smallest blocks do."""
 
     def __init__(self) -> None:
+        import cramjam
+
         self.packed = bytearray(_PACKED_BYTES)
-        self.opened = bytearray(BLOCK_BYTES)
+        self.opened = memoryview(bytearray(BLOCK_BYTES))
+        self.compress: Any = cramjam.snappy.compress_raw_into
+        self.open: Any = cramjam.snappy.decompress_raw_into
+        self.error = cramjam.DecompressionError
 
 
 _kept = _Kept()
@@ -42,16 +50,13 @@ class Writer(BlockWriter):
     """Appends one xerial stream to a bytearray."""
 
     def __init__(self, out: bytearray) -> None:
-        import cramjam
-
         super().__init__(BLOCK_BYTES)
-        self._compress = cramjam.snappy.compress_raw_into
         self._out = out
         out += HEADER
 
     def write_block(self, block: Buffer) -> None:
         packed = _kept.packed
-        size = self._compress(block, packed)
+        size = _kept.compress(block, packed)
         self._out += size.to_bytes(4, "big")
         self._out += memoryview(packed)[:size]
 
@@ -79,15 +84,12 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
 
 def write_single(data: memoryview, out: bytearray, at: int) -> int:
     """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
-    import cramjam
-
-    compress, packed = cramjam.snappy.compress_raw_into, _kept.packed
+    compress, room = _kept.compress, memoryview(out)
     out[at : at + len(HEADER)] = HEADER
     at += len(HEADER)
     for begin in range(0, len(data), BLOCK_BYTES):
-        size = compress(data[begin : begin + BLOCK_BYTES], packed)
-        out[at : at + 4] = size.to_bytes(4, "big")
-        out[at + 4 : at + 4 + size] = memoryview(packed)[:size]
+        size = compress(data[begin : begin + BLOCK_BYTES], room[at + 4 :])
+        room[at : at + 4] = size.to_bytes(4, "big")
         at += 4 + size
     return at
 
@@ -99,23 +101,22 @@ def read_single(data: memoryview) -> Buffer | None:
 
     Raises: InvalidRecord for a broken block.
     """
-    begin = len(HEADER) + 4
-    if data[:8] != MAGIC or int.from_bytes(data[begin - 4 : begin], "big") != len(data) - begin or begin == len(data):
+    if len(data) <= _START.size:
         return None
-    block = data[begin:]
-    return _Blocks(BLOCK_BYTES, _kept.opened).open(block) if _opened_size(block) <= BLOCK_BYTES else None
+    magic, size = _START.unpack_from(data)
+    block = data[_START.size :]
+    if magic != MAGIC or size != len(block) or _opened_size(block) > BLOCK_BYTES:
+        return None
+    opened = _kept.opened
+    return opened[: _open(block, opened)]
 
 
 class _Blocks:
     """Opens raw blocks into one buffer that is kept from block to block."""
 
-    def __init__(self, max_bytes: int, buffer: bytearray | None = None) -> None:
-        import cramjam
-
-        self._snappy: Any = cramjam.snappy
-        self._error = cramjam.DecompressionError
+    def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._buffer = bytearray() if buffer is None else buffer
+        self._buffer = bytearray()
 
     def open(self, block: memoryview) -> Buffer:
         size = _opened_size(block)
@@ -123,11 +124,16 @@ class _Blocks:
             raise RecordTooLarge(f"a snappy batch opens to more than the limit of {self._max_bytes} bytes")
         if size > len(self._buffer):
             self._buffer = bytearray(size)
-        try:
-            opened = self._snappy.decompress_raw_into(block, self._buffer)
-        except self._error as error:
-            raise InvalidRecord(f"broken snappy block: {error}") from error
-        return memoryview(self._buffer)[:opened]
+        return memoryview(self._buffer)[: _open(block, self._buffer)]
+
+
+def _open(block: memoryview, buffer: bytearray | memoryview) -> int:
+    """Return how much of the buffer the block has filled. Raises: InvalidRecord for a broken one."""
+    try:
+        opened: int = _kept.open(block, buffer)
+    except _kept.error as error:
+        raise InvalidRecord(f"broken snappy block: {error}") from error
+    return opened
 
 
 def _opened_size(block: memoryview) -> int:
