@@ -33,8 +33,8 @@ def headers() -> list[BatchHeader]:
     records = keyed_records(0, 3)
     sets = [build_batch(records, magic=magic, codec=codec) for magic in (0, 1) for codec in (Codec.NONE, Codec.GZIP)]
     sets += [build_batch(records, codec=codec, producer_id=codec) for codec in Codec]
-    stamped = {"timestamp_type": TimestampType.LOG_APPEND_TIME, "log_append_time": 5000}
-    sets.append(build_batch(records, producer_id=9, producer_epoch=0, base_sequence=0, transactional=True, **stamped))
+    sets.append(build_batch(records, timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=5000))
+    sets.append(build_batch(records, producer_id=9, producer_epoch=0, base_sequence=0, transactional=True))
     return [header for data in sets for header in headers_in(data)]
 
 
