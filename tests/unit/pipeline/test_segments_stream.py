@@ -113,6 +113,11 @@ def test_a_topic_that_never_was_is_named(tmp_path: Path) -> None:
         stream.latestOffset({"topic": {"0": 3}}, ReadAllAvailable())
 
 
+TOO_LATE = "Timed out while waiting for the Python worker to connect back"
+"""Spark waits ten seconds for the Python process of a stream's source, whatever is set; nothing has run by then."""
+TRIES = 5
+
+
 class Query:
     """A streaming query into a Parquet directory; each `run` is a restart from its checkpoint that ends by itself."""
 
@@ -123,6 +128,19 @@ class Query:
         self._sink = folder / "sink"
 
     def start(self, options: dict[str, str], *, once: bool) -> StreamingQuery:
+        """A query that has taken what was there, or if it is to end, has ended."""
+        for left in reversed(range(TRIES)):
+            query = self._start(options, once=once)
+            try:
+                query.awaitTermination() if once else query.processAllAvailable()
+            except StreamingQueryException as error:
+                if left and TOO_LATE in str(error):
+                    continue
+                raise
+            break
+        return query
+
+    def _start(self, options: dict[str, str], *, once: bool) -> StreamingQuery:
         source = self._spark.readStream.format("kafka-segments").option("path", str(self._log_dir))
         frame = source.options(**options).load().select("topic", "partition", "offset")
         writer = frame.writeStream.format("parquet").option("checkpointLocation", str(self.checkpoint))
@@ -130,9 +148,8 @@ class Query:
 
     def run(self, **options: str) -> list[int]:
         """The rows of each batch."""
-        query = self.start(options, once=True)
-        query.awaitTermination()
-        return [step["numInputRows"] for step in query.recentProgress if step["numInputRows"]]
+        progress = self.start(options, once=True).recentProgress
+        return [step["numInputRows"] for step in progress if step["numInputRows"]]
 
     def fail(self, **options: str) -> str:
         """What it says when it fails."""
