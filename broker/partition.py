@@ -47,6 +47,8 @@ class Partition:
     def high_watermark(self) -> int:
         """First offset that not every in-sync replica has yet."""
         end = self.log.log_end_offset
+        if self.isr == (self.leader_id,):
+            return end
         return min([end, *(self._ends.get(follower, 0) for follower in self.isr if follower != self.leader_id)])
 
     @property

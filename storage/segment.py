@@ -39,6 +39,7 @@ class Segment:
     __slots__ = (
         "_first_timestamp",
         "_last_append",
+        "_last_found",
         "_tail_is_dirty",
         "base_offset",
         "bytes_since_index_entry",
@@ -76,6 +77,7 @@ class Segment:
         self.max_timestamp_offset = base_offset
         self._first_timestamp: int | None = None
         self._last_append: tuple[int, int] | None = None  # first offset, position
+        self._last_found: tuple[int, Place] | None = None  # what offset was looked for
         self._tail_is_dirty = False
         if self.time_index.count:
             self.read_max_timestamp()
@@ -189,15 +191,24 @@ class Segment:
     def locate(self, offset: int) -> Place | None:
         """The first batch whose last offset is not below `offset`, or None.
 
+        The last one found is remembered: a fetch that waits looks two or three times, and readers follow each other.
+
         Raises: CorruptRecord, DiskFault.
         """
+        known = self._last_found
+        if known is not None and known[0] == offset:
+            return known[1]
         last = self._last_append
         if last is not None and offset >= last[0]:
             start = last[1]
         else:
             start = self.offset_index.position_of(offset - self.base_offset)
         found = find_batch(self.file, offset, start, self.size)
-        return Place(*found) if found is not None else None
+        if found is None:
+            return None
+        place = Place(*found)
+        self._last_found = offset, place
+        return place
 
     def read(
         self, offset: int, max_bytes: int, *, end: int, min_one_message: bool, allow_partial: bool
@@ -268,7 +279,7 @@ class Segment:
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
-        self._last_append = None
+        self._last_append = self._last_found = None
         self.bytes_since_index_entry = 0
         self._find_max_timestamp()
         return dropped
@@ -296,7 +307,7 @@ class Segment:
         self.max_timestamp = -1
         self.max_timestamp_offset = self.base_offset
         self.bytes_since_index_entry = 0
-        self._last_append = None
+        self._last_append = self._last_found = None
         self._first_timestamp = None
 
     def finish(self, *, trim: bool) -> None:
