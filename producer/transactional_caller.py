@@ -86,8 +86,17 @@ class TransactionalCaller(Caller):
             self.batches.hurry(self.machine.completing)
 
     def add_no_more(self) -> None:
-        """Partitions that were not added yet stay out of the transaction."""
+        """Partitions that were not added yet stay out of the transaction, and offsets that were not taken yet.
+
+        Kafka 3.9 asks for the offsets again until they are taken, which they never are for a topic that is not there.
+        """
         self._new.clear()
+        for request in [request for request in self._queue if isinstance(request, CommitOffsets)]:
+            self._queue.remove(request)
+            request.result.fail(self._aborted())
+
+    def _aborted(self) -> TransactionAborted:
+        return TransactionAborted(f"the transaction of {self._id} was aborted")
 
     def fail(self, error: ProducerError) -> None:
         """Ends the producer, and every call that waits."""
@@ -102,7 +111,7 @@ class TransactionalCaller(Caller):
     def abort_unsent(self, error: ProducerError | None) -> None:
         """Fails what no broker has been sent yet."""
         self._aborting = True
-        self.batches.abort_unsent(error or TransactionAborted(f"the transaction of {self._id} was aborted"))
+        self.batches.abort_unsent(error or self._aborted())
         self._aborting = False
 
     def refusal(self) -> ProducerError | None:
@@ -229,6 +238,9 @@ class TransactionalCaller(Caller):
                 self._refused(request, verdict, code)
 
     def _again(self, request: Request, code: ErrorCode, *, look_up: bool) -> None:
+        if isinstance(request, CommitOffsets) and self.machine.state is State.ABORTING:
+            request.result.fail(self._aborted())
+            return
         if look_up and request.coordinator is not None:
             self._coordinators.pop(request.coordinator, None)
         delay_ms = self._settings.retry_backoff_ms
@@ -274,7 +286,10 @@ class TransactionalCaller(Caller):
                 self._started = True
             case AddOffsets():
                 self._started = True
-                self.enqueue(CommitOffsets(request))
+                if self.machine.state is State.ABORTING:
+                    request.result.fail(self._aborted())
+                else:
+                    self.enqueue(CommitOffsets(request))
                 return
             case EndTxn():
                 self._complete()

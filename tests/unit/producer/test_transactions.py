@@ -407,6 +407,35 @@ async def test_an_abort_goes_on_when_a_partition_cannot_be_added_any_more() -> N
         stage.producer.begin_transaction()
 
 
+async def test_an_abort_does_not_wait_for_offsets_that_nobody_takes() -> None:
+    async with transacting(max_block_ms=1000) as (stage, coordinators):
+        coordinators.codes[ApiKey.TXN_OFFSET_COMMIT] = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 1000
+        producer = stage.producer
+        producer.begin_transaction()
+        with pytest.raises(Timeout):
+            await during(stage, producer.send_offsets_to_transaction({("missing", 0): 7}, GROUP))
+        await during(stage, producer.abort_transaction(), limit_ms=500)
+        assert coordinators.names[-1] == "END_TXN"
+        producer.begin_transaction()
+
+
+@pytest.mark.parametrize("key", [ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT], ids=lambda key: key.name)
+async def test_an_abort_drops_offsets_that_are_on_their_way(key: ApiKey) -> None:
+    async with transacting() as (stage, coordinators):
+        coordinators.held = {key}
+        coordinators.codes[ApiKey.TXN_OFFSET_COMMIT] = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        stage.producer.begin_transaction()
+        offsets = asyncio.ensure_future(stage.producer.send_offsets_to_transaction({("missing", 0): 7}, GROUP))
+        await stage.advance()
+        abort = asyncio.ensure_future(stage.producer.abort_transaction())
+        await stage.advance()
+        coordinators.release()
+        await during(stage, abort)
+        assert coordinators.names[-2:] == [key.name, "END_TXN"]
+        with pytest.raises(TransactionAborted):
+            await offsets
+
+
 async def test_an_abort_that_the_coordinator_knows_nothing_of_starts_anew_too() -> None:
     async with transacting() as (stage, coordinators):
         stage.producer.begin_transaction()
