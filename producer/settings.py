@@ -145,7 +145,7 @@ def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partit
         name = SHORT_NAMES.get(written, written.replace("_", "."))
         key = KEYS.get(name)
         if key is None:
-            problems.append(Problem(key=written, expected="no producer has this setting", nearest=nearest(name, KEYS)))
+            problems.append(Problem(key=written, expected="no producer has this setting", nearest=_nearest(name)))
         elif name == "partitioner.class" and not isinstance(value, str) and hasattr(value, "partition"):
             custom = value  # type: ignore[assignment]  # a partitioner of the caller's own
         elif value is not None:
@@ -213,6 +213,13 @@ def _delivery_timeout(
     else:
         warnings.append(f"delivery.timeout.ms is raised to {terms}, {least}")
     return least
+
+
+def _nearest(name: str) -> str | None:
+    """The setting that was probably meant: one that differs by letters, or the only one that has these words in it."""
+    words = set(name.split("."))
+    having = [key for key in KEYS if words <= set(key.split("."))]
+    return nearest(name, KEYS) or (having[0] if len(having) == 1 else None)
 
 
 def _number(values: dict[str, Value | None], name: str) -> int:
