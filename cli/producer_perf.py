@@ -43,7 +43,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of it. Latencies are in ms; MB are 1024 * 1024 bytes."""
+    """What came of it. Latencies, of what was acknowledged, are in ms; MB are 1024 * 1024 bytes."""
 
     records: int
     failed: int
@@ -55,8 +55,13 @@ class Report:
     metrics: dict[str, float]
 
     @property
+    def sent(self) -> int:
+        """How many records were acknowledged."""
+        return self.records - self.failed
+
+    @property
     def per_second(self) -> float:
-        return self.records / self.seconds if self.seconds else 0.0
+        return self.sent / self.seconds if self.seconds else 0.0
 
     def latency_ms(self, percentile: float) -> float:
         """The latency that so many percent of the records did not exceed."""
@@ -67,6 +72,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         return {
             "records": self.records,
+            "sent": self.sent,
             "failed": self.failed,
             "first_error": self.first_error,
             "seconds": round(self.seconds, 3),
@@ -141,11 +147,13 @@ async def _write(run: Run, *, quiet: bool) -> Report:
             started, cpu = time.perf_counter(), time.process_time()
 
             def told(sent: float, metadata: RecordMetadata, error: ProducerError | None) -> None:
-                latencies.append((time.perf_counter() - sent) * 1000)
-                if error is not None:
+                if error is None:
+                    latencies.append((time.perf_counter() - sent) * 1000)
+                else:
                     errors.append(error)
-                if len(latencies) % REPORT_RECORDS == 0:
-                    progress.update(task, completed=len(latencies))
+                ended = len(latencies) + len(errors)
+                if ended % REPORT_RECORDS == 0:
+                    progress.update(task, completed=ended)
 
             for index in range(run.records):
                 await _pace(run, index, started)
@@ -188,8 +196,9 @@ def _show(report: Report, java: Java | None, as_json: bool) -> None:
         typer.echo(json.dumps(shown | ({"java": java.as_json()} if java is not None else {})))
         return
     latency = ", ".join(f"{name} {value} ms" for name, value in shown["latency_ms"].items())
+    failed = f", {shown['failed']} failed" if shown["failed"] else ""
     typer.echo(
-        f"{shown['records']} records sent, {shown['records_per_second']} records/s "
+        f"{shown['sent']} records sent{failed}, {shown['records_per_second']} records/s "
         f"({shown['mb_per_second']} MB/s), {shown['cpu_seconds']} s of CPU"
     )
     typer.echo(f"latency {latency}")

@@ -19,8 +19,17 @@ def test_it_writes_what_it_was_asked_to_and_tells_how_long_that_took(tmp_path: P
         )
     assert finished.exit_code == 0, finished.stderr
     report = json.loads(finished.stdout)
-    assert (report["records"], report["failed"]) == (500, 0)
+    assert (report["records"], report["sent"], report["failed"]) == (500, 500, 0)
     assert report["latency_ms"]["p50"] <= report["latency_ms"]["p99"] <= report["latency_ms"]["max"]
+
+
+def test_records_that_failed_do_not_count_as_sent(tmp_path: Path) -> None:
+    with Stepdown(tmp_path) as broker:
+        broker.create_topic("perf", configs={"max.message.bytes": "200"})
+        finished = run_command("producer-perf", "-t", "perf", "-n", 3, "-s", 500, "-b", broker.address)
+    assert finished.exit_code == 1
+    assert finished.stdout.startswith("0 records sent, 3 failed, 0.0 records/s")
+    assert "3 of 3 records failed" in finished.stderr
 
 
 @pytest.mark.java
@@ -48,4 +57,4 @@ def test_a_java_tool_that_fails_is_told_of_by_its_last_line(tmp_path: Path, monk
 def test_a_wrong_setting_is_named() -> None:
     finished = run_command("producer-perf", "-t", "perf", "-p", "linger=5")
     assert finished.exit_code == 2
-    assert "linger" in finished.stderr
+    assert "did you mean linger.ms?" in finished.stderr
