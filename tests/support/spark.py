@@ -17,8 +17,10 @@ SETTINGS = {
     "spark.default.parallelism": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # What the second compiler would gain takes longer than these tests.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # What the second compiler would gain takes longer than these tests, and verifying classes takes a seventh of the
+    # CPU of a short run.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 }
 
 
