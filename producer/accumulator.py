@@ -22,9 +22,6 @@ from .ratios import CompressionRatios
 from .sequences import Sequences, comes_before
 from .settings import ProducerSettings
 
-ANY = -1
-"""The partition of a record that the built-in partitioner is to place."""
-
 WOULD_OPEN = -1
 NO_MEMORY = -2
 NEVER_MS = 1 << 62
@@ -75,17 +72,23 @@ class Accumulator:
         self._drain_index: dict[int, int] = {}
         self._node_times: dict[int, _NodeTimes] = {}
         self._numbers = 0
-        self._oldest = 1
         self.live: dict[int, set[Batch]] = {}
 
     # --- appending ----------------------------------------------------------------------------------------------------
 
     def append(self, view: TopicView, partition: int, entry: Entry, now_ms: int, *, new_batch: bool = True) -> int:
-        """The partition it went to; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
-        if partition != ANY:
-            taken = self._append_to(view.topic, partition, entry, now_ms, new_batch)
-            return partition if taken > 0 else taken
-        return self.append_sticky(view, entry, now_ms)
+        """The partition; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
+        queue = self._queues.at(view.topic, partition)
+        taken = queue[-1].take(entry) if queue else 0
+        if taken:
+            self.stirred |= queue[-1].is_full
+            return partition
+        if not new_batch:
+            if queue:
+                queue[-1].buffer.full = True
+            return WOULD_OPEN
+        taken = self._append_to_new(view.topic, partition, queue, entry, now_ms)
+        return partition if taken > 0 else taken
 
     def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
         """The partition that the built-in partitioner gave it, or NO_MEMORY."""
@@ -121,19 +124,6 @@ class Accumulator:
         if built_in is None:
             built_in = self._built_in[topic] = BuiltIn(self.settings.batch_size, self._draws)
         return built_in
-
-    def _append_to(self, topic: str, partition: int, entry: Entry, now_ms: int, new_batch: bool) -> int:
-        """By how many bytes the last batch grew; WOULD_OPEN or NO_MEMORY as `append`."""
-        queue = self._queues.at(topic, partition)
-        taken = queue[-1].take(entry) if queue else 0
-        if taken:
-            self.stirred |= queue[-1].is_full
-            return taken
-        if new_batch:
-            return self._append_to_new(topic, partition, queue, entry, now_ms)
-        if queue:
-            queue[-1].buffer.full = True
-        return WOULD_OPEN
 
     def _append_to_new(self, topic: str, partition: int, queue: Queue, entry: Entry, now_ms: int) -> int:
         """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
@@ -347,11 +337,10 @@ class Accumulator:
         """The number of the newest batch."""
         return self._numbers
 
-    def oldest_live(self) -> int | None:
-        """The number of the oldest batch that has not ended; children count as their parent."""
-        while self._oldest <= self._numbers and self._oldest not in self.live:
-            self._oldest += 1
-        return self._oldest if self._oldest <= self._numbers else None
+    def newest_live(self, last_number: int) -> Batch | None:
+        """The newest batch up to that number that has not ended, or one of its children; None when all have."""
+        number = next((number for number in reversed(self.live) if number <= last_number), None)
+        return None if number is None else next(iter(self.live[number]))
 
 
 def _last_is_full(queue: Queue) -> bool:

@@ -8,7 +8,7 @@ record never passes another one that was sent before it to the same partition. A
 from collections import deque
 from collections.abc import Callable
 
-from .accumulator import ANY, NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
+from .accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
 from .batch import Entry
 from .delivery import Delivery
 from .errors import BufferExhausted, ProducerError, Timeout, error_of
@@ -16,18 +16,25 @@ from .lane import Lane
 from .metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from .meters import Meters
 from .murmur2 import partition_for_key
-from .partitioners import Partitioner
+from .partitioners import Partitioner, TopicView
 from .records import MAX_RECORD_OVERHEAD
 from .settings import ProducerSettings
 
 
 class _Waiting:
-    """A record in line. `chosen` is the partition that a partitioner gave it after a new batch."""
+    """A record in line. `chosen` is the partition that a partitioner gave it after a new batch.
 
-    __slots__ = ("chosen", "deadline_ms", "entry", "partition", "topic")
+    `short_of` is how much memory was free when it found too little.
+    """
+
+    __slots__ = ("chosen", "deadline_ms", "entry", "partition", "short_of", "topic")
 
     def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None:
-        self.topic, self.partition, self.entry, self.deadline_ms = topic, partition, entry, deadline_ms
+        self.topic = topic
+        self.partition = partition
+        self.entry = entry
+        self.deadline_ms = deadline_ms
+        self.short_of = -1
         self.chosen: int | None = None
 
     @property
@@ -58,6 +65,7 @@ class Intake:
         self._wake, self._appended, self._refused = wake, appended, refused
         self._partitioner: Partitioner | None = settings.partitioner
         self._ignore_keys = settings.ignore_keys
+        self._max_block_ms = settings.max_block_ms
         self._lines: dict[_Line, deque[_Waiting]] = {}
         self._for_memory: deque[_Waiting] = deque()
         self.lanes: dict[str, Lane] = {}
@@ -76,31 +84,40 @@ class Intake:
         if self._lines or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
             self._take_slowly(topic, partition, entry, known, now_ms)
             return
-        accumulator, view = self._accumulator, known.view
-        if partition is not None:
-            placed = accumulator.append(view, partition, entry, now_ms) if partition < view.partitions else NO_MEMORY
-        elif entry[1] is None or self._ignore_keys:
-            placed = accumulator.append_sticky(view, entry, now_ms)
-            if self._has_lanes:
-                self._open_lane(known)
+        if partition is not None and partition >= known.view.partitions:
+            placed = NO_MEMORY
         else:
-            placed = accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
+            placed = self._put(known.view, partition, entry, now_ms)
         if placed == NO_MEMORY:
             self._take_slowly(topic, partition, entry, known, now_ms)
             return
+        self._tell(topic, placed)
+        if self._has_lanes:
+            self._open_lane(known)
+
+    def _put(self, view: TopicView, partition: int | None, entry: Entry, now_ms: int) -> int:
+        """The partition that the record lies in, by its own choice, its key or the built-in partitioner; NO_MEMORY."""
+        if partition is not None:
+            return self._accumulator.append(view, partition, entry, now_ms)
+        if entry[1] is None or self._ignore_keys:
+            return self._accumulator.append_sticky(view, entry, now_ms)
+        return self._accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
+
+    def _tell(self, topic: str, partition: int) -> None:
+        """Has those act who want to know that a record lies in a batch."""
         if self._appended is not None:
-            self._appended(topic, placed)
-        if accumulator.stirred:
-            accumulator.stirred = False
+            self._appended(topic, partition)
+        if self._accumulator.stirred:
+            self._accumulator.stirred = False
             self._wake()
 
     def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
         """What `take` does when there may be something to wait for, or somebody to ask."""
-        waiting = _Waiting(topic, partition, entry, now_ms + self._settings.max_block_ms)
+        waiting = _Waiting(topic, partition, entry, now_ms + self._max_block_ms)
         line = self._line_of(waiting, known)
         if line is not None:
             self._stand_in(line, waiting)
-        elif self._for_memory or not self._place(waiting, known, now_ms):
+        elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
             self._wait_for_memory(waiting)
             self._wake()
 
@@ -135,9 +152,8 @@ class Intake:
 
     def _line_of(self, waiting: _Waiting, known: Topic | None) -> _Line | None:
         """The line in which the record has to wait for metadata, or None."""
-        everybody = (waiting.topic, None)
-        if known is None or not known.view.partitions or everybody in self._lines:
-            return everybody
+        if known is None or not known.view.partitions or (self._lines and (waiting.topic, None) in self._lines):
+            return waiting.topic, None
         partition = waiting.partition
         if partition is not None and partition >= known.view.partitions:
             return waiting.topic, partition
@@ -186,64 +202,65 @@ class Intake:
         while self._for_memory:
             waiting = self._for_memory[0]
             known = self._metadata.topics.get(waiting.topic)
-            memory.waiting = 0
-            if known is not None and self._place(waiting, known, now_ms):
-                self._for_memory.popleft()
-                continue
+            if known is not None and waiting.short_of != memory.available_bytes:
+                memory.waiting = 0
+                if self._place(waiting, known, now_ms):
+                    self._for_memory.popleft()
+                    continue
+                waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:
                 break
             self._for_memory.popleft()
             self._meters.count("exhausted")
-            text = f"no memory for a record of {waiting.topic} within {self._settings.max_block_ms} ms"
+            text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
             self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {memory.total_bytes}"))
         memory.waiting = len(self._for_memory)
 
-    def _place(self, waiting: _Waiting, known: Topic | None, now_ms: int) -> bool:
+    def _place(self, waiting: _Waiting, known: Topic, now_ms: int) -> bool:
         """Whether the record is dealt with: it found memory, or was refused."""
-        assert known is not None, "a record without metadata"
+        if self._partitioner is not None:
+            return self._place_by(self._partitioner, waiting, known, now_ms)
+        placed = self._put(known.view, waiting.partition, waiting.entry, now_ms)
+        if placed == NO_MEMORY:
+            return False
+        self._tell(waiting.topic, placed)
+        return True
+
+    def _place_by(self, partitioner: Partitioner, waiting: _Waiting, known: Topic, now_ms: int) -> bool:
+        """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
         try:
-            partition = self._partition(waiting, known)
+            partition = self._partition(partitioner, waiting, known)
         except ValueError as fault:
             self._refuse(waiting, ProducerError(str(fault)))
             return True
-        new_batch = self._partitioner is None or waiting.chosen is not None
-        placed = self._accumulator.append(known.view, partition, waiting.entry, now_ms, new_batch=new_batch)
-        if placed == WOULD_OPEN and self._partitioner is not None:
-            self._partitioner.on_new_batch(known.view, partition)
-            waiting.chosen = self._partition(waiting, known)
-            placed = self._accumulator.append(known.view, waiting.chosen, waiting.entry, now_ms)
+        entry, new_batch = waiting.entry, waiting.chosen is not None
+        placed = self._accumulator.append(known.view, partition, entry, now_ms, new_batch=new_batch)
+        if placed == WOULD_OPEN:
+            partitioner.on_new_batch(known.view, partition)
+            waiting.chosen = self._partition(partitioner, waiting, known)
+            placed = self._accumulator.append(known.view, waiting.chosen, entry, now_ms)
         if placed == NO_MEMORY:
             return False
-        if self._appended is not None:
-            self._appended(waiting.topic, placed)
-        if self._accumulator.stirred:
-            self._accumulator.stirred = False
-            self._wake()
+        self._tell(waiting.topic, placed)
         return True
 
-    def _partition(self, waiting: _Waiting, known: Topic) -> int:
+    @staticmethod
+    def _partition(partitioner: Partitioner, waiting: _Waiting, known: Topic) -> int:
         if waiting.partition is not None:
             return waiting.partition
         if waiting.chosen is not None:
             return waiting.chosen
-        key, value = waiting.entry[1:3]
-        if self._partitioner is not None:
-            chosen = self._partitioner.partition(known.view, key, value)
-            if chosen < 0:
-                raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
-            return chosen
-        if key is not None and not self._ignore_keys:
-            return partition_for_key(key, known.view.partitions)
-        return ANY
+        chosen = partitioner.partition(known.view, *waiting.entry[1:3])
+        if chosen < 0:
+            raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
+        return chosen
 
     def _unknown(self, topic: str, partition: int | None) -> Timeout:
         if not self._metadata.nodes:
             servers = ", ".join(f"{server.host}:{server.port}" for server in self._settings.bootstrap_servers)
-            return Timeout(
-                f"no broker at {servers} answered within {self._settings.max_block_ms} ms, for topic {topic}"
-            )
+            return Timeout(f"no broker at {servers} answered within {self._max_block_ms} ms, for topic {topic}")
         name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
-        return Timeout(f"{name} is not in the metadata after {self._settings.max_block_ms} ms")
+        return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
 
     def _refuse(self, waiting: _Waiting, error: ProducerError) -> None:
         partition = -1 if waiting.partition is None else waiting.partition

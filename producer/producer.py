@@ -293,8 +293,8 @@ class Producer(TransactionCalls):
         while self._intake.waiting and self._closed:
             await self._intake.waiting[0].delivery.accepted()
             last_number = self._accumulator.last_number
-        while (oldest := self._accumulator.oldest_live()) is not None and oldest <= last_number:
-            batch = next(iter(self._accumulator.live[oldest]))
+        # Most batches end in their order, so few besides the newest have to be waited for.
+        while (batch := self._accumulator.newest_live(last_number)) is not None:
             await batch.ended_or_split()
 
     # --- telling ------------------------------------------------------------------------------------------------------
