@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Protocol, TypeVar, cast
 
+from ..protocol.primitives import BUFFER_TYPES
 from ..protocol.schema import Piece
 from ..storage.slices import FileSlice
 from .budget import Claim, MemoryBudget
@@ -19,7 +20,6 @@ from .metrics import Metrics
 from .wire import PlainWire
 
 FILE_TURN_BYTES = 1 << 20
-_BYTES_LIKE = (bytes, bytearray, memoryview)  # not a union, which would be made for every piece
 CHUNKS_TURN_BYTES = 1 << 20
 """Converted in one go, about 0.6 ms: looking at the loop after each chunk costs a tenth of the whole."""
 
@@ -101,8 +101,8 @@ class Sender:
         index = -1
         try:
             for index, piece in enumerate(pieces):
-                if isinstance(piece, _BYTES_LIKE):
-                    await self._send_bytes(piece, more=index < last)
+                if type(piece) in BUFFER_TYPES:
+                    await self._send_bytes(cast(bytes, piece), more=index < last)
                 elif isinstance(piece, FileSlice):
                     await self._send_file(piece)
                 else:
@@ -110,7 +110,7 @@ class Sender:
         finally:
             self._wire.rest()
             for unsent in pieces[index + 1 :]:
-                if not isinstance(unsent, (*_BYTES_LIKE, FileSlice)):
+                if type(unsent) not in BUFFER_TYPES and not isinstance(unsent, FileSlice):
                     cast(LazyPiece, unsent).done()
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.messages.fetch import FetchRequest, PartitionData
+from ..protocol.primitives import size_of
 
 EVICTION_AGE_MS = 120_000
 LAST_EPOCH = (1 << 31) - 1
@@ -58,7 +59,10 @@ class Interest:
     def tell(self, data: PartitionData) -> bool:
         """Notes what a response would say; True if a client that heard the previous one has to hear this."""
         news = bool(
-            size_of(data) or data.error_code or data.preferred_read_replica >= 0 or data.diverging_epoch.epoch >= 0
+            records_bytes(data)
+            or data.error_code
+            or data.preferred_read_replica >= 0
+            or data.diverging_epoch.epoch >= 0
         )
         if data.high_watermark != self.told_high_watermark:
             self.told_high_watermark, news = data.high_watermark, True
@@ -69,12 +73,9 @@ class Interest:
         return news
 
 
-def size_of(data: PartitionData) -> int:
+def records_bytes(data: PartitionData) -> int:
     """Bytes of records in one partition's answer."""
-    records = data.records
-    if records is None:
-        return 0
-    return len(records) if isinstance(records, bytes | bytearray | memoryview) else records.size_bytes
+    return 0 if data.records is None else size_of(data.records)
 
 
 def interests_of(request: FetchRequest) -> Iterable[Interest]:
@@ -171,7 +172,7 @@ class FetchContext:
         told = [(interest, data) for interest, data in answers if interest.tell(data) or not self.is_incremental]
         if self.session is not None and self.is_incremental:
             for interest, data in told:
-                if size_of(data):
+                if records_bytes(data):
                     self.session.served(interest)
         return told
 

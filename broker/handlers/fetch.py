@@ -29,7 +29,7 @@ from ...protocol.schema import Piece, SizedPiece
 from ..conversion import SLICES_A_TURN, Refusal, convert_for
 from ..dispatch import Call
 from ..reading import Reading, Terms, aborted_transactions, has_enough, read_all
-from ..session import FIRST_VERSION_WITH_SESSIONS, FetchContext, Interest, interests_of, replica_id_of, size_of
+from ..session import FIRST_VERSION_WITH_SESSIONS, FetchContext, Interest, interests_of, records_bytes, replica_id_of
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -209,7 +209,7 @@ def _count(
         name = reading.topic.name
         metrics.fetch_partition_requests.of(name).add()
         if not terms.is_follower:
-            size_bytes = size_of(data)
+            size_bytes = records_bytes(data)
             metrics.bytes_out.of(name).add(size_bytes)
             by_version.add(size_bytes)
         if reading.error not in EXPECTED_FAILURES:
