@@ -1,7 +1,7 @@
 """How fast does Spark read a log directory by `kafka-segments`, beside its own Kafka connector and the same broker?
 And how does `convert` grow with cores?
 
-    python benchmarks/pipeline_sources.py --megabytes 200 --rounds 5
+    python benchmarks/pipeline_sources.py --megabytes 500 --rounds 5
 
 Both read the same directory in one session of two cores, in turn; the connector's side includes the broker, which
 serves that directory from the page cache. The first round is dropped, each later pair is printed, the ratio is that of
@@ -64,7 +64,7 @@ class Cost(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=200, help="of values a topic")
+    parser.add_argument("--megabytes", type=int, default=500, help="of values a topic; of less, Spark's jobs are most")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--most-load", type=float, default=3.0)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="bytes of a record")
