@@ -12,7 +12,7 @@ Each call has a compressor or decompressor of its own, because none of them may 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ..errors import InvalidRecord, RecordTooLarge, UnsupportedCompression
 from . import lz4_frame, xerial
@@ -24,6 +24,9 @@ CHUNK_BYTES = 64 * 1024
 GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
 DEFAULT_ZSTD_LEVEL = 3
 SINGLE_GZIP_LEVEL = 1  # of 0-3: takes a tenth less time than 2, and makes 2 % more
+
+OpenSingle = Callable[[memoryview, int], Buffer | None]
+CloseSingle = Callable[[memoryview, bytearray, int, int], int]
 
 
 class Compressor(Protocol):
@@ -77,34 +80,20 @@ def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> It
         yield chunk
 
 
-def read_single(codec: int, data: memoryview, *, max_bytes: int) -> Buffer | None:
-    """Return what the stream of a v2 batch opens to in one step, where it is of the plainest kind and within the limit.
+def single(codec: int) -> tuple[OpenSingle, CloseSingle] | None:
+    """Return what opens and what closes a stream in one step; None for codecs for which there is no such thing.
 
-    Good until the thread's next call; None leaves it to `read_chunks`. Raises: InvalidRecord for a broken stream.
+    Opening takes the stream of a v2 batch and a limit, and returns what it opens to, good until the thread's next call,
+    where it is of the plainest kind and within the limit; None leaves it to `read_chunks`. A broken one is InvalidRecord.
+    Closing takes data, a buffer with `room_for` the data, where to begin there, and the magic; it returns where the
+    stream ends. Snappy and LZ4 make what a `compressor` makes.
     """
-    if codec == Codec.LZ4:
-        return lz4_frame.read_single(data)
-    if codec == Codec.SNAPPY:
-        return xerial.read_single(data)
-    return _read_single_gzip(data, max_bytes) if codec == Codec.GZIP else None
+    return _SINGLES.get(codec)
 
 
-def write_single(codec: int, data: memoryview, out: bytearray, at: int, *, magic: int) -> int:
-    """Write `data` compressed with gzip, snappy or LZ4 into `out`, and return where it ends.
-
-    -1 when there might not be room. Snappy and LZ4 make what a `compressor` makes.
-    """
-    if len(out) - at < len(data) + len(data) // 6 + 1024:
-        return -1
-    if codec == Codec.LZ4:
-        return lz4_frame.write_single(data, out, at, broken_checksum=magic == 0)
-    if codec == Codec.SNAPPY:
-        return xerial.write_single(data, out, at)
-    from isal import igzip_lib
-
-    packed = igzip_lib.compress(data, SINGLE_GZIP_LEVEL, igzip_lib.COMP_GZIP)
-    out[at : at + len(packed)] = packed
-    return at + len(packed)
+def room_for(size: int) -> int:
+    """Return what `size` bytes need at most to be closed in one step."""
+    return size + size // 6 + 1024
 
 
 def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buffer:
@@ -190,7 +179,7 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
     raise InvalidRecord("a gzip stream ends early")
 
 
-def _read_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
+def _open_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
     from isal import isal_zlib
 
     member = isal_zlib.decompressobj(GZIP_WINDOW)
@@ -199,6 +188,21 @@ def _read_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
     except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub does not say that it is an exception
         raise InvalidRecord(f"broken gzip stream: {error}") from error
     return opened if member.eof and not member.unused_data else None
+
+
+def _close_single_gzip(data: memoryview, out: bytearray, at: int, magic: int) -> int:
+    from isal import igzip_lib
+
+    packed = igzip_lib.compress(data, SINGLE_GZIP_LEVEL, igzip_lib.COMP_GZIP)
+    out[at : at + len(packed)] = packed
+    return at + len(packed)
+
+
+_SINGLES: Final[dict[int, tuple[OpenSingle, CloseSingle]]] = {
+    Codec.GZIP: (_open_single_gzip, _close_single_gzip),
+    Codec.SNAPPY: (xerial.open_single, xerial.close_single),
+    Codec.LZ4: (lz4_frame.open_single, lz4_frame.close_single),
+}
 
 
 def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:

@@ -93,12 +93,12 @@ def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
             raise InvalidRecord(f"broken LZ4 block: {error}") from error
 
 
-def write_single(data: memoryview, out: bytearray, at: int, *, broken_checksum: bool) -> int:
+def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     """Write the frame that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
     import lz4.block
 
     compress = lz4.block.compress
-    out[at : at + len(HEADER)] = BROKEN_HEADER if broken_checksum else HEADER
+    out[at : at + len(HEADER)] = HEADER if magic else BROKEN_HEADER
     at += len(HEADER)
     for begin in range(0, len(data), BLOCK_BYTES):
         block: Buffer = data[begin : begin + BLOCK_BYTES]
@@ -116,8 +116,8 @@ def write_single(data: memoryview, out: bytearray, at: int, *, broken_checksum: 
     return at + 4
 
 
-def read_single(data: memoryview) -> Buffer | None:
-    """Return what a frame of one compressed block of at most 64 KiB opens to, None for any other frame.
+def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
+    """Return what a frame of one compressed block of at most 64 KiB and `max_bytes` opens to, None for any other frame.
 
     Raises: as `read` does.
     """
@@ -128,7 +128,7 @@ def read_single(data: memoryview) -> Buffer | None:
     else:
         at, block_checksum, max_block = _read_header(data, check_header=True)
     end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-    if block_checksum or max_block > BLOCK_BYTES or end == at + 4 or data[end:] != END_MARK:
+    if block_checksum or max_block > min(BLOCK_BYTES, max_bytes) or end == at + 4 or data[end:] != END_MARK:
         return None
     try:
         opened: bytes = lz4.block.decompress(data[at + 4 : end], uncompressed_size=max_block)

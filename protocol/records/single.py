@@ -8,7 +8,7 @@ import threading
 from typing import Final, NamedTuple
 
 from . import kernel
-from .compression import read_single, write_single
+from .compression import room_for, single
 from .layout import CODEC_MASK, MAGIC_V0, MAGIC_V1, V0_OVERHEAD, V1_OVERHEAD
 
 SINGLE_BYTES: Final = 128 * 1024
@@ -52,13 +52,13 @@ def convert_singles(source: memoryview, at: int, target: int, out: bytearray, en
     Raises: CorruptRecord, InvalidRecord.
     """
     down, messages, overhead = _kept.down[target], _kept.messages, _OVERHEAD[target]
-    records = temporary_bytes = 0
+    room, records, temporary_bytes = len(out), 0, 0
     while True:
         attributes, begin, behind = down.begin(source, at)
-        codec = attributes & CODEC_MASK
-        if not codec or behind - at > SINGLE_BYTES:
+        codec = single(attributes & CODEC_MASK)
+        if codec is None or behind - at > SINGLE_BYTES:
             break
-        opened = read_single(codec, source[begin:behind], max_bytes=SINGLE_BYTES)
+        opened = codec[0](source[begin:behind], SINGLE_BYTES)
         if opened is None:
             break
         _, written, wanted = down.feed(opened, 0, messages)
@@ -66,9 +66,9 @@ def convert_singles(source: memoryview, at: int, target: int, out: bytearray, en
             break
         kept, last, newest = down.finish()
         if kept:
-            stop = write_single(codec, messages[:written], out, end + overhead, magic=target)
-            if stop < 0:
+            if end + overhead + room_for(written) > room:
                 break
+            stop = codec[1](messages[:written], out, end + overhead, target)
             kernel.wrap(out, end, stop, target, attributes, last, newest)
             end = stop
             records += kept

@@ -82,7 +82,7 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
         at += size
 
 
-def write_single(data: memoryview, out: bytearray, at: int) -> int:
+def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
     compress, room = _kept.compress, memoryview(out)
     out[at : at + len(HEADER)] = HEADER
@@ -94,8 +94,8 @@ def write_single(data: memoryview, out: bytearray, at: int) -> int:
     return at
 
 
-def read_single(data: memoryview) -> Buffer | None:
-    """Return what a stream of one chunk of up to 32 KiB opens to, None for any other stream.
+def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
+    """Return what a stream of one chunk of up to 32 KiB and `max_bytes` opens to, None for any other stream.
 
     A view of a buffer of the thread.
 
@@ -105,7 +105,7 @@ def read_single(data: memoryview) -> Buffer | None:
         return None
     magic, size = _START.unpack_from(data)
     block = data[_START.size :]
-    if magic != MAGIC or size != len(block) or _opened_size(block) > BLOCK_BYTES:
+    if magic != MAGIC or size != len(block) or _opened_size(block) > min(BLOCK_BYTES, max_bytes):
         return None
     opened = _kept.opened
     return opened[: _open(block, opened)]
