@@ -83,8 +83,10 @@ def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> It
 def single(codec: int) -> tuple[OpenSingle, CloseSingle] | None:
     """Return what opens and what closes a stream in one step; None for codecs for which there is no such thing.
 
-    Opening takes the stream of a v2 batch and a limit, and returns what it opens to, good until the thread's next call,
-    where it is of the plainest kind and within the limit; None leaves it to `read_chunks`. A broken one is InvalidRecord.
+    Opening takes the stream of a v2 batch and a limit. It returns what that opens to, good until the thread's next
+    call, where it is of the plainest kind and within the limit; None leaves it to `read_chunks`. A broken stream is
+    InvalidRecord.
+
     Closing takes data, a buffer with `room_for` the data, where to begin there, and the magic; it returns where the
     stream ends. Snappy and LZ4 make what a `compressor` makes.
     """
