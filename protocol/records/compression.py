@@ -8,7 +8,8 @@
 | zstd 4 | never | never | yes | zstd frames |
 
 Source: Kafka 3.9, org.apache.kafka.common.compress. The libraries load on first use: an idle broker does without them.
-Each call has a compressor or decompressor of its own, because none of them may be shared by threads.
+Each call has a compressor or decompressor of its own, because none of them may be shared by threads. Those that open
+zstd are kept for later calls, since making one takes a third of the time of opening 16 KiB.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,8 @@ FEED_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
 GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
 DEFAULT_ZSTD_LEVEL = 3
+MAX_IDLE_ZSTD = 2
+MAX_IDLE_ZSTD_BYTES = 4 << 20  # a stream's window stays allocated: 2 MiB for those of Kafka's Java client
 SINGLE_GZIP_LEVEL = 1  # of 0-3: takes a tenth less time than 2, and makes 2 % more
 
 OpenSingle = Callable[[memoryview, int], Buffer | None]
@@ -207,12 +210,22 @@ _SINGLES: Final[dict[int, tuple[OpenSingle, CloseSingle]]] = {
 }
 
 
+_idle_zstd: Final[list[Any]] = []
+
+
 def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:
     import zstandard
 
-    reader = zstandard.ZstdDecompressor().stream_reader(data, read_size=FEED_BYTES, read_across_frames=True)
     try:
+        decompressor = _idle_zstd.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor()
+    try:
+        reader = decompressor.stream_reader(data, read_size=FEED_BYTES, read_across_frames=True)
         while chunk := reader.read(CHUNK_BYTES):
             yield chunk
     except zstandard.ZstdError as error:
         raise InvalidRecord(f"broken zstd stream: {error}") from error
+    finally:
+        if len(_idle_zstd) < MAX_IDLE_ZSTD and decompressor.memory_size() <= MAX_IDLE_ZSTD_BYTES:
+            _idle_zstd.append(decompressor)

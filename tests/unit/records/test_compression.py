@@ -3,13 +3,14 @@
 import gzip
 import threading
 import tracemalloc
+from itertools import zip_longest
 
 import cramjam
 import lz4.frame
 import pytest
 import zstandard
 from stepdown.protocol.errors import InvalidRecord, RecordTooLarge, UnsupportedCompression
-from stepdown.protocol.records import kernel, xerial
+from stepdown.protocol.records import compression, kernel, xerial
 from stepdown.protocol.records.compression import compress, compressor, decompress, read_chunks
 from stepdown.protocol.records.layout import Codec
 
@@ -228,3 +229,33 @@ def test_a_snappy_chunk_length_that_is_wrong_is_invalid(size):
 def test_zstd_frames_that_follow_one_another_are_read_on():
     frames = zstandard.ZstdCompressor().compress(b"one,") + zstandard.ZstdCompressor().compress(b"two")
     assert opened(Codec.ZSTD, frames) == b"one,two"
+
+
+def test_zstd_streams_that_broke_or_were_left_do_not_disturb_later_ones():
+    good = compress(Codec.ZSTD, NOISE, magic=2)
+    for _ in range(3):
+        left = read_chunks(Codec.ZSTD, good, magic=2, max_bytes=MiB)
+        next(left)
+        left.close()
+        with pytest.raises(InvalidRecord, match="broken zstd"):
+            opened(Codec.ZSTD, good + b"no frame")
+        assert opened(Codec.ZSTD, good) == NOISE
+
+
+def test_zstd_streams_may_be_read_in_turn():
+    wanted = [NOISE[n:] for n in range(4)]
+    streams = [read_chunks(Codec.ZSTD, compress(Codec.ZSTD, data, magic=2), magic=2, max_bytes=MiB) for data in wanted]
+    found = [b""] * 4
+    for pieces in zip_longest(*streams, fillvalue=b""):
+        found = [before + piece for before, piece in zip(found, pieces, strict=True)]
+    assert found == wanted
+
+
+def test_what_opens_zstd_is_not_kept_when_a_frame_made_it_large():
+    wide = zstandard.ZstdCompressionParameters(window_log=25)
+    packer = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    frame = packer.compress(NOISE) + packer.flush()
+    for _ in range(3):
+        assert opened(Codec.ZSTD, frame) == NOISE
+    assert all(kept.memory_size() <= compression.MAX_IDLE_ZSTD_BYTES for kept in compression._idle_zstd)
+    assert len(compression._idle_zstd) <= compression.MAX_IDLE_ZSTD
