@@ -4,18 +4,19 @@ A compressed batch goes from the decompressor to the columns in pieces, so it ta
 beside its rows, whatever it opens to.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..errors import InvalidRecord
 from .batch import RecordBatch
 from .batches import next_batch_size, view
-from .compression import read_chunks
+from .compression import read_chunks, single
 from .kernel import MessagesDown
 from .kernel.columns import RecordColumns
 from .layout import MAGIC_V0, MAX_OPENED_BYTES, TimestampType
 from .message_set import LegacyBatch
 from .record import Buffer
+from .single import SINGLE_BYTES
 from .stream import Pieces, run
 
 MAX_OFFSET = (1 << 63) - 1
@@ -100,13 +101,23 @@ class ColumnFiller:
         if not batch.record_count and not batch.body:
             return
         self.columns.begin_records(batch.record_count, batch.base_offset, batch.base_timestamp, append_time)
-        chunks = read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes)
-        yield from self._take(Pieces(chunks))
+        yield from self._take(Pieces(self._chunks(batch)))
+
+    def _chunks(self, batch: RecordBatch) -> Iterable[Buffer]:
+        """What the batch opens to: whole if it is small and plain, which takes fewer steps, else in pieces."""
+        body, codec, limit = batch.body, single(batch.codec), self._max_opened_bytes
+        if codec is not None and len(body) <= SINGLE_BYTES:
+            opened = codec[0](body, min(SINGLE_BYTES, limit))
+            if opened is not None:
+                return (opened,)
+        return read_chunks(batch.codec, body, magic=batch.magic, max_bytes=limit)
 
     def _take(self, pieces: Pieces) -> Iterator[None]:
         while True:
             pieces.at, wanted, full = self.columns.take(pieces.data, pieces.at)
             if full:
+                # Whoever takes the columns may open another batch, which may use the same buffer.
+                pieces.data, pieces.at = bytes(memoryview(pieces.data)[pieces.at :]), 0
                 yield
             elif not pieces.advance(wanted):
                 break

@@ -197,3 +197,18 @@ def test_a_wrong_frame_is_refused(either: str) -> None:
     data[16] = 9
     with pytest.raises(CorruptRecord, match="frame"):
         filled(bytes(data))
+
+
+@pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
+def test_batches_that_one_thread_opens_in_turn_do_not_disturb_each_other(either: str, codec: Codec) -> None:
+    wanted = Wanted(headers=True, max_rows=2)
+    sets = [sample(2, count=9, first=first) for first in (100, 500)]
+    fillers = [ColumnFiller(wanted) for _ in sets]
+    walks = [filler.fill(build_batch(records, codec=codec)) for filler, records in zip(fillers, sets, strict=True)]
+    found: list[list[Row]] = [[], []]
+    for _ in range(5):
+        for rows, walk, filler in zip(found, walks, fillers, strict=True):
+            next(walk)
+            rows += rows_of(filler.columns, wanted)
+            filler.columns.clear()
+    assert found == [filled(build_batch(records)) for records in sets]
