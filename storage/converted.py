@@ -215,62 +215,43 @@ class ConvertedChunks:
         """
         if self.needs_worker:
             return self._run_with_codec(out, send, min(most_bytes, turn_bytes), most_bytes)
-        stats, room = self._slice.stats, memoryview(out)
-        done, has_codec = 0, False
-        while done < turn_bytes and done < most_bytes and not (has_codec or self.is_padding):
-            several = self._convert_several(out, most_bytes - done)
-            if not several:
-                break
-            filled = several[-1].size_bytes
-            sent = send(room[: min(filled, most_bytes - done)])
-            begin = 0
-            for made in several:
-                end = min(made.size_bytes, most_bytes - done + begin)
-                made.size_bytes -= begin
-                if sent < end:
-                    self._made = made
-                    return done, room[begin:end], sent - begin
-                self._at = made.end
-                self._produced += made.size_bytes
-                stats.records += made.records
-                stats.temporary_bytes += made.temporary_bytes
-                stats.seconds += made.seconds
-                stats.chunks += 1
-                has_codec = made.needs_worker
-                done += end - begin
-                begin = end
-        stats.is_truncated = self._produced > self._slice.size_bytes
-        self._move_to(_Made(self._at, needs_worker=has_codec))
-        return done, room[:0], 0
-
-    def _convert_several(self, out: bytearray, most_bytes: int) -> list["_Made"]:
-        """The next chunks, one behind the other in `out`, each as `make` would make it; `size_bytes` up to where."""
-        source, rules = self._slice.source, self._slice.rules
+        source, rules, stats = self._slice.source, self._slice.rules, self._slice.stats
         target, first_offset, chunk_bytes = rules.target, rules.first_offset, rules.chunk_bytes
-        window = kept_window(chunk_bytes)
-        several: list[_Made] = []
-        at, held, filled = self._at, 0, 0
-        while filled < most_bytes and filled + chunk_bytes <= len(out):
+        window, room = kept_window(chunk_bytes), memoryview(out)
+        at, held, done, has_codec = self._at, 0, 0, False
+        while done < turn_bytes and done < most_bytes and not (has_codec or self.is_padding):
             began = perf_counter()
             size = min(chunk_bytes, source.size_bytes - at)
             if source.read_into(window[held:size], at + held) < size - held:
                 break
             try:
-                read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
-                    window[:size], 0, target, first_offset, out, filled
+                read, written, _, records, _, temporary_bytes, stops_at_codec = convert_plain(
+                    window[:size], 0, target, first_offset, out
                 )
             except ApiError:
                 break
-            held = size - read
-            if written == filled or (filled and not has_codec and _begins_whole(window, read, held)):
+            if not written:
                 break
+            seconds = perf_counter() - began
+            chunk = room[: min(written, most_bytes - done)]
+            sent = send(chunk)
+            if sent < len(chunk):
+                self._at = at
+                self._made = _Made(at + read, written, records, temporary_bytes, seconds, needs_worker=stops_at_codec)
+                return done, chunk, sent
             at += read
-            filled = written
-            several.append(_Made(at, written, records, temporary_bytes, perf_counter() - began, needs_worker=has_codec))
-            if has_codec:
-                break
+            done += sent
+            self._produced += written
+            stats.records += records
+            stats.temporary_bytes += temporary_bytes
+            stats.seconds += seconds
+            stats.chunks += 1
+            has_codec = stops_at_codec
+            held = size - read
             window[:held] = window[read:size]
-        return several
+        stats.is_truncated = self._produced > self._slice.size_bytes
+        self._move_to(_Made(at, needs_worker=has_codec))
+        return done, room[:0], 0
 
     def _run_with_codec(
         self, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int
@@ -402,11 +383,6 @@ class _Made:
     seconds: float = 0.0
     wants_bytes: int = 0
     needs_worker: bool = False
-
-
-def _begins_whole(window: memoryview, at: int, left: int) -> bool:
-    """Whether the `left` bytes from `at` on begin with a whole batch."""
-    return left >= OVERFLOW_ENTRY.size and OVERFLOW_ENTRY.unpack_from(window, at)[1] + OVERFLOW_ENTRY.size <= left
 
 
 def needs_codec(source: FileSlice, at: int, target: int) -> bool:
