@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
-from ..storage.converted import ConversionRules, ConversionStats, ConvertedSlice
+from ..storage.conversion_rules import ConversionRules, ConversionStats
+from ..storage.converted import ConvertedSlice
 from .metrics import Metrics, codec_label
 from .reading import Reading, Terms
 

@@ -13,7 +13,8 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.convert import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.converted import ConversionRules, ConversionStats, ConvertedSlice
+from stepdown.storage.conversion_rules import ConversionRules, ConversionStats
+from stepdown.storage.converted import ConvertedSlice
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice
 
