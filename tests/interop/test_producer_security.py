@@ -41,7 +41,7 @@ def login(protocol: str, mechanism: str, password: str = PASSWORD) -> dict[str, 
 
 
 async def send_one(address: str, value: bytes, **settings: str) -> int:
-    async with Producer(address, max_block_ms=30_000, **settings) as producer:  # type: ignore[arg-type]
+    async with Producer(address, max_block_ms=120_000, **settings) as producer:  # type: ignore[arg-type]
         return (await producer.send(TOPIC, value, partition=0)).offset
 
 
