@@ -254,12 +254,13 @@ class ConvertedChunks:
 
     def _convert_good(self, out: bytearray) -> "_Made":
         """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
-        made = _Made(end=self._at, needs_worker=self.needs_worker)
+        made = _Made(end=self._at)
         with contextlib.suppress(ApiError):
             while (header := batch_at(self._source, made.end)) is not None:
                 batch = read_window(self._source, made.end, header.size_bytes)
                 if not self._convert_one(header, batch, out, made):
                     break
+        made.needs_worker = self.needs_worker and made.end == self._at  # else a frame is read, which may be the damage
         return made
 
     def _pad(self, out: bytearray) -> memoryview:

@@ -184,6 +184,18 @@ def test_a_damaged_batch_further_on_ends_the_data_and_is_padded(tmp_path: Path, 
     assert got[len(kept) : len(kept) + 8] == pack(">q", -1)
 
 
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4, Codec.ZSTD], ids=["plain", "lz4", "zstd"])
+def test_a_damaged_frame_further_on_ends_the_data_and_is_padded(tmp_path: Path, codec: Codec) -> None:
+    """Behind compressed batches it broke the response off, so the client never got the good ones."""
+    good, bad = batch(0, 50, codec=codec), bytearray(batch(50, 50, codec=codec))
+    bad[16] = 9
+    rules = {"zstd_to": Codec.LZ4} if codec is Codec.ZSTD else {}
+    lazily = converted(stored(tmp_path, good + bytes(bad) + batch(100, 100)), **rules)
+    kept = bytes(convert_down(good, target=1, first_offset=0, out=bytearray(1), zstd_to=Codec.LZ4).data)
+    for got in sent(lazily), sent_in_runs(lazily, lambda size: size):
+        assert got == kept + overflow(lazily.size_bytes - len(kept))
+
+
 def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:
     heard: list[ConversionStats] = []
     data = batch(0, 10, codec=Codec.GZIP) + batch(10, 5) + batch(15, 2, magic=1)
