@@ -298,7 +298,7 @@ class Accumulator:
             for batch in sorted(over, key=lambda batch: batch.created_ms):
                 queue.remove(batch)
                 found.append(batch)
-        return found
+        return _shut(found)
 
     def next_expiry_ms(self) -> int:
         """When the oldest queued batch expires."""
@@ -320,7 +320,7 @@ class Accumulator:
         for queue in self._queues:
             found.extend(queue)
             queue.clear()
-        return found
+        return _shut(found)
 
     def take_unsent(self) -> list[Batch]:
         """Takes out the queued batches that no broker was ever sent, for a transaction that is aborted."""
@@ -330,7 +330,7 @@ class Accumulator:
             found += unsent
             for batch in unsent:
                 queue.remove(batch)
-        return found
+        return _shut(found)
 
     @property
     def last_number(self) -> int:
@@ -341,6 +341,13 @@ class Accumulator:
         """The newest batch up to that number that has not ended, or one of its children; None when all have."""
         number = next((number for number in reversed(self.live) if number <= last_number), None)
         return None if number is None else next(iter(self.live[number]))
+
+
+def _shut(batches: list[Batch]) -> list[Batch]:
+    """Those that leave their queues to fail take no more: a callback of one may send before the next has failed."""
+    for batch in batches:
+        batch.buffer.full = True
+    return batches
 
 
 def _last_is_full(queue: Queue) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from stepdown.config import ConfigError
-from stepdown.producer import Timeout
+from stepdown.producer import Delivery, Timeout
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Cluster, producing
@@ -100,6 +100,25 @@ async def test_batches_in_flight_fail_before_queued_ones_when_the_loop_stalled()
         stage.producer._wakeup.set()
         await stage.advance()
         assert ended == [0, 1, 2]
+
+
+async def test_what_a_callback_sends_again_gets_its_whole_time() -> None:
+    """It went into the open batch of its topic, which had been taken out to expire next, and failed at once."""
+    async with producing(**QUICK) as stage:
+        stage.cluster.topics["u"] = 1
+        stage.cluster.unready.add(0)
+        again: list[Delivery] = []
+        stage.producer.send("u", b"1", callback=lambda m, e: again.append(stage.producer.send("t", b"3")))
+        expired = stage.producer.send("t", b"2")
+        await stage.advance()
+        await stage.advance(1000)
+        assert expired.done() and [delivery.done() for delivery in again] == [False]
+        stage.cluster.unready.clear()
+        stage.producer._wakeup.set()
+        [asked] = await stage.produced()
+        assert asked.values() == [b"3"]
+        asked.answer()
+        assert (await again[0]).offset == 0
 
 
 async def test_with_one_request_in_flight_an_expired_partition_stays_muted_until_its_answer() -> None:
