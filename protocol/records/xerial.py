@@ -10,6 +10,7 @@ Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
 
 import threading
 from collections.abc import Iterator
+from functools import cache
 from struct import Struct
 from typing import Any
 
@@ -43,7 +44,10 @@ class _Kept(threading.local):
         self.error = cramjam.DecompressionError
 
 
-_kept = _Kept()
+@cache
+def _kept() -> _Kept:
+    """Made by the first use, so that who opens no snappy does without the library."""
+    return _Kept()
 
 
 class Writer(BlockWriter):
@@ -55,8 +59,9 @@ class Writer(BlockWriter):
         out += HEADER
 
     def write_block(self, block: Buffer) -> None:
-        packed = _kept.packed
-        size = _kept.compress(block, packed)
+        kept = _kept()
+        packed = kept.packed
+        size = kept.compress(block, packed)
         self._out += size.to_bytes(4, "big")
         self._out += memoryview(packed)[:size]
 
@@ -84,7 +89,7 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
 
 def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
-    compress, room = _kept.compress, memoryview(out)
+    compress, room = _kept().compress, memoryview(out)
     out[at : at + len(HEADER)] = HEADER
     at += len(HEADER)
     for begin in range(0, len(data), BLOCK_BYTES):
@@ -107,7 +112,7 @@ def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
     block = data[_START.size :]
     if magic != MAGIC or size != len(block) or _opened_size(block) > min(BLOCK_BYTES, max_bytes):
         return None
-    opened = _kept.opened
+    opened = _kept().opened
     return opened[: _open(block, opened)]
 
 
@@ -129,9 +134,10 @@ class _Blocks:
 
 def _open(block: memoryview, buffer: bytearray | memoryview) -> int:
     """Return how much of the buffer the block has filled. Raises: InvalidRecord for a broken one."""
+    kept = _kept()
     try:
-        opened: int = _kept.open(block, buffer)
-    except _kept.error as error:
+        opened: int = kept.open(block, buffer)
+    except kept.error as error:
         raise InvalidRecord(f"broken snappy block: {error}") from error
     return opened
 

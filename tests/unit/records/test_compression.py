@@ -1,6 +1,8 @@
 """Codecs with their quirks by magic, and what hostile streams cost."""
 
 import gzip
+import subprocess
+import sys
 import threading
 import tracemalloc
 from itertools import zip_longest
@@ -198,6 +200,16 @@ def test_snappy_is_written_in_xerial_s_frame_with_blocks_of_32_kib():
     assert data[:16].hex() == "82534e4150505900" + "00000001" * 2
     first = int.from_bytes(data[16:20], "big")
     assert cramjam.snappy.decompress_raw_len(data[20 : 20 + first]) == 32_768
+
+
+def test_who_opens_no_batch_loads_no_codec():
+    """Snappy's came with the module, into brokers and producers that never see it."""
+    script = (
+        "import sys, stepdown.storage.log_dirs, stepdown.storage.converted, stepdown.producer\n"
+        "print(*(name for name in ('cramjam', 'isal', 'lz4', 'zstandard') if name in sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout == "\n"
 
 
 def test_a_bare_raw_snappy_block_is_read():
