@@ -6,7 +6,8 @@ record never passes another one that was sent before it to the same partition. A
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from .accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
 from .batch import Entry
@@ -143,12 +144,11 @@ class Intake:
 
     def refuse_all(self, error: ProducerError) -> None:
         """Ends everybody in line."""
-        for line in (*self._lines.values(), self._for_memory):
-            while line:
-                waiting = line.popleft()
-                self._refuse(waiting, error)
+        everybody = self.waiting
         self._lines.clear()
+        self._for_memory.clear()
         self._accumulator.memory.waiting = 0
+        self._refuse_each(everybody, error)
 
     def _line_of(self, waiting: _Waiting, known: Topic | None) -> _Line | None:
         """The line in which the record has to wait for metadata, or None."""
@@ -172,18 +172,21 @@ class Intake:
         code = self._metadata.failed.get(topic)
         if code in FATAL_TOPIC_CODES and code is not None:
             del self._metadata.failed[topic]
-            while queue:
-                self._refuse(queue.popleft(), error_of(code, f"topic {topic} cannot be written to: {code.name}"))
+            forbidden = list(queue)
+            queue.clear()
+            self._refuse_each(forbidden, error_of(code, f"topic {topic} cannot be written to: {code.name}"))
         known = self._metadata.topics.get(topic)
         if known is not None and known.view.partitions and (partition is None or partition < known.view.partitions):
             del self._lines[line]
             for waiting in queue:
                 self._again(waiting, known, now_ms)
             return
-        while queue and queue[0].deadline_ms <= now_ms:
-            self._refuse(queue.popleft(), self._unknown(topic, partition))
+        late = list(takewhile(lambda waiting: waiting.deadline_ms <= now_ms, queue))
+        for _ in late:
+            queue.popleft()
         if not queue:
             del self._lines[line]
+        self._refuse_each(late, self._unknown(topic, partition))
 
     def _again(self, waiting: _Waiting, known: Topic, now_ms: int) -> None:
         line = self._line_of(waiting, known)
@@ -199,7 +202,7 @@ class Intake:
 
     def _proceed_memory(self, now_ms: int) -> None:
         memory = self._accumulator.memory
-        while self._for_memory:
+        for _ in range(len(self._for_memory)):
             waiting = self._for_memory[0]
             known = self._metadata.topics.get(waiting.topic)
             if known is not None and waiting.short_of != memory.available_bytes:
@@ -261,6 +264,11 @@ class Intake:
             return Timeout(f"no broker at {servers} answered within {self._max_block_ms} ms, for topic {topic}")
         name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
         return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
+
+    def _refuse_each(self, those: Sequence[_Waiting], error: ProducerError) -> None:
+        """Ends those who have left the line: their callbacks may send again, into lines as they are then."""
+        for waiting in those:
+            self._refuse(waiting, error)
 
     def _refuse(self, waiting: _Waiting, error: ProducerError) -> None:
         partition = -1 if waiting.partition is None else waiting.partition

@@ -1,11 +1,13 @@
 """send, the accumulator, memory, retries, flush and close, on a clock moved by hand."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from stepdown.producer import (
     BufferExhausted,
+    Delivery,
     ProducerClosed,
     ProducerError,
     ProducerRecord,
@@ -280,6 +282,40 @@ async def test_forbidden_topics_surface_at_once_and_unknown_ones_are_waited_for(
         [asked] = await stage.produced(3000)
         asked.answer()
         assert (await later).topic == "later"
+
+
+@pytest.mark.parametrize("why", ["forbidden", "unknown", "fault", "memory"])
+async def test_a_callback_that_sends_again_waits_for_its_own_end(why: str) -> None:
+    """The loop stood still as long as it did so; after a fault such a record had no end."""
+    async with producing(batch_size=300, buffer_memory=300, linger_ms=60_000) as stage:
+        stage.producer.send("t", b"v" * 100)
+        await stage.advance()
+        stage.producer._intake._max_block_ms = 0
+        sent: list[Delivery] = []
+        passes: list[int] = []
+        sender, run_once = stage.producer._sender, stage.producer._sender.run_once
+
+        def send(metadata: RecordMetadata | None = None, error: ProducerError | None = None) -> None:
+            if len(sent) < 9:
+                topic = {"memory": "t", "fault": f"u{len(sent)}"}.get(why, "u")
+                sent.append(stage.producer.send(topic, b"v" * 200, callback=send))
+
+        def counted(now_ms: int) -> int:
+            wait_ms = run_once(now_ms)
+            passes.append(len(sent))
+            return wait_ms
+
+        send()
+        sender.run_once = counted  # type: ignore[method-assign]
+        if why == "forbidden":
+            stage.producer._metadata.failed["u"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if why == "fault":
+            stage.cluster.fault = ProducerError("no")
+        for _ in range(20):
+            stage.producer._wakeup.set()
+            await stage.advance()
+        assert [delivery.done() for delivery in sent] == [True] * 9
+        assert all(later - before <= 2 for before, later in pairwise([1, *passes]))
 
 
 async def test_a_new_topic_is_asked_for_alone_and_an_idle_one_is_forgotten() -> None:
