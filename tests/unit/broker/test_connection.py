@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.connection import Peer, Reply
+from stepdown.broker.budget import MemoryBudget
+from stepdown.broker.connection import CloseConnection, Connection, Peer, Reply
 from stepdown.broker.metrics import Metrics
 from stepdown.broker.request_meter import RequestMeter
 from stepdown.broker.wire import PlainWire
+from stepdown.protocol.frame import FrameParser
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -356,3 +358,40 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0)
+
+
+async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() -> None:
+    """One that always had the next request ready was read and answered for as long as it lasted."""
+    requests = 0
+    finished = asyncio.Event()
+
+    class Endless:
+        """A wire on which there is always more to be read."""
+
+        sent_bytes = 0
+
+        def try_receive(self, most_bytes: int) -> bytes:
+            return framed(bytes(60_000))
+
+        def rest(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    class Answering:
+        async def answer(self, frame: memoryview, peer: Peer) -> Reply:
+            nonlocal requests
+            requests += 1
+            if finished.is_set() or requests > 1000:
+                raise CloseConnection("enough")
+            return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
+
+        def answered(self, reply: Reply) -> None: ...
+
+    connection = Connection(
+        Endless(), Peer(host="", port=0, listener=""), FrameParser(1 << 20), None, ManualClock(), MemoryBudget(1 << 20)
+    )  # type: ignore[arg-type]
+    serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    finished.set()
+    assert await serving == "fault"
+    assert requests < 10
