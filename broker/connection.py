@@ -31,8 +31,8 @@ READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 256 * 1024
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
-TURN_BYTES = 256 * 1024
-"""What one peer may send before the others get their turn."""
+TURN_READS = 4
+"""How often one peer is read from before the others get their turn."""
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Connection:
         self._request_memory = request_memory
         self._claim: Claim | None = None
         self._seen_sent_bytes = 0
-        self._turn_bytes = 0  # read since others had their turn
+        self._turn_reads = 0  # since others had their turn
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
@@ -218,11 +218,12 @@ class Connection:
         """Returns when bytes have been fed to the parser, or the stream has ended."""
         await self._charge_frame()
         if self._read():
-            if self._turn_bytes >= TURN_BYTES:
-                self._turn_bytes = 0
+            self._turn_reads += 1
+            if self._turn_reads >= TURN_READS:
+                self._turn_reads = 0
                 await asyncio.sleep(0)
             return
-        self._turn_bytes = 0
+        self._turn_reads = 0
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         try:
@@ -249,7 +250,6 @@ class Connection:
             return False
         if data:
             self.last_active_ms = self._clock.now_ms()
-            self._turn_bytes += len(data)
             self._parser.feed(data)
         else:
             self._at_end = True
