@@ -8,8 +8,9 @@ import asyncio
 import os
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
@@ -25,6 +26,7 @@ class PlainWire:
         self._loop = loop
         self._fd = sock.fileno()
         self._room: asyncio.Future[None] | None = None
+        self._push: Callable[[], bool] | None = None
         self._reading = False
         self._writing = False
         self._closed = False
@@ -79,14 +81,22 @@ class PlainWire:
         """True when the socket would take something now (an error counts: sending then tells it)."""
         return bool(self._poll.poll(0))
 
-    async def room(self) -> None:
+    def room(self) -> Coroutine[Any, Any, None]:
         """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.
 
         The loop goes on watching for room afterwards, since a stalled peer's next wait is near: who stops sending, or
         does something else in between, says so with `rest`.
         """
+        return self.drive(None)
+
+    async def drive(self, push: Callable[[], bool] | None) -> None:
+        """Calls `push` whenever there is room, once a turn of the loop, until it returns True. As `room` otherwise.
+
+        Raises what `push` raises.
+        """
         if self._closed:
             raise ConnectionResetError("closed")
+        self._push = push
         self._room = room = self._loop.create_future()
         if not self._writing:
             self._writing = True
@@ -98,12 +108,18 @@ class PlainWire:
         if self._writing and not self._closed:
             self._loop.remove_writer(self._fd)
         self._writing = False
+        self._push = None
 
     def _has_room(self) -> None:
-        if self._room is None or self._room.done():
+        room = self._room
+        if room is None or room.done():
             self.rest()
-        else:
-            self._room.set_result(None)
+            return
+        try:
+            if self._push is None or self._push():
+                room.set_result(None)
+        except Exception as fault:  # the sender's to hear
+            room.set_exception(fault)
 
     def lend(self) -> None:
         """From now until `take_back` another thread may call `try_send`: closing then leaves the descriptor open.

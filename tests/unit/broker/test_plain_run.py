@@ -1,0 +1,120 @@
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from stepdown.broker.plain_run import TURN_BYTES, PlainRun
+from stepdown.broker.wire import PlainWire
+from stepdown.storage.files import Files
+from stepdown.storage.slices import FileSlice
+
+
+class Greedy(PlainWire):
+    """A wire whose peer takes all that it is offered."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
+        self.taken += len(data)
+        return len(data)
+
+    def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
+        self.taken += size_bytes
+        return size_bytes
+
+
+class Later:
+    """A piece that is neither bytes nor a file's."""
+
+    size_bytes = 1
+
+
+def stored(folder: Path, size_bytes: int) -> FileSlice:
+    path = folder / "file"
+    path.write_bytes(os.urandom(1 << 12) * (size_bytes >> 12))
+    return FileSlice(Files().handle(str(path)).opened(), 0, size_bytes)
+
+
+@pytest.fixture
+async def wires() -> AsyncIterator[tuple[PlainWire, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+    theirs.setblocking(False)
+    wire = PlainWire(ours, asyncio.get_running_loop())
+    yield wire, theirs
+    wire.close()
+    theirs.close()
+
+
+def test_a_run_ends_before_a_piece_that_is_not_plain(tmp_path: Path) -> None:
+    wire = Greedy()
+    run = PlainRun(wire, [b"head", stored(tmp_path, 4096), b"middle", Later(), b"tail"], 0)
+    assert run.push()
+    assert (run.at, wire.taken, run.file_bytes) == (3, 4 + 4096 + 6, 4096)
+
+
+def test_others_have_their_turn_while_a_peer_takes_all_of_a_large_file(tmp_path: Path) -> None:
+    wire = Greedy()
+    run = PlainRun(wire, [stored(tmp_path, 2 * TURN_BYTES + 4096)], 0)
+    turns = 1
+    while not run.push():
+        assert wire.taken == turns * TURN_BYTES
+        turns += 1
+    assert turns == 3 and run.file_bytes == 2 * TURN_BYTES + 4096
+
+
+def test_many_small_slices_are_one_turn_together(tmp_path: Path) -> None:
+    wire = Greedy()
+    part = stored(tmp_path, TURN_BYTES // 2)
+    run = PlainRun(wire, [part, b"between", part, part], 0)
+    assert not run.push() and wire.taken == TURN_BYTES + len(b"between")
+    assert run.push()
+
+
+async def test_the_loop_sends_on_and_wakes_who_waits_once_all_is_sent(
+    tmp_path: Path, wires: tuple[PlainWire, socket.socket]
+) -> None:
+    wire, theirs = wires
+    part = stored(tmp_path, 1 << 18)
+    run = PlainRun(wire, [b"head", part, b"tail"], 0)
+    assert not run.push()
+    waiting = asyncio.ensure_future(wire.drive(run.push))
+    received = bytearray()
+    while len(received) < (1 << 18) + 8:
+        received += await asyncio.get_running_loop().sock_recv(theirs, 1 << 16)
+    await waiting
+    assert received == b"head" + part.read(0, 1 << 18) + b"tail"
+
+
+async def test_what_goes_wrong_while_the_loop_sends_is_raised_where_it_is_waited_for(
+    wires: tuple[PlainWire, socket.socket],
+) -> None:
+    def push() -> bool:
+        raise EOFError("too short")
+
+    with pytest.raises(EOFError, match="too short"):
+        await wires[0].drive(push)
+
+
+async def test_nothing_is_sent_any_more_for_who_does_not_wait_any_more(
+    wires: tuple[PlainWire, socket.socket],
+) -> None:
+    wire, _ = wires
+    pushed = 0
+
+    def push() -> bool:
+        nonlocal pushed
+        pushed += 1
+        if pushed == 2:
+            waiting.cancel()
+        return False
+
+    waiting = asyncio.ensure_future(wire.drive(push))
+    with suppress(asyncio.CancelledError):
+        await waiting
+    wire.rest()
+    assert pushed == 2
