@@ -41,6 +41,7 @@ from .prepared import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
 from .rebuild import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .refusals import ChecksumMismatch, InvalidBatch, Reason
 from .survey import check_records, open_records, survey, survey_plain
+from .untouched import prepare_untouched
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
@@ -95,6 +96,9 @@ def prepare(
     if api_version is not None:
         check_version(records, api_version)
     if _is_one_batch(records):
+        untouched = prepare_untouched(records, rules, now_ms, origin)
+        if untouched is not None:
+            return untouched
         only = RecordBatch(records)
         _check(only, rules, origin)
         return _prepare_batch(only, only.codec, rules, now_ms, origin)

@@ -103,7 +103,9 @@ class AppendRules:
 
     def accept_span(self, oldest: int, newest: int, now_ms: int) -> bool:
         """Whether all records between these create times may be appended now; always under LogAppendTime."""
-        return self.stamps_append_time or (self.accepts(oldest, now_ms) and self.accepts(newest, now_ms))
+        if self.timestamp_before_max_ms == self.timestamp_after_max_ms == NO_LIMIT_MS or self.stamps_append_time:
+            return True
+        return self.accepts(oldest, now_ms) and self.accepts(newest, now_ms)
 
     def describe_timestamp(self, timestamp: int, now_ms: int) -> str:
         """Why `accepts` says no."""

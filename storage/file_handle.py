@@ -76,7 +76,11 @@ class FileHandle:
 
         Raises: DiskFault.
         """
-        return self.opened() if self._opened is not None else self._files.admit(self, create=True)
+        opened = self._opened
+        if opened is None:
+            return self._files.admit(self, create=True)
+        self._files.touch(self)
+        return opened
 
     def read(self, size: int, position: int) -> bytes:
         """Up to `size` bytes from `position`; fewer at the end of the file."""

@@ -80,8 +80,10 @@ class Files:
             return opened
 
     def touch(self, handle: FileHandle) -> None:
-        with suppress(KeyError):  # evicted by another thread meanwhile
+        try:
             self._recent.move_to_end(handle)
+        except KeyError:
+            return  # evicted by another thread meanwhile
 
     def forget(self, handle: FileHandle) -> None:
         with self._admission:

@@ -8,7 +8,7 @@ end, producer state, transaction index, leader epochs. What fails before or whil
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
@@ -32,8 +32,7 @@ from .segments import Segments
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendInfo:
+class AppendInfo(NamedTuple):
     """Where a record set went; offsets include both ends and are -1 for an empty set.
 
     A duplicate was not written: its offsets and time are those of the batch it repeats.
@@ -157,13 +156,7 @@ class Log(LogReading):
             for aborted in self.producers.remember(prepared, first_offset):
                 self.segments.active.transactions().append(aborted)
         self._flush_if_many()
-        return AppendInfo(
-            first_offset=first_offset,
-            last_offset=offset - 1,
-            max_timestamp=max_timestamp,
-            log_append_time_ms=prepared.log_append_time_ms,
-            log_start_offset=self.log_start_offset,
-        )
+        return AppendInfo(first_offset, offset - 1, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
 
     def append_as_is(self, data: Buffer) -> AppendInfo:
         """Write whole batches of any magic whose offsets are already given, as a follower does.

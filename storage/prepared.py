@@ -6,12 +6,11 @@ is never copied.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
+from typing import NamedTuple
 
-_OFFSET = Struct(">q")
-_LENGTH_AND_EPOCH = Struct(">ii")
+_OFFSET_LENGTH_EPOCH = Struct(">q4si")
 _SEQUENCES = 1 << 31
 
 
@@ -23,8 +22,7 @@ class AppendOrigin(IntEnum):
     CLIENT = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedBatch:
+class PreparedBatch(NamedTuple):
     """One magic 2 batch ready to be written: `head` is its first 61 bytes, `body` the rest (a view, not a copy).
 
     `last_sequence` is `base_sequence + last_offset_delta`, wrapped after 2147483647 to 0, and -1 without a base
@@ -57,12 +55,10 @@ class PreparedBatch:
     def stamped_head(self, base_offset: int, leader_epoch: int) -> bytes:
         """The head with its place in the log: 61 bytes, the checksum still right."""
         head = self.head
-        length = int.from_bytes(head[8:12], "big", signed=True)
-        return _OFFSET.pack(base_offset) + _LENGTH_AND_EPOCH.pack(length, leader_epoch) + head[16:]
+        return _OFFSET_LENGTH_EPOCH.pack(base_offset, head[8:12], leader_epoch) + head[16:]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedAppend:
+class PreparedAppend(NamedTuple):
     """The batches of one partition of one produce request; they are appended whole or not at all.
 
     `conversions` counts records that had to be rebuilt; `temporary_bytes` the memory that took (both are metrics).

@@ -5,7 +5,7 @@
     stream.py         an opened stream, taken in pieces; it goes
     down.py           down, as messages
     up.py             up, as records
-    survey.py         nowhere: what it looks like
+    survey.py         nowhere: what it looks like; a whole batch at a glance
     columns.py        batches and streams of any magic, laid out in columns (not imported here: a broker does without)
 
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
@@ -26,7 +26,7 @@ from . import checksums, down, item, plain, stream, survey, up
 from .checksums import crc32, crc32c, xxh32
 from .down import MessagesDown, RecordsDown, wrap
 from .plain import convert_plain, plan
-from .survey import RecordSurvey
+from .survey import RecordSurvey, glance
 from .up import MessagesUp
 
 COMPILED: bool = all(each.COMPILED for each in (checksums, down, item, plain, stream, survey, up))
@@ -40,6 +40,7 @@ __all__ = [
     "convert_plain",
     "crc32",
     "crc32c",
+    "glance",
     "plan",
     "wrap",
     "xxh32",

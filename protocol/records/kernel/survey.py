@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""A look at the opened records of a batch."""
+"""A look at the opened records of a batch, and one at a whole plain batch."""
 
 from __future__ import annotations
 
@@ -8,12 +8,27 @@ import cython
 from .faults import fault
 
 if not cython.compiled:  # survey.pxd has them else
-    from ..layout import NO_TIMESTAMP
+    from ..layout import (
+        ATTRIBUTES_OFFSET,
+        BASE_TIMESTAMP_OFFSET,
+        CRC_OFFSET,
+        LAST_OFFSET_DELTA_OFFSET,
+        MAGIC_OFFSET,
+        MAX_TIMESTAMP_OFFSET,
+        NO_TIMESTAMP,
+        RECORD_BATCH_OVERHEAD,
+        RECORD_COUNT_OFFSET,
+        TRANSACTIONAL_BIT,
+    )
+    from .buffers import RELEASE_BYTES, source_of
+    from .crc import crc32c_over, crc_at, crc_prepare
     from .faults import BAD_COUNT, BAD_RECORD, DONE
     from .item import Item
-    from .numbers import added
-    from .reading import read_record, record_bytes
+    from .numbers import Source, added, get32, get64
+    from .reading import batch_end, read_record, record_bytes
     from .stream import Stream
+
+crc_prepare()
 
 COMPILED: bool = cython.compiled
 
@@ -89,3 +104,42 @@ class RecordSurvey(Stream):
         if self.seen != self.count:
             raise fault(BAD_COUNT, self.last)
         return self.oldest, self.newest, self.keyless, self.in_order, self.taken
+
+
+def glance(data: cython.const[cython.uchar][::1]) -> tuple[int, int, bool] | None:
+    """Return oldest and newest timestamp and whether a record has no key, of exactly one batch that needs no change.
+
+    It is of magic 2, not compressed, not a control batch, of create time; whole, its checksum, counts and newest
+    timestamp right. None for any other: what is the matter with it is for others to find out.
+    """
+    size: cython.Py_ssize_t = len(data)
+    found: cython.bint
+    if size <= RECORD_BATCH_OVERHEAD:
+        return None
+    source: Source = source_of(data)
+    loop: RecordSurvey = RecordSurvey(get32(source, RECORD_COUNT_OFFSET), get64(source, BASE_TIMESTAMP_OFFSET), None)
+    loop.data, loop.at, loop.end = source, RECORD_BATCH_OVERHEAD, size
+    if size < RELEASE_BYTES:
+        found = _is_as_it_says(loop, source, size)
+    else:
+        with cython.nogil:
+            found = _is_as_it_says(loop, source, size)
+    return (loop.oldest, loop.newest, loop.keyless) if found else None
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
+    """Whether the batch is one that `glance` tells of; the loop has seen its records then."""
+    if batch_end(data, 0, size) != size or data[MAGIC_OFFSET] != 2:
+        return False
+    if data[ATTRIBUTES_OFFSET + 1] & ~TRANSACTIONAL_BIT:
+        return False
+    if loop.count <= 0 or get32(data, LAST_OFFSET_DELTA_OFFSET) != loop.count - 1:
+        return False
+    if crc32c_over(data, ATTRIBUTES_OFFSET, size) != crc_at(data, CRC_OFFSET):
+        return False
+    if loop.step(loop.item) != DONE or loop.seen != loop.count:
+        return False
+    return loop.newest == get64(data, MAX_TIMESTAMP_OFFSET)

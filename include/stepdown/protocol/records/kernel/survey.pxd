@@ -1,6 +1,8 @@
 # What protocol/records/kernel/survey.py takes from others.
 
 from stepdown.protocol.records.layout cimport *
+from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.faults cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
