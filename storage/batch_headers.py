@@ -133,16 +133,17 @@ def batch_headers(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
 def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int, int] | None:
     """Position and size of the first whole batch from `start` on whose last offset is not below `offset`.
 
-    It reads less of each header than `batch_headers`: it runs for every fetch.
+    It reads less of each header than `batch_headers`, and headers alone where batches are large: it runs for every
+    fetch.
 
     Raises: CorruptRecord, DiskFault.
     """
     position = start
     data = b""
-    at = 0  # of `position` in `data`
+    at = size = WINDOW_BYTES  # of `position` in `data`; of the batch before
     while position < end - HEADER_BYTES_TO_MAGIC:
         if at + V2_HEADER_BYTES > len(data):
-            data = _read(file, min(WINDOW_BYTES, end - position), position)
+            data = _read(file, min(V2_HEADER_BYTES if size >= WINDOW_BYTES else WINDOW_BYTES, end - position), position)
             at = 0
         last_offset, size = FRAME.unpack_from(data, at)
         if size < MIN_BATCH_BYTES:

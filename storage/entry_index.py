@@ -62,14 +62,31 @@ class EntryIndex:
             return -1
         if last[0] <= target:
             return self._count - 1
-        low, high = 0, self._count - 1  # entries below `low` are not above the target; `high` is
+        start, entries = self._around(target)
+        return start - 1 + self._count_up_to(target, entries)
+
+    def floor_entry(self, target: int) -> Entry | None:
+        """The last entry whose first field is not above `target`; None when there is none."""
+        last = self.last_entry()
+        if last is None or last[0] <= target:
+            return last
+        start, entries = self._around(target)
+        count = self._count_up_to(target, entries)
+        if count:
+            first, second = self.layout.unpack_from(entries, (count - 1) * self.layout.size)
+            return first, second
+        return self.entry(start - 1) if start else None
+
+    def _around(self, target: int) -> tuple[int, bytes]:
+        """A few entries and the number of the first of them: those before are not above `target`, those behind are."""
+        low, high = 0, self._count - 1
         while high - low > _ENTRIES_PER_READ:
             middle = (low + high) // 2
             if self.entry(middle)[0] <= target:
                 low = middle + 1
             else:
                 high = middle
-        return low - 1 + self._count_up_to(target, self._bytes(low, high - low))
+        return low, self._bytes(low, high - low)
 
     def _count_up_to(self, target: int, entries: bytes) -> int:
         unpack, width = self.layout.unpack_from, self.layout.size

@@ -54,10 +54,8 @@ class LogReading:
         segments = self.segments
         for at in range(max(0, segments.index_of(offset)), len(segments)):
             segment = segments[at]
-            found = segment.read(
-                offset, max_bytes, end=self._visible_bytes(at, below),
-                min_one_message=min_one_message, allow_partial=allow_partial,
-            )  # fmt: skip
+            visible_bytes = segment.size if below >= end else self._visible_bytes(at, below)
+            found = segment.read(offset, max_bytes, visible_bytes, min_one_message, allow_partial)
             if found is not None:
                 return found if found.size_bytes else EMPTY_SLICE
         return EMPTY_SLICE

@@ -24,8 +24,8 @@ class OffsetIndex(EntryIndex):
         last = self._last
         if last is not None and last[0] <= relative_offset:
             return last[1]
-        at = self.floor(relative_offset)
-        return self.entry(at)[1] if at >= 0 else 0
+        entry = self.floor_entry(relative_offset)
+        return 0 if entry is None else entry[1]
 
     def first_from_position(self, position: int) -> int | None:
         """The relative offset of the first entry whose position is not below `position`; None when there is none."""

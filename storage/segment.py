@@ -211,7 +211,7 @@ class Segment:
         return place
 
     def read(
-        self, offset: int, max_bytes: int, *, end: int, min_one_message: bool, allow_partial: bool
+        self, offset: int, max_bytes: int, end: int, min_one_message: bool = False, allow_partial: bool = False
     ) -> FileSlice | None:
         """A slice from the batch that contains `offset` up to the position `end`; None when there is no such batch.
 
@@ -221,13 +221,14 @@ class Segment:
         place = self.locate(offset)
         if place is None:
             return None
-        if place.size_bytes > max_bytes:
+        position, first_bytes = place
+        if first_bytes > max_bytes:
             if min_one_message:
-                max_bytes = place.size_bytes
+                max_bytes = first_bytes
             elif not allow_partial:
                 max_bytes = 0
-        size = max(0, min(end - place.position, max_bytes))
-        return FileSlice(self.file.opened(), place.position, size, self.base_offset)
+        size = max(0, min(end - position, max_bytes))
+        return FileSlice(self.file.opened(), position, size, self.base_offset)
 
     def next_offset(self) -> int:
         """The offset after the last batch, which is looked for from the last index entry on.
