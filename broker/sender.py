@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar, cast
 
 from ..protocol.primitives import BUFFER_TYPES
 from ..protocol.schema import Piece
-from ..storage.slices import FileSlice
+from ..storage.slices import FileSlice, Outlet
 from .budget import Claim, MemoryBudget
 from .buffers import STANDARD_BYTES, BufferPool
 from .metrics import Metrics
@@ -30,8 +30,6 @@ _NOTHING = memoryview(b"")
 
 _Done = TypeVar("_Done")
 
-Send = Callable[[memoryview], int]
-"""Tells how many of the bytes were taken."""
 Sent = tuple[int, memoryview, int]
 """Bytes of the chunks that were taken whole; the chunk that was not, empty if there is none, and how much of it was."""
 
@@ -62,8 +60,8 @@ class Chunks(Protocol):
         """The chunk has been sent."""
         ...
 
-    def run(self, out: bytearray, send: Send, most_bytes: int, turn_bytes: int) -> Sent:
-        """Makes chunk after chunk in `out` and hands each to `send`, until `turn_bytes` are sent, or `most_bytes`, at
+    def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> Sent:
+        """Makes chunk after chunk in `out` and gives each to `outlet`, until `turn_bytes` are sent, or `most_bytes`, at
         which the last is cut; until one is not taken whole; or until the next is better made alone. Those that were
         taken whole are behind it then. Like `make` it belongs in a worker if `needs_worker`, and stays within the claim
         that it begins with."""
@@ -174,7 +172,7 @@ class Sender:
     def _run(self, chunks: Chunks, held: "_Held", most_bytes: int) -> int:
         """Bytes of the chunks that the socket took whole; `held` then has what it did not, `held.sent` of it sent."""
         try:
-            done, held.data, held.sent = chunks.run(held.buffer, self._wire.try_send, most_bytes, CHUNKS_TURN_BYTES)
+            done, held.data, held.sent = chunks.run(held.buffer, self._wire, most_bytes, CHUNKS_TURN_BYTES)
         except BaseException:
             held.drop()
             raise
@@ -184,7 +182,7 @@ class Sender:
         """As `_run`. Nothing is sent of a large chunk: what making it took is to be given back before."""
         if chunks.buffer_bytes > STANDARD_BYTES:
             return 0
-        run = partial(chunks.run, held.buffer, self._wire.try_send, most_bytes, WORKER_TURN_BYTES)
+        run = partial(chunks.run, held.buffer, self._wire, most_bytes, WORKER_TURN_BYTES)
         done, data, held.sent = await self._in_worker(held, run)
         if data:
             held.keep_only(data)

@@ -63,6 +63,14 @@ class PlainWire:
         self.sent_bytes += sent
         return sent
 
+    def fileno(self) -> int:
+        """The descriptor, for who sends without `try_send`, and says so by `took`."""
+        return self._fd
+
+    def took(self, size_bytes: int) -> None:
+        """Counts bytes that the socket was given by its descriptor."""
+        self.sent_bytes += size_bytes
+
     def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
         """Bytes that went from file to socket inside the kernel, 0 when there is no room.
 

@@ -20,7 +20,8 @@ from ..protocol.records.single import convert_singles
 from .batch_headers import BatchHeader
 from .chunk_claims import buffer_for, claim_for
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, needs_codec, through_codec
-from .slices import FileSlice
+from .relay import Relay
+from .slices import FileSlice, Outlet
 from .windows import batch_at, batch_in, kept_window, read_window
 
 OVERFLOW_ENTRY = Struct(">qi")
@@ -108,53 +109,45 @@ class ConvertedChunks:
             stats.chunks += 1
             self._move_to(made)
 
-    def run(
-        self, out: bytearray, send: Callable[[memoryview], int], most_bytes: int, turn_bytes: int
-    ) -> tuple[int, memoryview, int]:
-        """As `make`, `send` and `advance` in turn, with as little as can be between two chunks; see `broker/sender.py`.
+    def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
+        """As `make`, sending and `advance` in turn, with little in between; see `broker/sender.py`.
 
-        What the end of one window has of a batch is the beginning of the next. Whatever is not plain sailing is left
-        to `make`: a batch too large for a chunk, damage, the end.
+        Whatever is not plain sailing is left to `make`: a batch too large for a chunk, damage, the end.
         """
         if self.needs_worker:
-            return self._run_with_codec(out, send, min(most_bytes, turn_bytes), most_bytes)
+            return self._run_with_codec(out, outlet.try_send, min(most_bytes, turn_bytes), most_bytes)
+        if self.is_padding or self._at == self._source.size_bytes:
+            return 0, memoryview(out)[:0], 0
         source, rules, stats = self._source, self._rules, self._stats
-        target, first_offset, chunk_bytes = rules.target, rules.first_offset, rules.chunk_bytes
-        window, room = kept_window(chunk_bytes), memoryview(out)
-        at, held, done, has_codec = self._at, 0, 0, False
-        while done < turn_bytes and done < most_bytes and not (has_codec or self.is_padding):
-            began = perf_counter()
-            size = min(chunk_bytes, source.size_bytes - at)
-            if source.read_into(window[held:size], at + held) < size - held:
-                break
-            try:
-                read, written, _, records, _, temporary_bytes, stops_at_codec = convert_plain(
-                    window[:size], 0, target, first_offset, out
-                )
-            except ApiError:
-                break
-            if not written:
-                break
-            seconds = perf_counter() - began
-            chunk = room[: min(written, most_bytes - done)]
-            sent = send(chunk)
-            if sent < len(chunk):
-                self._at = at
-                self._made = _Made(at + read, written, records, temporary_bytes, seconds, needs_worker=stops_at_codec)
-                return done, chunk, sent
-            at += read
-            done += sent
-            self._produced += written
-            stats.records += records
-            stats.temporary_bytes += temporary_bytes
-            stats.seconds += seconds
-            stats.chunks += 1
-            has_codec = stops_at_codec
-            held = size - read
-            window[:held] = window[read:size]
+        start = source.position
+        relay = Relay(rules.target, rules.first_offset, rules.chunk_bytes)
+        relay.go(
+            source.fileno(),
+            start + self._at,
+            start + source.size_bytes,
+            outlet.fileno(),
+            kept_window(rules.chunk_bytes),
+            out,
+            most_bytes,
+            turn_bytes,
+        )
+        outlet.took(relay.sent_bytes + relay.unsent_taken_bytes)
+        self._produced += relay.written_bytes
+        stats.records += relay.records
+        stats.temporary_bytes += relay.temporary_bytes
+        stats.seconds += relay.seconds
+        stats.chunks += relay.chunks
         stats.is_truncated = self._produced > self._promised_bytes
-        self._move_to(_Made(at, needs_worker=has_codec))
-        return done, room[:0], 0
+        unsent = memoryview(out)[: relay.unsent_bytes]
+        if unsent:
+            end, size_bytes, records, temporary_bytes, seconds = relay.unsent()
+            self._at = relay.end - start
+            self._made = _Made(
+                end - start, size_bytes, records, temporary_bytes, seconds, needs_worker=relay.needs_codec
+            )
+        else:
+            self._move_to(_Made(relay.end - start, needs_worker=relay.needs_codec))
+        return relay.sent_bytes, unsent, relay.unsent_taken_bytes
 
     def _run_with_codec(
         self, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int

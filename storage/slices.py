@@ -1,5 +1,7 @@
 """What a response streams from a log: a range of bytes of a segment file, read only when it is sent."""
 
+from typing import Protocol
+
 from .file_handle import Buffer, OpenFile, read_at, read_at_into
 
 
@@ -59,3 +61,17 @@ class FileSlice:
 
 
 EMPTY_SLICE = FileSlice(None, 0, 0)
+
+
+class Outlet(Protocol):
+    """A socket that takes what it has room for."""
+
+    def fileno(self) -> int: ...
+
+    def try_send(self, data: memoryview, /) -> int:
+        """How many of the bytes were taken."""
+        ...
+
+    def took(self, size_bytes: int) -> None:
+        """So many bytes were taken that were not given to `try_send`."""
+        ...

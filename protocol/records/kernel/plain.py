@@ -44,30 +44,22 @@ COMPILED: bool = cython.compiled
 ROOM_ENOUGH = cython.declare(cython.Py_ssize_t, 1 << 46)
 
 
-@cython.final
-@cython.cclass
-class _Run:
-    """A chunk of whole batches on its way down."""
+class PlainDown:
+    """A chunk of whole batches on its way down.
 
-    data: Source
-    sink: Sink
-    at: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    written: cython.Py_ssize_t
-    room: cython.Py_ssize_t
-    target: cython.int
-    first_offset: cython.longlong
-    measure: cython.bint
-    records: cython.longlong
-    temporary: cython.longlong
-    batches: cython.longlong
-    trimmed: cython.longlong
+    data, at, end                what is stored, where conversion has got to in it, where it ends
+    sink, written, room          where it goes, up to where that is full, how large it is
+    target, first_offset         see `convert_plain`
+    measure                      nothing is written
+    records, temporary,          so far
+    batches, trimmed
+    """
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _convert_batch(run: _Run, item: Item, end: cython.Py_ssize_t) -> cython.int:
+def _convert_batch(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
     """Convert the plain v2 batch at `run.at`, less its records before the first offset asked for."""
     data: Source = run.data
     sink: Sink = run.sink
@@ -129,7 +121,7 @@ def _convert_batch(run: _Run, item: Item, end: cython.Py_ssize_t) -> cython.int:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _convert_message(run: _Run, item: Item, end: cython.Py_ssize_t) -> cython.int:
+def _convert_message(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
     """Convert the plain v1 message at `run.at` to v0, unless it lies before the first offset asked for."""
     if crc32_over(run.data, run.at + MAGIC_OFFSET, end) != crc_at(run.data, run.at + 12):
         return BAD_CHECKSUM
@@ -154,7 +146,7 @@ def _convert_message(run: _Run, item: Item, end: cython.Py_ssize_t) -> cython.in
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _convert_batches(run: _Run, item: Item) -> cython.int:
+def convert_batches(run: PlainDown, item: Item) -> cython.int:
     """Convert batch after batch from `run.at`; the position stays on the batch that ends the run."""
     end: cython.Py_ssize_t
     size: cython.Py_ssize_t
@@ -207,7 +199,7 @@ def convert_plain(
 
     Raises: CorruptRecord, InvalidRecord naming the batch.
     """
-    run: _Run = _Run()
+    run: PlainDown = PlainDown()
     size: cython.Py_ssize_t = len(source)
     status: cython.int
     if at < 0 or out_at < 0:
@@ -224,10 +216,10 @@ def convert_plain(
     run.records = run.temporary = run.batches = run.trimmed = 0
     item: Item = Item()
     if size - at < RELEASE_BYTES:
-        status = _convert_batches(run, item)
+        status = convert_batches(run, item)
     else:
         with cython.nogil:
-            status = _convert_batches(run, item)
+            status = convert_batches(run, item)
     if status >= BAD_FRAME:
         raise fault(status, get64(run.data, run.at))
     return run.at, run.written, run.batches, run.records, run.trimmed, run.temporary, status == NEEDS_CODEC

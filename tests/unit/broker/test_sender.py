@@ -3,7 +3,7 @@ import os
 import socket
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from stepdown.broker.metrics import Metrics
 from stepdown.broker.sender import Sender
 from stepdown.broker.wire import PlainWire
 from stepdown.storage.files import Files
-from stepdown.storage.slices import FileSlice
+from stepdown.storage.slices import FileSlice, Outlet
 from support.clock import settle
 
 CHUNK = 100_000
@@ -50,16 +50,14 @@ class Pattern:
     def advance(self) -> None:
         self.at += 1
 
-    def run(
-        self, out: bytearray, send: Callable[[memoryview], int], most_bytes: int, turn_bytes: int
-    ) -> tuple[int, memoryview, int]:
+    def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         done = 0
         while done < min(most_bytes, turn_bytes):
             made = self.make(out)
             if made is None:
                 break
             chunk = made[: most_bytes - done]
-            sent = send(chunk)
+            sent = outlet.try_send(chunk)
             if sent < len(chunk):
                 return done, chunk, sent
             done += sent

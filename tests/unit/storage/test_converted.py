@@ -1,13 +1,15 @@
 """Lazily converted slices: what they promise and what comes out, chunk by chunk."""
 
-from collections.abc import Callable
+import contextlib
+import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from struct import pack
 
 import pytest
-from stepdown.protocol.errors import CorruptRecord, UnsupportedCompression
+from stepdown.protocol.errors import CorruptRecord, InvalidRecord, UnsupportedCompression
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.convert import convert_down
@@ -61,26 +63,67 @@ def sent(lazily: ConvertedSlice) -> bytes:
     return bytes(out)
 
 
-def sent_in_runs(lazily: ConvertedSlice, takes: Callable[[int], int]) -> bytes:
-    """As `sent`, chunk after chunk in runs, to a socket that takes `takes(bytes)` of each."""
-    chunks, out = lazily.chunks(), bytearray()
+class Line:
+    """Both ends of a socket; what was sent into it is read where there is no room left, and at the end."""
 
-    def send(chunk: memoryview) -> int:
-        taken = takes(len(chunk))
-        out.extend(chunk[:taken])
-        return taken
+    def __init__(self, room_bytes: int) -> None:
+        self.near, self.far = socket.socketpair()
+        self.near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room_bytes)
+        self.near.setblocking(False)
+        self.far.setblocking(False)
+        self.received = bytearray()
+        self.taken_bytes = 0
 
-    while len(out) < lazily.size_bytes:
-        left, before, buffer = lazily.size_bytes - len(out), len(out), bytearray(max(chunks.claim_bytes, 1))
-        done, unsent, taken = chunks.run(buffer, send, left, 300_000)
-        assert len(out) == before + done + taken
-        if len(unsent):
-            out += bytes(unsent[taken:])
-            chunks.advance()
-        elif not done and (made := chunks.make(buffer)) is not None:
-            out += bytes(made)[:left]
-            chunks.advance()
-    return bytes(out)
+    def __enter__(self) -> "Line":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.near.close()
+        self.far.close()
+
+    def fileno(self) -> int:
+        return self.near.fileno()
+
+    def try_send(self, data: memoryview) -> int:
+        try:
+            sent = self.near.send(data)
+        except BlockingIOError:
+            return 0
+        self.took(sent)
+        return sent
+
+    def took(self, size_bytes: int) -> None:
+        self.taken_bytes += size_bytes
+
+    def send_all(self, data: memoryview) -> None:
+        while len(data):
+            data = data[self.try_send(data) :]
+            self.drain()
+
+    def drain(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while data := self.far.recv(1 << 20):
+                self.received += data
+
+
+def sent_in_runs(lazily: ConvertedSlice, random: Random) -> bytes:
+    """As `sent`, chunk after chunk in runs, into a socket that is emptied from time to time."""
+    chunks = lazily.chunks()
+    with Line(random.choice((5000, 50_000, 400_000))) as line:
+        while line.taken_bytes < lazily.size_bytes:
+            left, before, buffer = lazily.size_bytes - line.taken_bytes, line.taken_bytes, bytearray(chunks.claim_bytes)
+            done, unsent, taken = chunks.run(buffer, line, left, random.choice((1, 30_000, 300_000)))
+            assert line.taken_bytes == before + done + taken
+            if len(unsent):
+                line.send_all(unsent[taken:])
+                chunks.advance()
+            elif not done and (made := chunks.make(buffer)) is not None:
+                line.send_all(made[:left])
+                chunks.advance()
+            if random.random() < 0.3:
+                line.drain()
+        line.drain()
+        return bytes(line.received)
 
 
 def overflow(size: int) -> bytes:
@@ -113,12 +156,40 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
     whole = bytes(convert_down(data, target=target, first_offset=first_offset, out=bytearray(1)).data)
     got, stats = sent(lazily), lazily.stats
     assert len(got) == lazily.size_bytes
-    assert sent_in_runs(lazily, lambda size: size if random.random() < 0.7 else random.randrange(size)) == got
+    assert sent_in_runs(lazily, random) == got
     assert replace(lazily.stats, seconds=0) == replace(stats, seconds=0)
     assert got == (whole + overflow(len(got) - len(whole)))[: len(got)]
     if whole:
         first = next(iter(iter_batches(memoryview(whole))))
         assert lazily.size_bytes >= max(len(data), first.size_bytes)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_slice_comes_out_alike_in_runs_and_chunk_by_chunk(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    data = bytearray(b"".join(batch(n * 20, 20, random.choice((10, 800))) for n in range(random.randint(2, 40))))
+    whole_first = len(batch(0, 20, 10))
+    for _ in range(random.randint(1, 3)):
+        data[random.randrange(whole_first, len(data))] ^= 1 << random.randrange(8)
+    with contextlib.suppress(CorruptRecord, InvalidRecord):
+        lazily = converted(stored(tmp_path, bytes(data)), chunk_bytes=random.choice((20_000, 131_072)))
+        assert sent_in_runs(lazily, random) == sent(lazily)
+
+
+def test_a_file_that_shrinks_below_its_slice_is_padded_in_runs_too(tmp_path: Path) -> None:
+    lazily = converted(stored(tmp_path, batch(0, 20) * 100))
+    os.truncate(tmp_path / "segment", 200_000)
+    got = sent_in_runs(lazily, Random(1))
+    assert got == sent(lazily)
+    assert lazily.stats.padding_bytes
+
+
+def test_a_peer_that_has_gone_ends_a_run(tmp_path: Path) -> None:
+    chunks = converted(stored(tmp_path, batch(0, 20) * 4)).chunks()
+    with Line(50_000) as line:
+        line.far.close()
+        with pytest.raises(BrokenPipeError):
+            chunks.run(bytearray(chunks.claim_bytes), line, 1000, 1000)
 
 
 def test_a_promise_above_128_kib_is_padded_with_a_header_every_128_kib(tmp_path: Path) -> None:
@@ -192,7 +263,7 @@ def test_a_damaged_frame_further_on_ends_the_data_and_is_padded(tmp_path: Path, 
     rules = {"zstd_to": Codec.LZ4} if codec is Codec.ZSTD else {}
     lazily = converted(stored(tmp_path, good + bytes(bad) + batch(100, 100)), **rules)
     kept = bytes(convert_down(good, target=1, first_offset=0, out=bytearray(1), zstd_to=Codec.LZ4).data)
-    for got in sent(lazily), sent_in_runs(lazily, lambda size: size):
+    for got in sent(lazily), sent_in_runs(lazily, Random(1)):
         assert got == kept + overflow(lazily.size_bytes - len(kept))
 
 

@@ -1,0 +1,37 @@
+# What storage/relay.py takes from the operating system and from the kernel.
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.string cimport memmove
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+from posix.unistd cimport pread
+
+from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.item cimport *
+from stepdown.protocol.records.kernel.numbers cimport *
+from stepdown.protocol.records.kernel.plain cimport *
+
+cdef extern from "<sys/socket.h>" nogil:
+    enum:
+        MSG_NOSIGNAL
+    ssize_t send(int socket, const void *data, size_t size, int flags)
+
+
+cdef inline double now_s() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec + now.tv_nsec * 1e-9
+
+
+cdef inline Py_ssize_t read_into(int file, Sink window, Py_ssize_t at, Py_ssize_t size, long long position) noexcept nogil:
+    return pread(file, window + at, size, position)
+
+
+cdef inline Py_ssize_t offer(int socket, Sink chunk, Py_ssize_t size) noexcept nogil:
+    # Bytes taken, 0 when there is no room, less when the peer has gone.
+    cdef Py_ssize_t taken = send(socket, chunk, size, MSG_NOSIGNAL)
+    return 0 if taken < 0 and (errno == EAGAIN or errno == EINTR) else -errno if taken < 0 else taken
+
+
+cdef inline void move_to_front(Sink window, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    memmove(window, window + at, size)

@@ -1,0 +1,142 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Plain batches on their way from a file into a socket, converted chunk by chunk, without the interpreter in between.
+
+A chunk is read, converted and sent. In a loop of Python the three leave nothing of the interpreter in the processor's
+caches, so that each begins with a cold one. `ConvertedChunks` does the same for whatever is not plain sailing, and is
+what tests hold this against.
+"""
+
+from __future__ import annotations
+
+import os
+
+import cython
+
+COMPILED: bool = cython.compiled
+
+
+@cython.final
+@cython.cclass
+class Relay:
+    """Chunks that went one after the other, and the one, if any, that the socket did not take whole.
+
+    `end` is the position in the file behind those that it took whole; `sent_bytes` went, of the `written_bytes` that
+    they were before the last was cut; `chunks`, `records`, `temporary_bytes` and `seconds` tell what making them took.
+    `needs_codec`: the batch that follows has to be opened. Of the chunk that was not taken whole, which lies in the
+    buffer, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
+    """
+
+    end = cython.declare(cython.longlong, visibility="readonly")
+    sent_bytes = cython.declare(cython.longlong, visibility="readonly")
+    written_bytes = cython.declare(cython.longlong, visibility="readonly")
+    chunks = cython.declare(cython.longlong, visibility="readonly")
+    records = cython.declare(cython.longlong, visibility="readonly")
+    temporary_bytes = cython.declare(cython.longlong, visibility="readonly")
+    seconds = cython.declare(cython.double, visibility="readonly")
+    needs_codec = cython.declare(cython.bint, visibility="readonly")
+    unsent_bytes = cython.declare(cython.longlong, visibility="readonly")
+    unsent_taken_bytes = cython.declare(cython.longlong, visibility="readonly")
+    run: PlainDown
+    item: Item
+    chunk_bytes: cython.Py_ssize_t
+    last_seconds: cython.double
+
+    def __init__(self, target: cython.int, first_offset: cython.longlong, chunk_bytes: cython.Py_ssize_t) -> None:
+        self.run, self.item = PlainDown(), Item()
+        self.run.target, self.run.first_offset, self.run.measure = target, first_offset, False
+        self.chunk_bytes = chunk_bytes
+
+    def go(
+        self,
+        file: cython.int,
+        position: cython.longlong,
+        end: cython.longlong,
+        socket: cython.int,
+        window: cython.uchar[::1],
+        out: cython.uchar[::1],
+        most_bytes: cython.longlong,
+        turn_bytes: cython.longlong,
+    ) -> None:
+        """Sends what the batches from `position` to `end` of the file become, each chunk made in `out`.
+
+        Up to `turn_bytes`, or to `most_bytes`, at which the last chunk is cut; to a chunk that is not taken whole; or
+        to a batch that is better made alone: one too large for a chunk, a damaged one, one for a codec, the end.
+
+        Raises: OSError when the peer has gone.
+        """
+        run: PlainDown = self.run
+        item: Item = self.item
+        sink: Sink
+        status: cython.Py_ssize_t
+        if self.chunk_bytes > len(window):
+            raise ValueError(f"chunks of {self.chunk_bytes} bytes through a window of {len(window)}")
+        sink = sink_of(window)
+        run.data, run.sink, run.room = sink, sink_of(out), len(out)
+        self.end = position
+        self.sent_bytes = self.written_bytes = self.chunks = self.records = self.temporary_bytes = 0
+        self.unsent_bytes = self.unsent_taken_bytes = 0
+        self.seconds, self.needs_codec = 0, False
+        with cython.nogil:
+            status = self.pump(run, item, file, end, socket, sink, most_bytes, min(turn_bytes, most_bytes))
+        if status < 0:
+            raise OSError(-status, os.strerror(-status))
+
+    def unsent(self) -> tuple[int, int, int, int, float]:
+        """Where the chunk that was not taken whole ends in the file; its size before it was cut, records, temporary
+        bytes, and seconds that making it took."""
+        run: PlainDown = self.run
+        return self.end + run.at, run.written, run.records, run.temporary, self.last_seconds
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def pump(
+        self,
+        run: PlainDown,
+        item: Item,
+        file: cython.int,
+        end: cython.longlong,
+        socket: cython.int,
+        window: Sink,
+        most_bytes: cython.longlong,
+        turn_bytes: cython.longlong,
+    ) -> cython.Py_ssize_t:
+        """Makes and sends; an error number of the socket's, below 0, or 0.
+
+        What the end of one window has of a batch is the beginning of the next.
+        """
+        held: cython.Py_ssize_t = 0
+        size: cython.Py_ssize_t
+        chunk: cython.Py_ssize_t
+        taken: cython.Py_ssize_t
+        began: cython.double
+        status: cython.int
+        while self.sent_bytes < turn_bytes and not self.needs_codec:
+            began = now_s()
+            size = min(self.chunk_bytes, end - self.end)
+            if read_into(file, window, held, size - held, self.end + held) < size - held:
+                break
+            run.at, run.end, run.written = 0, size, 0
+            run.records = run.temporary = run.batches = run.trimmed = 0
+            status = convert_batches(run, item)
+            if status >= BAD_FRAME or run.written == 0:
+                break
+            self.last_seconds = now_s() - began
+            self.needs_codec = status == NEEDS_CODEC
+            chunk = min(run.written, most_bytes - self.sent_bytes)
+            taken = offer(socket, run.sink, chunk)
+            if taken < 0:
+                return taken
+            if taken < chunk:
+                self.unsent_bytes, self.unsent_taken_bytes = chunk, taken
+                break
+            self.end += run.at
+            self.sent_bytes += chunk
+            self.written_bytes += run.written
+            self.chunks += 1
+            self.records += run.records
+            self.temporary_bytes += run.temporary
+            self.seconds += self.last_seconds
+            held = size - run.at
+            move_to_front(window, run.at, held)
+        return 0
