@@ -20,6 +20,7 @@ from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.conversion_rules import ConversionRules, ConversionStats
 from ..storage.converted import ConvertedSlice
+from .cluster import Topic
 from .metrics import Metrics, codec_label
 from .reading import Reading, Terms
 
@@ -95,8 +96,12 @@ async def convert_for(
     replaced: dict[int, ConvertedSlice | Refusal] = {}
     tally = Tally(broker.metrics)
     target = target_magic(terms.version)
+    unrefused: Topic | None = None
     for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
-        refusal = _refusal(broker, reading, terms, target)
+        refusal = None
+        if reading.topic is not unrefused:
+            refusal = _refusal(broker, reading, terms, target)
+            unrefused = reading.topic if refusal is None else None
         if refusal is not None:
             replaced[index] = refusal
         elif target is not None and reading.slice.size_bytes:

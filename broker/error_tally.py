@@ -46,10 +46,12 @@ def _counting(cls: type) -> Count | None:
     if not has_own and not below:
         return None
 
+    if not below:
+        return _count_own
+
     def count_in(value: Any, tally: Tally) -> None:
         if has_own:
-            code = int(value.error_code)
-            tally[code] = tally.get(code, 0) + 1
+            _count_own(value, tally)
         for name, is_array, count in below:
             inner = getattr(value, name)
             for item in (inner or ()) if is_array else (inner,):
@@ -57,3 +59,9 @@ def _counting(cls: type) -> Count | None:
                     count(item, tally)
 
     return count_in
+
+
+def _count_own(value: Any, tally: Tally) -> None:
+    code = value.error_code
+    code = int(code) if code else 0
+    tally[code] = tally.get(code, 0) + 1

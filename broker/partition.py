@@ -54,16 +54,30 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """First offset of the earliest open transaction, else the high watermark."""
+        return self._stable_below(self.high_watermark)
+
+    def ends(self, isolation_level: int, replica_id: int = -1) -> tuple[int, int, int]:
+        """The high watermark, the last stable offset, and the first offset that this reader may not see.
+
+        Consumers see by isolation, followers everything.
+        """
         high_watermark = self.high_watermark
-        self.log.high_watermark_moved(high_watermark)
-        unstable = self.log.first_unstable_offset
-        return high_watermark if unstable is None else min(unstable, high_watermark)
+        stable = self._stable_below(high_watermark)
+        if replica_id >= 0 or replica_id == FUTURE_REPLICA:
+            return high_watermark, stable, self.log.log_end_offset
+        return high_watermark, stable, stable if isolation_level == READ_COMMITTED else high_watermark
 
     def visible_end(self, isolation_level: int, replica_id: int = -1) -> int:
-        """First offset that this reader may not see: consumers by isolation, followers everything."""
-        if replica_id >= 0 or replica_id == FUTURE_REPLICA:
-            return self.log.log_end_offset
-        return self.last_stable_offset if isolation_level == READ_COMMITTED else self.high_watermark
+        """The last of `ends`."""
+        return self.ends(isolation_level, replica_id)[2]
+
+    def _stable_below(self, high_watermark: int) -> int:
+        log = self.log
+        if not log.has_unstable:
+            return high_watermark
+        log.high_watermark_moved(high_watermark)
+        unstable = log.first_unstable_offset
+        return high_watermark if unstable is None else min(unstable, high_watermark)
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
         """The epoch that counts for `epoch` and where it ends; -1 and -1 if that is not known.

@@ -49,7 +49,7 @@ class Divergence:
     end_offset: int
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Reading:
     """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown."""
 
@@ -87,16 +87,14 @@ async def read_all(
     """One `Reading` for each interest, in order; others get the loop in between."""
     left = terms.max_bytes
     owes_one_batch = terms.limits_are_soft
+    allow_partial = not owes_one_batch
     readings = []
     for at, interest in enumerate(interests):
         if at % PARTITIONS_A_TURN == PARTITIONS_A_TURN - 1:
             await breathe()
-        reading = Reading(interest=interest)
+        reading = Reading(interest)
         try:
-            _read(
-                cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch,
-                allow_partial=not terms.limits_are_soft,
-            )  # fmt: skip
+            _read(cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch, allow_partial)
         except ApiError as error:
             reading.error = error.code
         size = reading.slice.size_bytes
@@ -115,9 +113,9 @@ def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) ->
     """
     size = 0
     for interest in interests:
-        reading = Reading(interest=interest)
+        reading = Reading(interest)
         try:
-            _read(cluster, reading, terms, interest.max_bytes, False, allow_partial=True)
+            _read(cluster, reading, terms, interest.max_bytes, False, True)
         except ApiError:
             return True
         size += min(reading.slice.size_bytes, interest.max_bytes)
@@ -138,38 +136,39 @@ def _cannot_grow(reading: Reading, terms: Terms) -> bool:
 
 
 def _read(
-    cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, *, allow_partial: bool
+    cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, allow_partial: bool
 ) -> None:
     interest = reading.interest
-    reading.topic = find_topic(cluster, interest)
-    partition = reading.topic.partitions.get(interest.index)
+    reading.topic = topic = find_topic(cluster, interest)
+    partition = topic.partitions.get(interest.index)
     if partition is None:
-        raise ApiError(f"no partition {reading.topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise ApiError(f"no partition {topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     reading.partition = partition
     if partition.leader_id != cluster.node_id:
         raise ApiError(
-            f"{reading.topic.name}-{interest.index} is led by broker {partition.leader_id}",
+            f"{topic.name}-{interest.index} is led by broker {partition.leader_id}",
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
         )
-    partition.check_leader_epoch(interest.current_leader_epoch)
-    reading.divergence = _divergence(partition, interest)
+    if interest.current_leader_epoch >= 0:
+        partition.check_leader_epoch(interest.current_leader_epoch)
+    if interest.last_fetched_epoch >= 0:
+        reading.divergence = _divergence(partition, interest)
     log = partition.log
+    high_watermark, last_stable_offset, below = partition.ends(terms.isolation_level, terms.replica_id)
     if reading.divergence is None:
         reading.slice = log.read(
             interest.fetch_offset,
-            max(0, max_bytes),
-            below=partition.visible_end(terms.isolation_level, terms.replica_id),
+            max_bytes if max_bytes > 0 else 0,
+            below=below,
             min_one_message=owes_one_batch,
             allow_partial=allow_partial,
         )
-    reading.high_watermark = partition.high_watermark
-    reading.last_stable_offset = partition.last_stable_offset
+    reading.high_watermark = high_watermark
+    reading.last_stable_offset = last_stable_offset
     reading.log_start_offset = log.log_start_offset
 
 
 def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
-    if interest.last_fetched_epoch < 0:
-        return None
     epoch, end_offset = partition.end_of_epoch(interest.last_fetched_epoch)
     if epoch < 0 or end_offset < 0:
         raise ApiError(

@@ -12,7 +12,7 @@ Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by o
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -31,7 +31,7 @@ FIRST_VERSION_WITH_REPLICA_STATE = 15
 Key = tuple[object, int]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Interest:
     """A partition that a client wants, and what it was told of it last (-1: nothing yet)."""
 
@@ -80,7 +80,17 @@ def records_bytes(data: PartitionData) -> int:
 
 def interests_of(request: FetchRequest) -> Iterable[Interest]:
     """What a request asks for, in its order; a partition named twice is asked for once, in its last terms."""
-    return {interest.key: interest for interest in _named(request)}.values()
+    found: dict[Key, Interest] = {}
+    for topic in request.topics:
+        name, topic_id = topic.topic, topic.topic_id
+        key: object = topic_id if topic_id.int else name
+        for asked in topic.partitions:
+            index = asked.partition
+            found[key, index] = Interest(  # by position: this runs for each partition of each full fetch
+                name, topic_id, index, asked.fetch_offset, asked.partition_max_bytes,
+                asked.current_leader_epoch, asked.last_fetched_epoch,
+            )  # fmt: skip
+    return found.values()
 
 
 def is_from_follower(request: FetchRequest, version: int) -> bool:
@@ -90,20 +100,6 @@ def is_from_follower(request: FetchRequest, version: int) -> bool:
 def replica_id_of(request: FetchRequest, version: int) -> int:
     """Who asks: a broker, or a consumer (-1)."""
     return request.replica_id if version < FIRST_VERSION_WITH_REPLICA_STATE else request.replica_state.replica_id
-
-
-def _named(request: FetchRequest) -> Iterator[Interest]:
-    for topic in request.topics:
-        for partition in topic.partitions:
-            yield Interest(
-                topic=topic.topic,
-                topic_id=topic.topic_id,
-                index=partition.partition,
-                fetch_offset=partition.fetch_offset,
-                max_bytes=partition.partition_max_bytes,
-                current_leader_epoch=partition.current_leader_epoch,
-                last_fetched_epoch=partition.last_fetched_epoch,
-            )
 
 
 class FetchSession:
@@ -169,6 +165,8 @@ class FetchContext:
 
     def select(self, answers: list[tuple[Interest, PartitionData]]) -> list[tuple[Interest, PartitionData]]:
         """The answers to send."""
+        if self.session is None and not self.is_incremental:
+            return answers
         told = [(interest, data) for interest, data in answers if interest.tell(data) or not self.is_incremental]
         if self.session is not None and self.is_incremental:
             for interest, data in told:

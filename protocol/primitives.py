@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, cast
 from uuid import UUID
 
 from .errors import MalformedFrame
@@ -31,7 +31,6 @@ class SizedPiece(Protocol):
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Piece: TypeAlias = Buffer | SizedPiece
 
-_BYTES: Final = (bytes, bytearray)
 BUFFER_TYPES: Final = frozenset((bytes, bytearray, memoryview))
 NO_UUID: Final = UUID(int=0)
 MAX_STRING_BYTES: Final = 0x7FFF
@@ -75,9 +74,9 @@ class Kind(Enum):
 
 def size_of(piece: Piece) -> int:
     """Bytes that a piece puts on the wire."""
-    if isinstance(piece, memoryview):
-        return piece.nbytes
-    return len(piece) if isinstance(piece, _BYTES) else piece.size_bytes
+    if type(piece) not in BUFFER_TYPES:
+        return cast(SizedPiece, piece).size_bytes
+    return piece.nbytes if isinstance(piece, memoryview) else len(cast(bytes, piece))
 
 
 def write_uvarint(value: int) -> bytes:

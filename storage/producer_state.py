@@ -233,6 +233,11 @@ class ProducerState:
     # Transactions
 
     @property
+    def has_unstable(self) -> bool:
+        """Whether `first_unstable_offset` may be something."""
+        return bool(self._ongoing or self._unreplicated)
+
+    @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
         first = next(iter(self._ongoing), None)

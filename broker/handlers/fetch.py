@@ -25,9 +25,12 @@ from ...protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from ...protocol.schema import Piece, SizedPiece
+from ...protocol.schema import NO_UUID, Piece, SizedPiece
+from ..cluster import Topic
 from ..conversion import SLICES_A_TURN, Refusal, convert_for
 from ..dispatch import Call
+from ..metrics import Metrics
+from ..partition import READ_COMMITTED
 from ..reading import Reading, Terms, aborted_transactions, has_enough, read_all
 from ..session import FIRST_VERSION_WITH_SESSIONS, FetchContext, Interest, interests_of, records_bytes, replica_id_of
 
@@ -41,7 +44,6 @@ NO_EPOCH = EpochEndOffset()
 Answer = tuple[Interest, PartitionData]
 # What a client brings about, or finds at any time; the count of failures is for others.
 EXPECTED_FAILURES = (
-    ErrorCode.NONE,
     ErrorCode.OFFSET_OUT_OF_RANGE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -62,7 +64,10 @@ async def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchRe
     answers = await _answer(broker, context, terms, request.max_wait_ms, call)
     if answers is None:
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=context.session_id)
-    told = sorted(context.select(answers), key=_is_unknown)
+    told = context.select(answers)
+    if not any(data.error_code for _, data in told):
+        return FetchResponse(session_id=context.session_id, responses=_by_topic(told))
+    told.sort(key=_is_unknown)
     return FetchResponse(
         session_id=context.session_id,
         responses=_by_topic(told),
@@ -124,9 +129,14 @@ def _turn(broker: "Broker", interests: Sequence[Interest]) -> AbstractAsyncConte
 
 
 def _is_due(readings: Sequence[Reading], terms: Terms, max_wait_ms: int) -> bool:
-    if max_wait_ms <= 0 or not readings or any(reading.ends_wait for reading in readings):
+    if max_wait_ms <= 0 or not readings:
         return True
-    return sum(reading.slice.size_bytes for reading in readings) >= terms.min_bytes
+    size_bytes = 0
+    for reading in readings:
+        if reading.ends_wait:
+            return True
+        size_bytes += reading.slice.size_bytes
+    return size_bytes >= terms.min_bytes
 
 
 async def _converted(
@@ -143,8 +153,17 @@ async def _converted(
 def _partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: Terms) -> PartitionData:
     if isinstance(lazy, Refusal):
         return _failed(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
+    records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
+    if not reading.ends_wait and terms.isolation_level != READ_COMMITTED:
+        return PartitionData(
+            partition_index=reading.interest.index,
+            high_watermark=reading.high_watermark,
+            last_stable_offset=reading.last_stable_offset,
+            log_start_offset=reading.log_start_offset,
+            aborted_transactions=None,
+            records=records,
+        )
     code = _code_for(reading.error, terms.version)
-    records: Piece = reading.slice if reading.slice.size_bytes else b""
     aborted = aborted_transactions(reading, terms)
     return PartitionData(
         partition_index=reading.interest.index,
@@ -157,7 +176,7 @@ def _partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: 
         aborted_transactions=None
         if aborted is None
         else tuple(AbortedTransaction(producer_id=pid, first_offset=first) for pid, first in aborted),
-        records=records if lazy is None else lazy,
+        records=records,
     )
 
 
@@ -201,19 +220,26 @@ def _count(
     broker: "Broker", readings: Sequence[Reading], answers: Sequence[tuple[Interest, PartitionData]], terms: Terms
 ) -> None:
     metrics = broker.metrics
-    by_version = metrics.fetch_bytes.of(str(terms.version))
     metrics.requests.of("FetchFollower" if terms.is_follower else "FetchConsumer", str(terms.version)).add()
+    topic, partitions, size_bytes = None, 0, 0
     for reading, (_, data) in zip(readings, answers, strict=True):
-        if reading.topic is None:
-            continue
-        name = reading.topic.name
-        metrics.fetch_partition_requests.of(name).add()
-        if not terms.is_follower:
-            size_bytes = records_bytes(data)
-            metrics.bytes_out.of(name).add(size_bytes)
-            by_version.add(size_bytes)
-        if reading.error not in EXPECTED_FAILURES:
-            metrics.failed_fetch_requests.of(name).add()
+        if reading.topic is not topic:
+            _count_topic(metrics, topic, partitions, size_bytes, terms)
+            topic, partitions, size_bytes = reading.topic, 0, 0
+        partitions += 1
+        size_bytes += records_bytes(data)
+        if reading.error and topic is not None and reading.error not in EXPECTED_FAILURES:
+            metrics.failed_fetch_requests.of(topic.name).add()
+    _count_topic(metrics, topic, partitions, size_bytes, terms)
+
+
+def _count_topic(metrics: Metrics, topic: Topic | None, partitions: int, size_bytes: int, terms: Terms) -> None:
+    if topic is None:
+        return
+    metrics.fetch_partition_requests.of(topic.name).add(partitions)
+    if not terms.is_follower:
+        metrics.bytes_out.of(topic.name).add(size_bytes)
+        metrics.fetch_bytes.of(str(terms.version)).add(size_bytes)
 
 
 def _new_leaders(
@@ -239,12 +265,15 @@ def _is_unknown(answer: tuple[Interest, PartitionData]) -> bool:
 def _by_topic(answers: Sequence[tuple[Interest, PartitionData]]) -> tuple[FetchableTopicResponse, ...]:
     """Neighbours of one topic share an entry; the order of the answers stays."""
     topics: list[tuple[str, UUID, list[PartitionData]]] = []
+    partitions: list[PartitionData] = []
+    name, topic_id = "", NO_UUID
     for interest, data in answers:
-        if topics and topics[-1][0] == interest.topic and topics[-1][1] == interest.topic_id:
-            topics[-1][2].append(data)
-        else:
-            topics.append((interest.topic, interest.topic_id, [data]))
+        is_other = interest.topic_id is not topic_id and interest.topic_id != topic_id
+        if not topics or is_other or interest.topic != name:
+            name, topic_id, partitions = interest.topic, interest.topic_id, []
+            topics.append((name, topic_id, partitions))
+        partitions.append(data)
     return tuple(
-        FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=tuple(partitions))
+        FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=partitions)
         for name, topic_id, partitions in topics
     )
