@@ -10,7 +10,7 @@ when they are many, or before a handler waits for anything.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -72,9 +72,9 @@ class Reply(NamedTuple):
 
 
 class Answerer(Protocol):
-    """Turns a frame into its reply, and hears when that has been sent."""
+    """Turns a frame into its reply, or into what to await for it, and hears when that has been sent."""
 
-    def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]: ...
+    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
 
     def answered(self, reply: Reply) -> None: ...
 
@@ -123,11 +123,25 @@ class Connection:
                         return "end"
                     await self._more()
                     continue
-                reply = await self._answer(frame, answerer)
-                del frame
-                await self._send(reply, answerer)
+                self.is_busy = self.is_waiting = True
+                self.last_active_ms = self._clock.now_ms()
+                answer = answerer.answer(frame, self.peer)
+                reply = answer if isinstance(answer, Reply) else await self._awaited(answer, answerer)
+                self.is_waiting = False
+                del frame, answer  # a peer that does not read its answer must not keep us holding what it sent
+                if self._claim is not None:
+                    self._release()
+                pieces = reply.pieces
+                if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
+                    self._held.append(reply)
+                    if len(self._held) >= MOST_HELD:
+                        await self._send_held(answerer)
+                else:
+                    await self._send(reply, pieces, answerer)
         except (MalformedFrame, CloseConnection) as fault:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
+            self.is_waiting = False
+            self._release()
             with suppress(OSError):
                 await self._send_held(answerer)
             return "fault"
@@ -158,24 +172,11 @@ class Connection:
         if not self.is_busy:
             self.close()
 
-    async def _answer(self, frame: memoryview, answerer: Answerer) -> Reply:
-        self.is_busy = self.is_waiting = True
-        self.last_active_ms = self._clock.now_ms()
-        try:
-            return await _eagerly(answerer.answer(frame, self.peer), partial(self._try_to_send_held, answerer))
-        finally:
-            self.is_waiting = False
-            if self._claim is not None:
-                self._release()
+    def _awaited(self, answering: Coroutine[Any, Any, Reply], answerer: Answerer) -> Awaitable[Reply]:
+        """What is answered sooner leaves before there is any waiting."""
+        return _eagerly(answering, partial(self._try_to_send_held, answerer))
 
-    async def _send(self, reply: Reply, answerer: Answerer) -> None:
-        """The request is let go by now: a peer that does not read its answer must not keep us holding what it sent."""
-        pieces = reply.pieces
-        if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
-            self._held.append(reply)
-            if len(self._held) >= MOST_HELD:
-                await self._send_held(answerer)
-            return
+    async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
         if self._held or self._unsent:
             await self._send_held(answerer)
         await self._sender.send(pieces)

@@ -1,4 +1,7 @@
-"""Error codes in responses, counted: every `error_code` at any depth, NONE included, as Kafka does (`errorCounts`)."""
+"""Error codes in responses, counted: every `error_code` at any depth, NONE included, as Kafka does (`errorCounts`).
+
+Each class of response has a function written for it, as its codecs are.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,7 +9,8 @@ from typing import Any, cast
 
 from ..protocol.errors import ErrorCode
 from ..protocol.schema import schema_of
-from .instruments import CounterFamily
+from ..protocol.source import Source
+from .instruments import Counter, CounterFamily
 
 Tally = dict[int, int]
 Count = Callable[[Any, Tally], None]
@@ -17,51 +21,52 @@ class ErrorTally:
 
     def __init__(self, counters: CounterFamily) -> None:
         self._counters = counters
+        self._known: dict[tuple[str, int], Counter] = {}
 
     def add(self, request: str, response: Any) -> None:
         tally: Tally = {}
         kind: Any = type(response)
-        count = _counting(kind)
-        if count is not None:
-            count(response, tally)
+        _counting(kind)(response, tally)
         for code, times in tally.items():
-            self._counters.of(request, _name(code)).add(times)
+            counter = self._known.get((request, code))
+            if counter is None:
+                counter = self._known[request, int(code)] = self._counters.of(request, _name(code))
+            counter.value += times
 
 
-@cache
 def _name(code: int) -> str:
     return ErrorCode(code).name if code in ErrorCode._value2member_map_ else "UNKNOWN_SERVER_ERROR"
 
 
 @cache
-def _counting(cls: type) -> Count | None:
-    """What counts the codes in values of a message or struct class; None if it can hold none."""
-    fields = schema_of(cls).fields
-    has_own = any(field.name == "error_code" for field in fields)
-    below = [
-        (field.name, field.item is not None, count)
-        for field in fields
-        if field.element is not None and (count := _counting(cast(Any, field.element))) is not None
-    ]
-    if not has_own and not below:
-        return None
-
-    if not below:
-        return _count_own
-
-    def count_in(value: Any, tally: Tally) -> None:
-        if has_own:
-            _count_own(value, tally)
-        for name, is_array, count in below:
-            inner = getattr(value, name)
-            for item in (inner or ()) if is_array else (inner,):
-                if item is not None:
-                    count(item, tally)
-
-    return count_in
+def _counting(cls: type) -> Count:
+    """What counts the codes in values of a message class."""
+    source = Source({})
+    with source.block("def count(value, tally):"):
+        source.line("get = tally.get")
+        _write(source, cls, "value")
+    return source.compile("count", f"errors of {cls.__name__}")
 
 
-def _count_own(value: Any, tally: Tally) -> None:
-    code = value.error_code
-    code = int(code) if code else 0
-    tally[code] = tally.get(code, 0) + 1
+def _write(source: Source, cls: type, value: str) -> None:
+    for field in schema_of(cls).fields:
+        if field.name == "error_code":
+            source.line(f"code = {value}.error_code")
+            source.line("tally[code] = get(code, 0) + 1")
+        elif field.element is not None and _holds_codes(cast(Any, field.element)):
+            inner = source.new("inner")
+            if field.item is not None:
+                with source.block(f"for {inner} in {value}.{field.name} or ():"):
+                    _write(source, cast(Any, field.element), inner)
+            else:
+                source.line(f"{inner} = {value}.{field.name}")
+                with source.block(f"if {inner} is not None:"):
+                    _write(source, cast(Any, field.element), inner)
+
+
+@cache
+def _holds_codes(cls: type) -> bool:
+    return any(
+        field.name == "error_code" or (field.element is not None and _holds_codes(cast(Any, field.element)))
+        for field in schema_of(cls).fields
+    )

@@ -10,9 +10,9 @@ Source: Kafka 3.9 `RequestHeader.json`, `ResponseHeader.json`, `ApiMessageTypeGe
 request header 0. The ApiVersions response keeps header 0: its reader does not know yet what is spoken (KIP-511).
 """
 
-from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
 from .errors import MalformedFrame
@@ -21,9 +21,12 @@ from .schema import decode, encode
 
 SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
+_RESPONSE_HEAD: Final = Struct(">ii")
 _FIXED_HEADER: Final = Struct(">hhi")
 _CLIENT_ID_LENGTH: Final = Struct(">h")
 _NOTHING: Final = memoryview(b"")
+_MOST_LAYOUTS: Final = 1024
+"""Remembered layouts of headers: more than there are APIs and versions."""
 
 
 class FrameParser:
@@ -34,31 +37,32 @@ class FrameParser:
     Memory grows with the bytes received, whatever size a frame announces.
     """
 
-    __slots__ = ("_fed", "_partial", "max_bytes")
+    __slots__ = ("_at", "_fed", "_partial", "max_bytes")
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._fed = _NOTHING
+        self._at = 0  # where in it the next frame begins
         self._partial = bytearray()
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes fed that no frame has carried away yet."""
-        return len(self._fed) + len(self._partial)
+        return len(self._fed) - self._at + len(self._partial)
 
     @property
     def pending_frame_bytes(self) -> int:
         """The size that a frame announces which has begun but is not whole; 0 when it is not known yet, or wrong."""
-        known = self._partial or self._fed
+        known = self._partial or self._fed[self._at :]
         if len(known) < SIZE_BYTES:
             return 0
         size: int = _SIZE.unpack_from(known)[0]
         return size if len(known) - SIZE_BYTES < size <= self.max_bytes else 0
 
     def feed(self, data: bytes | memoryview) -> None:
-        if self._fed:
-            data = b"".join((self._fed, data))
-        self._fed = memoryview(data)
+        if self._at < len(self._fed):
+            data = b"".join((self._fed[self._at :], data))
+        self._fed, self._at = memoryview(data), 0
 
     def next_frame(self) -> memoryview | None:
         """The next whole frame, or None when more bytes are needed.
@@ -67,13 +71,15 @@ class FrameParser:
         """
         if self._partial:
             return self._complete()
-        fed = self._fed
-        if len(fed) >= SIZE_BYTES:
-            end = SIZE_BYTES + self._announced(fed)
-            if len(fed) >= end:
-                self._fed = fed[end:]
-                return fed[SIZE_BYTES:end]
-        self._take(len(fed))
+        fed, at = self._fed, self._at
+        left = len(fed) - at
+        if left >= SIZE_BYTES:
+            end = at + SIZE_BYTES + self._announced(fed, at)
+            if end <= len(fed):
+                self._at = end
+                return fed[at + SIZE_BYTES : end]
+        self._take(left)
+        self._fed, self._at = _NOTHING, 0
         return None
 
     def _complete(self) -> memoryview | None:
@@ -90,18 +96,18 @@ class FrameParser:
     def _take(self, count: int) -> None:
         """Moves up to `count` bytes from what was fed to the incomplete frame."""
         if count > 0:
-            self._partial += self._fed[:count]
-            self._fed = self._fed[count:]
+            taken = self._fed[self._at : self._at + count]
+            self._partial += taken
+            self._at += len(taken)
 
-    def _announced(self, data: bytearray | memoryview) -> int:
-        size: int = _SIZE.unpack_from(data)[0]
+    def _announced(self, data: bytearray | memoryview, at: int = 0) -> int:
+        size: int = _SIZE.unpack_from(data, at)[0]
         if 0 <= size <= self.max_bytes:
             return size
         raise MalformedFrame(f"a frame of {size} bytes is announced, {self.max_bytes} is the most")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(NamedTuple):
     """What stands before the body of a request. A null client id is kept as None and counts as empty."""
 
     api_key: int
@@ -129,16 +135,21 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]
     if len(frame) < _FIXED_HEADER.size:
         raise MalformedFrame(f"a request of {len(frame)} bytes has no whole header")
     key, version, correlation_id = _FIXED_HEADER.unpack_from(frame)
-    spec = spec_of(key)
-    if not spec.supports(version) and (key != ApiKey.API_VERSIONS or version < 0):
-        raise UnsupportedApi(f"{spec.name} has versions {spec.min_version}-{spec.max_version}, not {version}")
     position, client_id = _FIXED_HEADER.size, None
-    header_version = request_header_version(spec, version)
+    header_version = _header_version(key, version)
     if header_version >= 1:
         client_id, position = _read_client_id(frame, position)
     if header_version == 2:
         position = skip_tagged_fields(frame, position)
     return RequestHeader(key, version, correlation_id, client_id), frame[position:]
+
+
+@lru_cache(_MOST_LAYOUTS)
+def _header_version(key: int, version: int) -> int:
+    spec = spec_of(key)
+    if not spec.supports(version) and (key != ApiKey.API_VERSIONS or version < 0):
+        raise UnsupportedApi(f"{spec.name} has versions {spec.min_version}-{spec.max_version}, not {version}")
+    return request_header_version(spec, version)
 
 
 def _read_client_id(frame: memoryview, position: int) -> tuple[str | None, int]:
@@ -161,8 +172,7 @@ def encode_response(spec: ApiSpec, version: int, correlation_id: int, response: 
 
     Raises: ValueError when the response cannot be written in this version.
     """
-    head = bytearray(SIZE_BYTES)
-    head += _SIZE.pack(correlation_id)
+    head = bytearray(_RESPONSE_HEAD.pack(0, correlation_id))
     if response_header_version(spec, version) == 1:
         head.append(0)
     return _sized(encode(response, version, head), head)
@@ -209,5 +219,6 @@ def _client_id(client_id: str | None) -> bytes:
 
 
 def _sized(pieces: list[Piece], head: bytearray) -> list[Piece]:
-    _SIZE.pack_into(head, 0, sum(map(size_of, pieces)) - SIZE_BYTES)
+    size = len(head) if len(pieces) == 1 else sum(map(size_of, pieces))
+    _SIZE.pack_into(head, 0, size - SIZE_BYTES)
     return pieces

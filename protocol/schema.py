@@ -54,6 +54,7 @@ __all__ = [
     "binary",
     "boolean",
     "decode",
+    "decoder_of",
     "encode",
     "float64",
     "int8",
@@ -128,11 +129,19 @@ def decode(cls: type[T], version: int, data: memoryview) -> T:
 
     Raises: MalformedFrame when `data` cannot be read, or the message has no such version.
     """
+    value: T = decoder_of(cls, version)(data)
+    return value
+
+
+def decoder_of(cls: type, version: int) -> Decode:
+    """The function that reads that message at that version, as `decode` does.
+
+    Raises: MalformedFrame when the message has no such version.
+    """
     decoder = schema_of(cls).decoders.get(version)
     if decoder is None:
         decoder = _compile(cls, version, compile_decoder, schema_of(cls).decoders, MalformedFrame)
-    value: T = decoder(data)
-    return value
+    return decoder
 
 
 def encode(value: object, version: int, head: bytearray | None = None) -> list[Piece]:
