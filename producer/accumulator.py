@@ -140,16 +140,10 @@ class Accumulator:
 
     def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
         self._numbers += 1
+        ratio = self.ratios.get(topic, self._codec)
+        # By place: names would be put into a dictionary first.
         batch = Batch(
-            topic,
-            partition,
-            codec=self._codec,
-            limit_bytes=size,
-            ratio=self.ratios.get(topic, self._codec),
-            now_ms=now_ms,
-            number=self._numbers,
-            memory_bytes=size,
-            transactional=self._transactional,
+            topic, partition, self._codec, size, ratio, now_ms, self._numbers, size, False, self._transactional
         )
         self.live[batch.number] = {batch}
         return batch
@@ -167,7 +161,9 @@ class Accumulator:
                     if leader is None:
                         result.leaderless.add(topic)
                     else:
-                        queue[0].saw_leader(leader.epoch)
+                        batch = queue[0]
+                        if leader.epoch > batch.leader_epoch:
+                            batch.leader_epoch = leader.epoch
                         self._check(queue, leader.node_id, now_ms, result)
             if len(queues) > 1 and self.settings.adaptive and self.settings.partitioner is None:
                 known = metadata.topics.get(topic)
@@ -187,8 +183,8 @@ class Accumulator:
         waited_ms = batch.waited_ms(now_ms)
         backoff_ms = self._backing_off(batch, waited_ms) if batch.attempts else 0
         if not backoff_ms:
-            urgent = self.flushes > 0 or self.closing or self.memory.exhausted
-            if urgent or len(queue) > 1 or batch.buffer.full or waited_ms >= self._linger_ms:
+            full = len(queue) > 1 or batch.buffer.full
+            if full or waited_ms >= self._linger_ms or self.flushes or self.closing or self.memory.waiting:
                 result.nodes.add(node_id)
                 return
         left_ms = max(0, (backoff_ms or self._linger_ms) - waited_ms)

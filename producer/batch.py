@@ -34,23 +34,24 @@ TopicPartition = tuple[str, int]
 Entry = tuple[int, bytes | None, bytes | None, bytes, int, Delivery]
 """A record on its way: timestamp, key, value, encoded headers, the most it takes alone, delivery."""
 
+_PLAIN: Final = Codec.NONE
 MAX_OPENED_BYTES: Final = 2**31 - 1
 
 
 class Batch:
     """Records of one partition. `number` orders batches by creation; a split child has its parent's.
 
-    `buffer` has the records until the bytes are made, and their numbers. `listeners` are the deliveries that somebody
-    waits for, or that have a callback; after a split `children` have the records, in order. `observed_ratio` is
-    compressed over uncompressed bytes, once the bytes are made.
+    `buffer` has the records until the bytes are made, and their numbers; `append` is its own. `listeners` are the
+    deliveries that somebody waits for, or that have a callback; after a split `children` have the records, in order.
+    `observed_ratio` is compressed over uncompressed bytes, once the bytes are made.
     """
 
     __slots__ = (
-        "_append",
         "_bytes",
         "_given_out",
         "_headed",
         "_waiters",
+        "append",
         "attempted_epoch",
         "attempts",
         "backoff_ms",
@@ -83,7 +84,6 @@ class Batch:
         self,
         topic: str,
         partition: int,
-        *,
         codec: Codec,
         limit_bytes: int,
         ratio: float,
@@ -96,8 +96,8 @@ class Batch:
         self.topic, self.partition, self.codec = topic, partition, codec
         self.topic_partition: TopicPartition = (topic, partition)
         self.memory_bytes, self.number = memory_bytes, number
-        self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is Codec.NONE else ratio * SAFETY_FACTOR)
-        self._append = self.buffer.append
+        self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is _PLAIN else ratio * SAFETY_FACTOR)
+        self.append = self.buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms
         self.count = self.attempts = self.backoff_ms = 0
@@ -142,7 +142,7 @@ class Batch:
     def take(self, entry: Entry) -> int:
         """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
         timestamp, key, value, headers, _, delivery = entry
-        grown = self._append(timestamp, key, value, headers)
+        grown = self.append(timestamp, key, value, headers)
         if grown:
             delivery.batch = self
             delivery.index = self.count
@@ -157,7 +157,7 @@ class Batch:
         """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
         if self._bytes is not None:
             return None
-        if self.codec is Codec.NONE:
+        if self.codec is _PLAIN:
             self._bytes = self.buffer.batch()
         else:
             compressed = compress(self.codec, self.buffer.records(), magic=CURRENT_MAGIC, level=level)

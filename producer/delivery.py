@@ -53,15 +53,23 @@ class Delivery:
 
     __slots__ = ("_refusal", "batch", "callback", "index", "key_size", "timestamp", "topic", "value_size", "waiters")
 
-    index: int
-
-    def __init__(self, topic: str, timestamp: int, key_size: int, value_size: int, callback: Callback | None) -> None:
+    def __init__(
+        self,
+        topic: str,
+        timestamp: int,
+        key_size: int,
+        value_size: int,
+        callback: Callback | None,
+        batch: "Batch | None" = None,
+        index: int = -1,
+    ) -> None:
         self.topic = topic
         self.timestamp = timestamp
         self.key_size = key_size
         self.value_size = value_size
         self.callback = callback
-        self.batch: Batch | None = None
+        self.batch = batch
+        self.index = index
         self.waiters: list[asyncio.Future[None]] | None = None
         self._refusal: tuple[ProducerError, int] | None = None
 

@@ -11,7 +11,6 @@ from itertools import takewhile
 
 from .accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
 from .batch import Entry
-from .delivery import Delivery
 from .errors import BufferExhausted, ProducerError, Timeout, error_of
 from .lane import Lane
 from .metadata import FATAL_TOPIC_CODES, Metadata, Topic
@@ -20,28 +19,7 @@ from .murmur2 import partition_for_key
 from .partitioners import Partitioner, TopicView
 from .records import MAX_RECORD_OVERHEAD
 from .settings import ProducerSettings
-
-
-class _Waiting:
-    """A record in line. `chosen` is the partition that a partitioner gave it after a new batch.
-
-    `short_of` is how much memory was free when it found too little.
-    """
-
-    __slots__ = ("chosen", "deadline_ms", "entry", "partition", "short_of", "topic")
-
-    def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.entry = entry
-        self.deadline_ms = deadline_ms
-        self.short_of = -1
-        self.chosen: int | None = None
-
-    @property
-    def delivery(self) -> Delivery:
-        return self.entry[5]
-
+from .waiting import Waiting
 
 _Line = tuple[str, int | None]
 
@@ -49,7 +27,7 @@ _Line = tuple[str, int | None]
 class Intake:
     """The lines before the accumulator. `wake` is called when the sender has something to do.
 
-    `lanes` are by topic, and there only while no record waits in line.
+    `lanes` are by topic, and there only while no record waits for metadata.
     """
 
     def __init__(
@@ -67,15 +45,16 @@ class Intake:
         self._partitioner: Partitioner | None = settings.partitioner
         self._ignore_keys = settings.ignore_keys
         self._max_block_ms = settings.max_block_ms
-        self._lines: dict[_Line, deque[_Waiting]] = {}
-        self._for_memory: deque[_Waiting] = deque()
+        self._lines: dict[_Line, deque[Waiting]] = {}
+        self._for_memory: deque[Waiting] = deque()
         self.lanes: dict[str, Lane] = {}
+        self._kept_lanes: dict[str, Lane] = {}
         # A lane leaves out what partitioners and transactions have to be asked, and the limit for a single record.
         room_bytes = min(settings.max_request_size, settings.buffer_memory) - settings.batch_size
         self._has_lanes = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
 
     @property
-    def waiting(self) -> list[_Waiting]:
+    def waiting(self) -> list[Waiting]:
         """The records in line, by line."""
         return [waiting for line in (*self._lines.values(), self._for_memory) for waiting in line]
 
@@ -92,9 +71,11 @@ class Intake:
         if placed == NO_MEMORY:
             self._take_slowly(topic, partition, entry, known, now_ms)
             return
-        self._tell(topic, placed)
+        if self._appended is not None:
+            self._appended(topic, placed)
+        self._stir()
         if self._has_lanes:
-            self._open_lane(known)
+            self.lanes[topic] = self._lane(known)
 
     def _put(self, view: TopicView, partition: int | None, entry: Entry, now_ms: int) -> int:
         """The partition that the record lies in, by its own choice, its key or the built-in partitioner; NO_MEMORY."""
@@ -104,37 +85,39 @@ class Intake:
             return self._accumulator.append_sticky(view, entry, now_ms)
         return self._accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
 
-    def _tell(self, topic: str, partition: int) -> None:
-        """Has those act who want to know that a record lies in a batch."""
-        if self._appended is not None:
-            self._appended(topic, partition)
+    def _stir(self) -> None:
         if self._accumulator.stirred:
             self._accumulator.stirred = False
             self._wake()
 
     def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
         """What `take` does when there may be something to wait for, or somebody to ask."""
-        waiting = _Waiting(topic, partition, entry, now_ms + self._max_block_ms)
+        waiting = Waiting(topic, partition, entry, now_ms + self._max_block_ms)
         line = self._line_of(waiting, known)
         if line is not None:
             self._stand_in(line, waiting)
         elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
             self._wait_for_memory(waiting)
             self._wake()
+        else:
+            self._stir()
 
-    def _open_lane(self, known: Topic) -> None:
+    def _lane(self, known: Topic) -> Lane:
         topic = known.view.topic
-        lane = self.lanes.get(topic)
+        lane = self._kept_lanes.get(topic)
         if lane is None or not lane.of_use:
             built_in = self._accumulator.built_in_of(topic)
-            self.lanes[topic] = Lane(known.view, built_in, self._accumulator, self._metadata, self._wake)
+            lane = Lane(known.view, built_in, self._accumulator, self._metadata, self._for_memory, self._wake)
+            self._kept_lanes[topic] = lane
+        return lane
 
     def proceed(self, now_ms: int) -> None:
-        """Lets go on whom news or memory allows to; ends those whose time is over."""
+        """Lets go on whom news or memory allows to; ends those whose time is over. Whoever calls it sends next."""
         for line in list(self._lines) if self._lines else ():
             self._proceed_line(line, now_ms)
         if self._for_memory:
             self._proceed_memory(now_ms)
+        self._accumulator.stirred = False
 
     def next_deadline_ms(self) -> int:
         """When the next one in a line gives up."""
@@ -150,7 +133,7 @@ class Intake:
         self._accumulator.memory.waiting = 0
         self._refuse_each(everybody, error)
 
-    def _line_of(self, waiting: _Waiting, known: Topic | None) -> _Line | None:
+    def _line_of(self, waiting: Waiting, known: Topic | None) -> _Line | None:
         """The line in which the record has to wait for metadata, or None."""
         if known is None or not known.view.partitions or (self._lines and (waiting.topic, None) in self._lines):
             return waiting.topic, None
@@ -159,7 +142,7 @@ class Intake:
             return waiting.topic, partition
         return None
 
-    def _stand_in(self, line: _Line, waiting: _Waiting) -> None:
+    def _stand_in(self, line: _Line, waiting: Waiting) -> None:
         self.lanes.clear()
         self._lines.setdefault(line, deque()).append(waiting)
         if not self._metadata.is_new(waiting.topic):
@@ -188,48 +171,58 @@ class Intake:
             del self._lines[line]
         self._refuse_each(late, self._unknown(topic, partition))
 
-    def _again(self, waiting: _Waiting, known: Topic, now_ms: int) -> None:
+    def _again(self, waiting: Waiting, known: Topic, now_ms: int) -> None:
         line = self._line_of(waiting, known)
         if line is not None:
             self._stand_in(line, waiting)
         elif self._for_memory or not self._place(waiting, known, now_ms):
             self._wait_for_memory(waiting)
 
-    def _wait_for_memory(self, waiting: _Waiting) -> None:
-        self.lanes.clear()
+    def _wait_for_memory(self, waiting: Waiting) -> None:
         self._for_memory.append(waiting)
         self._accumulator.memory.waiting += 1
 
     def _proceed_memory(self, now_ms: int) -> None:
-        memory = self._accumulator.memory
-        for _ in range(len(self._for_memory)):
-            waiting = self._for_memory[0]
+        memory, line = self._accumulator.memory, self._for_memory
+        for _ in range(len(line)):
+            if not line:
+                break
+            waiting = line[0]
             known = self._metadata.topics.get(waiting.topic)
             if known is not None and waiting.short_of != memory.available_bytes:
                 memory.waiting = 0
                 if self._place(waiting, known, now_ms):
-                    self._for_memory.popleft()
+                    line.popleft()
+                    if self._has_lanes:
+                        self._follow(known)
                     continue
                 waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:
                 break
-            self._for_memory.popleft()
+            line.popleft()
             self._meters.count("exhausted")
             text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
             self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {memory.total_bytes}"))
-        memory.waiting = len(self._for_memory)
+        memory.waiting = len(line)
 
-    def _place(self, waiting: _Waiting, known: Topic, now_ms: int) -> bool:
+    def _follow(self, known: Topic) -> None:
+        """Lets those into the batch of one who found memory that stand behind it and go the same way."""
+        topic, line, take = known.view.topic, self._for_memory, self._lane(known).take
+        while line and line[0].may_go_by_lane and line[0].topic == topic and take(line[0].entry):
+            line.popleft()
+
+    def _place(self, waiting: Waiting, known: Topic, now_ms: int) -> bool:
         """Whether the record is dealt with: it found memory, or was refused."""
         if self._partitioner is not None:
             return self._place_by(self._partitioner, waiting, known, now_ms)
         placed = self._put(known.view, waiting.partition, waiting.entry, now_ms)
         if placed == NO_MEMORY:
             return False
-        self._tell(waiting.topic, placed)
+        if self._appended is not None:
+            self._appended(waiting.topic, placed)
         return True
 
-    def _place_by(self, partitioner: Partitioner, waiting: _Waiting, known: Topic, now_ms: int) -> bool:
+    def _place_by(self, partitioner: Partitioner, waiting: Waiting, known: Topic, now_ms: int) -> bool:
         """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
         try:
             partition = self._partition(partitioner, waiting, known)
@@ -244,11 +237,12 @@ class Intake:
             placed = self._accumulator.append(known.view, waiting.chosen, entry, now_ms)
         if placed == NO_MEMORY:
             return False
-        self._tell(waiting.topic, placed)
+        if self._appended is not None:
+            self._appended(waiting.topic, placed)
         return True
 
     @staticmethod
-    def _partition(partitioner: Partitioner, waiting: _Waiting, known: Topic) -> int:
+    def _partition(partitioner: Partitioner, waiting: Waiting, known: Topic) -> int:
         if waiting.partition is not None:
             return waiting.partition
         if waiting.chosen is not None:
@@ -265,12 +259,12 @@ class Intake:
         name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
         return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
 
-    def _refuse_each(self, those: Sequence[_Waiting], error: ProducerError) -> None:
+    def _refuse_each(self, those: Sequence[Waiting], error: ProducerError) -> None:
         """Ends those who have left the line: their callbacks may send again, into lines as they are then."""
         for waiting in those:
             self._refuse(waiting, error)
 
-    def _refuse(self, waiting: _Waiting, error: ProducerError) -> None:
+    def _refuse(self, waiting: Waiting, error: ProducerError) -> None:
         partition = -1 if waiting.partition is None else waiting.partition
         if self._refused is not None:
             self._refused(error)

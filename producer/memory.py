@@ -24,8 +24,3 @@ class BufferMemory:
 
     def give_back(self, size_bytes: int) -> None:
         self.available_bytes += size_bytes
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether somebody waits for memory: then every batch goes out at once."""
-        return self.waiting > 0

@@ -46,7 +46,7 @@ class Network:
         node = self._nodes.get(node_id)
         if node is None:
             node = self._nodes[node_id] = _Node(address)
-        elif node.address != address:
+        elif node.address is not address and node.address != address:
             node.address, node.failures, node.again_ms = address, 0, 0
             if node.connection is not None:
                 node.connection.close()
@@ -72,9 +72,13 @@ class Network:
         next_ms = NEVER_MS
         for node in self._nodes.values():
             if node.connection is not None:
-                next_ms = min(next_ms, self._check(node.connection, now_ms))
+                left_ms = self._check(node.connection, now_ms)
             elif node.task is None and node.again_ms > now_ms:
-                next_ms = min(next_ms, node.again_ms - now_ms)
+                left_ms = node.again_ms - now_ms
+            else:
+                continue
+            if left_ms < next_ms:
+                next_ms = left_ms
         return next_ms
 
     def least_loaded(self, nodes: Iterable[int]) -> list[int]:

@@ -38,12 +38,12 @@ async def test_records_of_the_lane_and_of_the_long_way_lie_in_order_in_the_same_
         assert [(await delivery).offset for delivery in sent] == list(range(40)) == told
 
 
-async def test_no_lane_passes_those_who_wait_for_memory() -> None:
-    async with producing(linger_ms=5, batch_size=100, buffer_memory=200) as stage:
+async def test_the_lane_ends_behind_those_who_wait_for_memory() -> None:
+    async with producing(linger_ms=5, batch_size=100, buffer_memory=300) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         sent = [stage.producer.send("t", b"x" * 30 + b"%d" % number) for number in range(6)]
-        assert lanes(stage) == [] and sent[-1].batch is None
+        assert lanes(stage) == ["t"] and sent[-1].batch is None
         sent.append(stage.producer.send("t", b""))
         assert sent[-1].batch is None
         while asked := await stage.produced(5):
@@ -119,3 +119,33 @@ async def test_no_lane_leaves_out_what_has_to_be_asked(settings: dict[str, objec
         await stage.advance()
         stage.producer.send("t", b"1")
         assert not stage.producer._lanes
+
+
+async def test_the_lane_refuses_what_is_too_large_while_others_wait_for_memory() -> None:
+    async with producing(linger_ms=5, batch_size=100, buffer_memory=300, max_request_size=250) as stage:
+        stage.producer.send("t", b"0")
+        await stage.advance()
+        sent = [stage.producer.send("t", b"x" * 30) for _ in range(6)]
+        assert lanes(stage) == ["t"] and sent[-1].batch is None
+        with pytest.raises(RecordTooLarge):
+            await stage.producer.send("t", b"x" * 200)
+        while asked := await stage.produced(5):
+            asked[0].answer()
+        assert [(await delivery).offset for delivery in sent] == list(range(1, 7))
+
+
+async def test_those_who_waited_for_memory_go_on_in_order_whatever_they_are() -> None:
+    async with producing(linger_ms=5, batch_size=200, buffer_memory=500) as stage:
+        stage.cluster.topics["u"] = 1
+        for topic in ("t", "u"):
+            stage.producer.send(topic, b"")
+        await stage.advance()
+        for number in range(60):
+            topic = "u" if number % 5 == 4 else "t"
+            key = b"k" if number % 7 == 3 else None
+            stage.producer.send(topic, b"x" * 30 + b"%d" % number, key=key, partition=0 if number % 11 == 5 else None)
+        while asked := await stage.produced(5):
+            for one in asked:
+                one.answer()
+        for topic, mine in (("t", lambda n: n % 5 != 4), ("u", lambda n: n % 5 == 4)):
+            assert stage.cluster.log[topic, 0] == [b"", *(b"x" * 30 + b"%d" % n for n in range(60) if mine(n))]
