@@ -11,6 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
 from .. import __version__
@@ -19,6 +20,7 @@ from ..protocol.errors import ErrorCode, MalformedFrame
 from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ..protocol.records.record import Buffer
+from .envelope import Enclosed, Envelope
 from .errors import AuthenticationFailed, ProducerError
 from .link import Answer, VersionRanges
 from .login import Login
@@ -33,6 +35,7 @@ SESSION_USE: Final = 0.85
 """How much of a login's time is used; then it ends once nothing is in flight, and the next connection logs in anew."""
 
 _ERROR_AT: Final = 4
+_SIZE: Final = Struct(">i")
 
 
 class _InFlight(NamedTuple):
@@ -41,6 +44,7 @@ class _InFlight(NamedTuple):
     version: int
     sent_ms: int
     done: Callable[[Answer], None]
+    envelope: Envelope | None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -93,16 +97,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
         assert self._transport is not None, "not connected"
-        self._correlation_id += 1
-        self.used_ms = self._now()
-        encoded = encode_request(API[key], version, self._correlation_id, self._client_id, request)
-        pieces = cast(list[Buffer], encoded)  # requests of a producer hold only bytes
+        self._correlation_id = correlation_id = self._correlation_id + 1
+        self.used_ms = now_ms = self._now()
+        envelope = None
+        if request.__class__ is Enclosed:
+            envelope, records = request
+            pieces = envelope.frame(correlation_id, records)
+        else:
+            encoded = encode_request(API[key], version, correlation_id, self._client_id, request)
+            pieces = cast(list[Buffer], encoded)  # requests of a producer hold only bytes
         if answered:
-            self._in_flight.append(_InFlight(self._correlation_id, key, version, self.used_ms, done))
+            self._in_flight.append(_InFlight(correlation_id, key, version, now_ms, done, envelope))
+        else:
+            self._unanswered.append(done)
         self._outgoing += pieces
         self._outgoing_bytes += sum(map(len, pieces))
-        if not answered:
-            self._unanswered.append(done)
         if not self.open:
             self.flush()
 
@@ -142,11 +151,16 @@ class Connection(asyncio.BufferedProtocol):
         return self._read_into
 
     def buffer_updated(self, nbytes: int) -> None:
-        # What is left of the view when this returns is copied by the parser.
-        self._parser.feed(self._view[:nbytes])
+        parser, frame = self._parser, self._view[:nbytes]
         try:
-            while not self.closed and (frame := self._parser.next_frame()) is not None:
-                self._take(frame)
+            # Most reads are one whole answer, which the parser need not see.
+            if nbytes > SIZE_BYTES and not parser.buffered_bytes and nbytes - SIZE_BYTES == _SIZE.unpack_from(frame)[0]:
+                self._take(frame[SIZE_BYTES:], alone=True)
+                return
+            # What is left of the view when this returns is copied by the parser.
+            parser.feed(frame)
+            while not self.closed and (whole := parser.next_frame()) is not None:
+                self._take(whole, alone=not parser.buffered_bytes)
         except MalformedFrame:
             self.close()
 
@@ -203,7 +217,7 @@ class Connection(asyncio.BufferedProtocol):
         self.open = True
         self._changed()
 
-    def _take(self, frame: memoryview) -> None:
+    def _take(self, frame: memoryview, *, alone: bool) -> None:
         if self._bare is not None:
             done, self._bare = self._bare, None
             done(bytes(frame))
@@ -211,15 +225,14 @@ class Connection(asyncio.BufferedProtocol):
         if not self._in_flight:
             raise MalformedFrame("an answer to no request")
         sent = self._in_flight[0]
-        version = sent.version
-        if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0
-        correlation_id, response = decode_response(API[sent.key], version, frame)
-        if correlation_id != sent.correlation_id:
-            raise MalformedFrame(f"an answer to request {correlation_id} instead of {sent.correlation_id}")
+        response: Any = None
+        if sent.envelope is not None:
+            response = sent.envelope.written(sent.correlation_id, frame)
+        if response is None:
+            response = _decoded(sent, frame)
         self._in_flight.popleft()
-        self.used_ms = self._now()
-        sent.done(Answer(response, None, self.used_ms - sent.sent_ms, not self._parser.buffered_bytes))
+        self.used_ms = now_ms = self._now()
+        sent.done(Answer(response, None, now_ms - sent.sent_ms, alone))
 
     def _end(self) -> None:
         if self.closed:
@@ -238,6 +251,17 @@ def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
     """What a failed handshake comes to."""
     reason = getattr(error, "verify_message", "") or error.reason or str(error)
     return AuthenticationFailed(f"TLS could not be agreed on: {reason}", ErrorCode.NETWORK_EXCEPTION)
+
+
+def _decoded(sent: _InFlight, frame: memoryview) -> Any:
+    """The response to that request. Raises: MalformedFrame."""
+    version = sent.version
+    if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:
+        version = 0
+    correlation_id, response = decode_response(API[sent.key], version, frame)
+    if correlation_id != sent.correlation_id:
+        raise MalformedFrame(f"an answer to request {correlation_id} instead of {sent.correlation_id}")
+    return response
 
 
 def _error_code(frame: memoryview) -> int:

@@ -35,7 +35,10 @@ class Link(Protocol):
     def send(
         self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
     ) -> None:
-        """Sends; `done` is called once, later. Without `answered` that is when the request is written."""
+        """Sends; `done` is called once, later. Without `answered` that is when the request is written.
+
+        `request` is a message, or a Produce request as `Enclosed`; that may be answered by `Written`.
+        """
 
     def tick(self, now_ms: int) -> int:
         """Writes what was sent, ends what takes too long; when to call again, in ms from now."""

@@ -12,30 +12,27 @@ from ..config import HostPort
 from ..protocol.api import ApiKey
 from ..protocol.errors import ErrorCode, PeerFault
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..protocol.messages.produce import (
-    LeaderIdAndEpoch,
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from ..protocol.messages.produce import LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse
 from ..protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
 from ..protocol.records.record import Buffer
 from .accumulator import Accumulator
 from .batch import Batch, TopicPartition
+from .envelope import Written
 from .errors import ProducerError, code_of, error_of
 from .identity import Caller
 from .intake import Intake
 from .link import Answer, Link, VersionRanges, common_version
 from .metadata import Leader, Metadata
 from .meters import Meters, Note
+from .produce_requests import ProduceRequests
 from .pulse import Pulse
 from .results import Result, Results
 from .settings import ProducerSettings
 
 MAGIC_V2_SINCE, MAGIC_V1_SINCE, ZSTD_SINCE = 3, 2, 7
 """Versions of Produce."""
+# A member of an enumeration is found by a search each time.
+_PRODUCE, _ZSTD = ApiKey.PRODUCE, Codec.ZSTD
 
 
 class Sender:
@@ -58,6 +55,7 @@ class Sender:
         self._intake, self._results, self._link, self._meters = intake, results, link, meters
         self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
         self._asking_metadata = False
+        self._requests = ProduceRequests(settings)
         self._versions: dict[int, tuple[VersionRanges, int | None]] = {}
         self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
 
@@ -128,6 +126,8 @@ class Sender:
         ready = self._accumulator.ready(self._metadata, now_ms)
         if ready.leaderless:
             self._metadata.request_update()
+        if not ready.nodes:
+            return min(ready.next_check_ms, max(0, self._results.expire(now_ms) - now_ms))
         nodes = []
         for node_id in ready.nodes:
             can_drain = not self._metadata_due(now_ms) and self._link.ready(
@@ -156,44 +156,25 @@ class Sender:
         spoken = self._link.versions(node_id)
         known = self._versions.get(node_id)
         if known is None or known[0] is not spoken:
-            known = self._versions[node_id] = spoken, common_version(ApiKey.PRODUCE, spoken)
+            known = self._versions[node_id] = spoken, common_version(_PRODUCE, spoken)
         return known[1]
 
     def _send_request(self, node_id: int, batches: list[Batch], now_ms: int) -> None:
         version = self._version_of_produce(node_id)
-        sent: dict[TopicPartition, Batch] = {}
-        topics: dict[str, list[PartitionProduceData]] = {}
-        notes: list[Note] = []
-        for batch in batches:
-            records = self._records(batch, version)
-            if records is not None:
-                topic, partition, buffer = batch.topic, batch.partition, batch.buffer
-                part = PartitionProduceData(index=partition, records=records)
-                parts = topics.get(topic)
-                if parts is None:
-                    topics[topic] = [part]
-                else:
-                    parts.append(part)
-                sent[batch.topic_partition] = batch
-                queued_ms = now_ms - batch.created_ms
-                notes.append((topic, len(records), queued_ms, buffer.largest_bytes, buffer.count, batch.observed_ratio))
-        if version is None or not sent:
+        made = [(batch, records) for batch in batches if (records := self._records(batch, version)) is not None]
+        if version is None or not made:
             return
-        request = ProduceRequest(
-            transactional_id=self._settings.transactional_id,
-            acks=self._settings.acks,
-            timeout_ms=self._settings.request_timeout_ms,
-            topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],
-        )
-        self._meters.request_sent(notes, now_ms)
+        self._meters.request_sent([_note(batch, len(records), now_ms) for batch, records in made], now_ms)
+        sent = {batch.topic_partition: batch for batch, _ in made}
         done = partial(self._answered, sent, _magic(version))
-        self._link.send(node_id, ApiKey.PRODUCE, version, request, done, answered=self._settings.acks != 0)
+        request = self._requests.of(made, version)
+        self._link.send(node_id, _PRODUCE, version, request, done, answered=self._settings.acks != 0)
 
     def _records(self, batch: Batch, version: int | None) -> Buffer | None:
         """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
         if version is None:
             fault = "the broker speaks no version of Produce that the producer does"
-        elif batch.codec is Codec.ZSTD and version < ZSTD_SINCE:
+        elif batch.codec is _ZSTD and version < ZSTD_SINCE:
             fault = f"Produce v{version} has no zstd"
         elif batch.has_sequence and version < MAGIC_V2_SINCE:
             fault = f"Produce v{version} has no sequences: set enable.idempotence=false"
@@ -215,6 +196,11 @@ class Sender:
         elif answer.response is None:
             for batch in sent.values():
                 self._results.succeed(batch)
+        elif answer.response.__class__ is Written:
+            base_offset, append_time, throttle_ms = answer.response
+            self._meters.answered(answer.latency_ms, throttle_ms, now_ms)
+            for batch in sent.values():
+                self._results.succeed(batch, base_offset, append_time)
         else:
             self._meters.answered(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
             self._read(answer.response, sent, magic, now_ms)
@@ -283,6 +269,12 @@ def _magic(version: int) -> int:
     if version >= MAGIC_V2_SINCE:
         return CURRENT_MAGIC
     return MAGIC_V1 if version >= MAGIC_V1_SINCE else MAGIC_V0
+
+
+def _note(batch: Batch, size_bytes: int, now_ms: int) -> Note:
+    buffer = batch.buffer
+    queued_ms = now_ms - batch.created_ms
+    return batch.topic, size_bytes, queued_ms, buffer.largest_bytes, buffer.count, batch.observed_ratio
 
 
 def _result(partition: PartitionProduceResponse) -> Result:

@@ -18,6 +18,7 @@ from typing import Any
 from stepdown.config import HostPort
 from stepdown.producer import ProducerError
 from stepdown.producer.clock import Clock
+from stepdown.producer.envelope import Enclosed
 from stepdown.producer.link import Answer, VersionRanges
 from stepdown.producer.producer import Producer
 from stepdown.producer.ratios import CompressionRatios
@@ -149,6 +150,8 @@ class Cluster:
     def send(
         self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
     ) -> None:
+        if isinstance(request, Enclosed):
+            request = request.envelope.request(request.records)
         asked = Asked(self, node_id, key, version, request, done, self.clock.now_ms())
         if key is ApiKey.PRODUCE and answered:
             self.open.append(asked)
