@@ -35,7 +35,7 @@ if not cython.compiled:  # down.pxd has them else
     from .numbers import Sink, Source, added, get32, get64, put32, put64
     from .reading import batch_end, message_bytes, read_message, read_record, record_bytes
     from .stream import Stream
-    from .writing import bytes_as_message, write_message
+    from .writing import bytes_as_message, seal, write_message
 
 crc_prepare()
 
@@ -135,6 +135,16 @@ class RecordsDown(Stream):
     @cython.nogil
     @cython.exceptval(check=False)
     def step(self, item: Item) -> cython.int:
+        start: cython.Py_ssize_t = self.written
+        status: cython.int = self.take(item)
+        seal(self.sink, start, self.written)
+        return status
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take(self, item: Item) -> cython.int:
+        """Write what is whole, without checksums; how that ended."""
         timestamp: cython.longlong
         takes: cython.longlong
         size: cython.Py_ssize_t
@@ -221,6 +231,16 @@ class MessagesDown(Stream):
     @cython.nogil
     @cython.exceptval(check=False)
     def step(self, item: Item) -> cython.int:
+        start: cython.Py_ssize_t = self.written
+        status: cython.int = self.take(item)
+        seal(self.sink, start, self.written)
+        return status
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take(self, item: Item) -> cython.int:
+        """Write what is whole, without checksums; how that ended."""
         takes: cython.longlong
         size: cython.Py_ssize_t
         status: cython.int

@@ -35,7 +35,7 @@ if not cython.compiled:  # plain.pxd has them else
     from .item import Item
     from .numbers import Sink, Source, added, copy, get32, get64
     from .reading import batch_end, read_message, read_record
-    from .writing import bytes_as_message, write_message
+    from .writing import bytes_as_message, seal, write_message
 
 crc_prepare()
 
@@ -112,6 +112,8 @@ def _convert_batch(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython
     if at != end:
         return BAD_COUNT
     if kept:
+        if not measure:
+            seal(sink, run.written, written)
         run.records += kept
         run.temporary += end - start + written - run.written
         run.written = written
@@ -137,6 +139,7 @@ def _convert_message(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cyth
         return NO_ROOM
     if not run.measure:
         write_message(item, run.data, run.sink, run.written, size, 0, 0, item.offset, NO_TIMESTAMP)
+        seal(run.sink, run.written, run.written + size)
     run.records += 1
     run.temporary += end - run.at + size
     run.written += size

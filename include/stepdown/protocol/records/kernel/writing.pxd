@@ -2,7 +2,7 @@
 
 from stepdown.protocol.records.kernel.crc cimport crc32_over
 from stepdown.protocol.records.kernel.item cimport Item
-from stepdown.protocol.records.kernel.numbers cimport Sink, Source, copy, put32, put64
+from stepdown.protocol.records.kernel.numbers cimport Sink, Source, copy, get32, put32, put64
 from stepdown.protocol.records.layout cimport *
 
 
@@ -26,8 +26,6 @@ cdef inline void write_message(
     long long offset,
     long long timestamp,
 ) noexcept nogil:
-    cdef Py_ssize_t end = at + size
-    cdef Py_ssize_t start = at
     put64(sink, at, offset)
     put32(sink, at + 8, size - LOG_OVERHEAD)
     sink[at + MAGIC_OFFSET] = magic
@@ -44,4 +42,11 @@ cdef inline void write_message(
     put32(sink, at, item.value_size)
     if item.value_size > 0:
         copy(sink, at + 4, data, item.value_at, item.value_size)
-    put32(sink, start + LEGACY_CRC_OFFSET, crc32_over(sink, start + MAGIC_OFFSET, end))
+
+
+cdef inline void seal(Sink sink, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t next_at
+    while at < end:
+        next_at = at + LOG_OVERHEAD + get32(sink, at + 8)
+        put32(sink, at + LEGACY_CRC_OFFSET, crc32_over(sink, at + MAGIC_OFFSET, next_at))
+        at = next_at
