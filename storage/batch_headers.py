@@ -38,6 +38,7 @@ CONTROL = 0x20
 CODEC_MASK = 0x07
 
 WINDOW_BYTES = 8192
+LARGE_BATCH_BYTES = 1024  # from here on reading the header alone costs less than reading on
 SCAN_WINDOW_BYTES = 1 << 20
 
 
@@ -140,10 +141,11 @@ def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int
     """
     position = start
     data = b""
-    at = size = WINDOW_BYTES  # of `position` in `data`; of the batch before
+    at = size = LARGE_BATCH_BYTES  # of `position` in `data`; of the batch before
     while position < end - HEADER_BYTES_TO_MAGIC:
         if at + V2_HEADER_BYTES > len(data):
-            data = _read(file, min(V2_HEADER_BYTES if size >= WINDOW_BYTES else WINDOW_BYTES, end - position), position)
+            window = V2_HEADER_BYTES if size >= LARGE_BATCH_BYTES else WINDOW_BYTES // 2
+            data = _read(file, min(window, end - position), position)
             at = 0
         last_offset, size = FRAME.unpack_from(data, at)
         if size < MIN_BATCH_BYTES:

@@ -62,24 +62,14 @@ class EntryIndex:
             return -1
         if last[0] <= target:
             return self._count - 1
-        start, entries = self._around(target)
+        start, entries = self._around(target, 0, self._count - 1)
         return start - 1 + self._count_up_to(target, entries)
 
-    def floor_entry(self, target: int) -> Entry | None:
-        """The last entry whose first field is not above `target`; None when there is none."""
-        last = self.last_entry()
-        if last is None or last[0] <= target:
-            return last
-        start, entries = self._around(target)
-        count = self._count_up_to(target, entries)
-        if count:
-            first, second = self.layout.unpack_from(entries, (count - 1) * self.layout.size)
-            return first, second
-        return self.entry(start - 1) if start else None
+    def _around(self, target: int, low: int, high: int) -> tuple[int, bytes]:
+        """A few entries and the number of the first of them: those before are not above `target`, those behind are.
 
-    def _around(self, target: int) -> tuple[int, bytes]:
-        """A few entries and the number of the first of them: those before are not above `target`, those behind are."""
-        low, high = 0, self._count - 1
+        Known before: those below number `low` are not above it, number `high` and those behind are.
+        """
         while high - low > _ENTRIES_PER_READ:
             middle = (low + high) // 2
             if self.entry(middle)[0] <= target:

@@ -7,9 +7,15 @@
 Sorted by offset; not every set has an entry (`index.interval.bytes`). Source: Kafka 3.9 `OffsetIndex`.
 """
 
+import sys
+from array import array
+from bisect import bisect_right
 from struct import Struct
 
 from .entry_index import EntryIndex
+
+_ENTRIES_PER_GUESS = 32
+_POSITION = 0xFFFFFFFF
 
 
 class OffsetIndex(EntryIndex):
@@ -21,11 +27,31 @@ class OffsetIndex(EntryIndex):
 
     def position_of(self, relative_offset: int) -> int:
         """Where to begin looking for `relative_offset`: the position of the last entry not above it, else 0."""
-        last = self._last
-        if last is not None and last[0] <= relative_offset:
-            return last[1]
-        entry = self.floor_entry(relative_offset)
-        return 0 if entry is None else entry[1]
+        last = self.last_entry()
+        if last is None or last[0] <= relative_offset:
+            return 0 if last is None else last[1]
+        start, entries = self._guess(relative_offset, last[0])
+        both = array("q", entries)  # an entry as one number, which orders as its offset does
+        if sys.byteorder == "little":
+            both.byteswap()
+        found = bisect_right(both, relative_offset << 32 | _POSITION)
+        if found:
+            return both[found - 1] & _POSITION
+        return self.entry(start - 1)[1] if start else 0
+
+    def _guess(self, relative_offset: int, largest: int) -> tuple[int, bytes]:
+        """As `_around`. Sets are often alike: then an entry is about where its share of the largest says."""
+        low, high = 0, self.count - 1
+        if high <= _ENTRIES_PER_GUESS or relative_offset < 0:
+            return self._around(relative_offset, low, high)
+        start = relative_offset * high // largest - _ENTRIES_PER_GUESS // 2
+        start = min(max(start, 0), high - _ENTRIES_PER_GUESS)
+        entries = self._bytes(start, _ENTRIES_PER_GUESS)
+        if self.layout.unpack_from(entries)[0] > relative_offset:
+            return self._around(relative_offset, low, start)
+        if self.layout.unpack_from(entries, len(entries) - self.layout.size)[0] <= relative_offset:
+            return self._around(relative_offset, start + _ENTRIES_PER_GUESS, high)
+        return start, entries
 
     def first_from_position(self, position: int) -> int | None:
         """The relative offset of the first entry whose position is not below `position`; None when there is none."""

@@ -1,6 +1,8 @@
 """Offset, time and transaction indexes, byte for byte."""
 
 import struct
+from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,25 @@ def test_a_lookup_finds_the_last_entry_not_above_the_target(tmp_path: Path, coun
         assert index.position_of(10 * n + 14) == 100 * n + 100
         assert index.first_from_position(100 * n + 1) == 10 * n + 5
     assert index.first_from_position(100 * count + 1) is None
+
+
+@pytest.mark.parametrize(
+    "offset_of",
+    [
+        lambda n: n * n,
+        lambda n: n if n < 900 else 1_000_000 * n,
+        lambda n: 2_000_000_000 + n,
+        lambda n: 7 * n % 5 + 9 * n,
+    ],
+    ids=["ever larger sets", "small, then large", "far from the base", "almost even"],
+)
+def test_a_lookup_finds_its_entry_however_uneven_the_sets_are(tmp_path: Path, offset_of: Callable[[int], int]) -> None:
+    offsets = sorted({offset_of(n) for n in range(1000)})
+    index = offset_index(tmp_path / "i")
+    for n, offset in enumerate(offsets):
+        index.append(offset, n + 1)
+    for target in {offset + near for offset in offsets for near in (-1, 0, 1)} - {-1}:
+        assert index.position_of(target) == bisect_right(offsets, target)
 
 
 def test_truncating_drops_the_entries_from_the_offset_on(tmp_path: Path) -> None:
