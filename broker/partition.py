@@ -73,7 +73,7 @@ class Partition:
 
     def _stable_below(self, high_watermark: int) -> int:
         log = self.log
-        if not log.has_unstable:
+        if not log.producers.state.has_unstable:
             return high_watermark
         log.high_watermark_moved(high_watermark)
         unstable = log.first_unstable_offset

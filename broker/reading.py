@@ -11,6 +11,7 @@ Rules (spec: fetch-down-conversion, section 5):
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.slices import EMPTY_SLICE, FileSlice
@@ -22,8 +23,7 @@ FIRST_VERSION_WITH_SOFT_LIMITS = 3
 PARTITIONS_A_TURN = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(NamedTuple):
     """What holds for all partitions of one fetch."""
 
     version: int

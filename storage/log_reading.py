@@ -80,11 +80,6 @@ class LogReading:
         return lookups.aborted_in(self.segments, fetch_offset, found, self.log_end_offset)
 
     @property
-    def has_unstable(self) -> bool:
-        """Whether a transaction may be open or not yet replicated."""
-        return self.producers.state.has_unstable
-
-    @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
         return self.producers.state.first_unstable_offset

@@ -227,8 +227,8 @@ class Segment:
                 max_bytes = first_bytes
             elif not allow_partial:
                 max_bytes = 0
-        size = max(0, min(end - position, max_bytes))
-        return FileSlice(self.file.opened(), position, size, self.base_offset)
+        size = end - position if end - position < max_bytes else max_bytes
+        return FileSlice(self.file.opened(), position, size if size > 0 else 0, self.base_offset)
 
     def next_offset(self) -> int:
         """The offset after the last batch, which is looked for from the last index entry on.

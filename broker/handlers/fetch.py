@@ -31,13 +31,12 @@ from ..conversion import SLICES_A_TURN, Refusal, convert_for
 from ..dispatch import Call
 from ..metrics import Metrics
 from ..partition import READ_COMMITTED
-from ..reading import Reading, Terms, aborted_transactions, has_enough, read_all
+from ..reading import FIRST_VERSION_WITH_SOFT_LIMITS, Reading, Terms, aborted_transactions, has_enough, read_all
 from ..session import FIRST_VERSION_WITH_SESSIONS, FetchContext, Interest, interests_of, records_bytes, replica_id_of
 
 if TYPE_CHECKING:
     from ..broker import Broker
 
-NO_LIMIT = (1 << 31) - 1
 FIRST_VERSION_WITH_NULL_RECORDS = 4
 LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
 NO_EPOCH = EpochEndOffset()
@@ -86,14 +85,11 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
 
 
 def _terms(broker: "Broker", request: FetchRequest, version: int) -> Terms:
-    asked = request.max_bytes if version >= 3 else NO_LIMIT
-    max_bytes = min(asked, broker.settings.fetch_max_bytes)
+    max_bytes = broker.settings.fetch_max_bytes
+    if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
+        max_bytes = request.max_bytes
     return Terms(
-        version=version,
-        replica_id=replica_id_of(request, version),
-        isolation_level=request.isolation_level,
-        max_bytes=max_bytes,
-        min_bytes=min(request.min_bytes, max_bytes),
+        version, replica_id_of(request, version), request.isolation_level, max_bytes, min(request.min_bytes, max_bytes)
     )
 
 
