@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..protocol.records.layout import Codec
 from .backoff import Backoff
 from .batch import Batch, Entry, TopicPartition
 from .built_in import BuiltIn, Stay
@@ -18,7 +19,7 @@ from .memory import BufferMemory
 from .metadata import Metadata
 from .partitioners import TopicView
 from .queues import Queue, Queues
-from .ratios import CompressionRatios
+from .ratios import INITIAL, CompressionRatios
 from .sequences import Sequences, comes_before
 from .settings import ProducerSettings
 
@@ -47,7 +48,10 @@ class _NodeTimes:
 
 
 class Accumulator:
-    """All open batches of a producer. `stirred`: since it was reset a batch was opened, or became full."""
+    """All open batches of a producer. `stirred`: since it was reset a batch was opened, or became full.
+
+    `watches_nodes`: it wants to be told by `node_was_ready`.
+    """
 
     def __init__(
         self,
@@ -59,8 +63,9 @@ class Accumulator:
     ) -> None:
         self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
         self._batch_size, self._linger_ms, self._codec = settings.batch_size, settings.linger_ms, settings.codec
-        self._transactional = settings.transactional_id is not None
+        self._compresses, self._transactional = self._codec is not Codec.NONE, settings.transactional_id is not None
         self.closing = self.stirred = False
+        self.watches_nodes = settings.availability_timeout_ms > 0
         self.flushes = 0
         self.muted: set[TopicPartition] = set()
         self._draws = draws or random.Random()
@@ -140,7 +145,7 @@ class Accumulator:
 
     def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
         self._numbers += 1
-        ratio = self.ratios.get(topic, self._codec)
+        ratio = self.ratios.get(topic, self._codec) if self._compresses else INITIAL
         # By place: names would be put into a dictionary first.
         batch = Batch(
             topic, partition, self._codec, size, ratio, now_ms, self._numbers, size, False, self._transactional
@@ -204,7 +209,7 @@ class Accumulator:
 
     def node_was_ready(self, node_id: int, now_ms: int, *, can_drain: bool) -> None:
         """Notes that a node had something to send, and whether its connection could take it."""
-        if self.settings.availability_timeout_ms > 0:
+        if self.watches_nodes:
             times = self._node_times.setdefault(node_id, _NodeTimes(now_ms, now_ms))
             times.ready_ms = now_ms
             if can_drain:
@@ -217,7 +222,7 @@ class Accumulator:
 
     def _drain_node(self, node_id: int, queues: Sequence[Queue], now_ms: int) -> list[Batch]:
         taken: list[Batch] = []
-        size = 0
+        sequences, size = self.sequences, 0
         start = at = self._drain_index.get(node_id, 0) % len(queues)
         while True:
             queue = queues[at]
@@ -226,10 +231,10 @@ class Accumulator:
             if queue and not (self.muted and queue.topic_partition in self.muted):
                 batch = queue[0]
                 backing_off = batch.attempts and self._backing_off(batch, batch.waited_ms(now_ms))
-                if not backing_off and not self._held_back(batch):
+                if not backing_off and (sequences is None or not sequences.waits_for_first(batch)):
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
                         break
-                    if self.sequences is not None and not self.sequences.may_drain(batch):
+                    if sequences is not None and not sequences.may_drain(batch):
                         break
                     self._take(queue, now_ms)
                     size += batch.estimated_bytes
@@ -238,15 +243,12 @@ class Accumulator:
                 break
         return taken
 
-    def _held_back(self, batch: Batch) -> bool:
-        return self.sequences is not None and self.sequences.waits_for_first(batch)
-
     def _take(self, queue: Queue, now_ms: int) -> None:
         batch = queue.popleft()
         if self.sequences is not None:
             self.sequences.assign(batch)
         observed = batch.close(self.settings.level)
-        if observed is not None:
+        if self._compresses and observed is not None:
             self.ratios.observe(batch.topic, batch.codec, observed)
         batch.attempted_epoch = batch.leader_epoch
         batch.drained_ms = now_ms

@@ -76,5 +76,5 @@ class BuiltIn:
         if self._table:
             return self._partitions[bisect_right(self._table, self._draws.randrange(self._table[-1]))]
         if view.available:
-            return self._draws.choice(view.available)
+            return self._draws.choice(view.available) if len(view.available) > 1 else view.available[0]
         return self._draws.randrange(view.partitions)

@@ -9,7 +9,7 @@
 Source: Kafka 3.9, Sender.completeBatch, canRetry and failBatch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..protocol.errors import ErrorCode
@@ -54,10 +54,16 @@ class Results:
         # With one request in flight a partition is muted until its batch has ended.
         self._keeps_order = settings.max_in_flight == 1
 
-    def sent(self, batch: Batch) -> None:
-        self.in_flight.setdefault(batch.topic_partition, []).append(batch)
-        if self._keeps_order:
-            self._accumulator.muted.add(batch.topic_partition)
+    def sent(self, batches: Iterable[Batch]) -> None:
+        """Takes note of batches that were drained."""
+        for batch in batches:
+            in_flight = self.in_flight.get(batch.topic_partition)
+            if in_flight is None:
+                self.in_flight[batch.topic_partition] = [batch]
+            else:
+                in_flight.append(batch)
+            if self._keeps_order:
+                self._accumulator.muted.add(batch.topic_partition)
 
     def take(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
         """Takes the answer that a batch, which was sent in the format of that magic, was not written."""
