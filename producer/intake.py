@@ -98,7 +98,6 @@ class Intake:
             self._stand_in(line, waiting)
         elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
             self._wait_for_memory(waiting)
-            self._wake()
         else:
             self._stir()
 
@@ -179,6 +178,9 @@ class Intake:
             self._wait_for_memory(waiting)
 
     def _wait_for_memory(self, waiting: Waiting) -> None:
+        if not self._for_memory:
+            # What is there goes out at once, from now on.
+            self._wake()
         self._for_memory.append(waiting)
         self._accumulator.memory.waiting += 1
 

@@ -126,20 +126,10 @@ class Sender:
         ready = self._accumulator.ready(self._metadata, now_ms)
         if ready.leaderless:
             self._metadata.request_update()
-        if not ready.nodes:
-            return min(ready.next_check_ms, max(0, self._results.expire(now_ms) - now_ms))
-        nodes = []
-        for node_id in ready.nodes:
-            can_drain = not self._metadata_due(now_ms) and self._link.ready(
-                node_id, self._metadata.nodes[node_id], now_ms
-            )
-            self._accumulator.node_was_ready(node_id, now_ms, can_drain=can_drain)
-            if can_drain:
-                nodes.append(node_id)
+        nodes = [node_id for node_id in ready.nodes if self._can_drain(node_id, now_ms)] if ready.nodes else []
         drained = self._accumulator.drain(nodes, now_ms) if nodes else {}
         for batches in drained.values():
-            for batch in batches:
-                self._results.sent(batch)
+            self._results.sent(batches)
         next_expiry_ms = self._results.expire(now_ms)
         takes_more = False
         for node_id, batches in drained.items():
@@ -147,6 +137,13 @@ class Sender:
                 self._send_request(node_id, batches, now_ms)
                 takes_more |= self._link.ready(node_id, self._metadata.nodes[node_id], now_ms)
         return -1 if takes_more else min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
+
+    def _can_drain(self, node_id: int, now_ms: int) -> bool:
+        address = self._metadata.nodes[node_id]
+        can = not self._metadata_due(now_ms) and self._link.ready(node_id, address, now_ms)
+        if self._accumulator.watches_nodes:
+            self._accumulator.node_was_ready(node_id, now_ms, can_drain=can)
+        return can
 
     def _metadata_due(self, now_ms: int) -> bool:
         """Kafka holds Produce requests back while a metadata request waits to be sent."""
@@ -204,9 +201,10 @@ class Sender:
         else:
             self._meters.answered(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
             self._read(answer.response, sent, magic, now_ms)
-        if answer.alone:
+        if answer.alone and self._accumulator.live:
             self._go()
         else:
+            # Nothing is left to send: those who were told have their turn first, and what they send goes with the pass.
             self._wake()
 
     def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
