@@ -93,23 +93,36 @@ async def convert_for(
     broker: "Broker", readings: Sequence[Reading], terms: Terms
 ) -> dict[int, ConvertedSlice | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
+    target = target_magic(terms.version)
+    if target is None:
+        return {**refuse_for(broker, readings, terms)}
     replaced: dict[int, ConvertedSlice | Refusal] = {}
     tally = Tally(broker.metrics)
-    target = target_magic(terms.version)
-    unrefused: Topic | None = None
-    for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
-        refusal = None
-        if reading.topic is not unrefused:
-            refusal = _refusal(broker, reading, terms, target)
-            unrefused = reading.topic if refusal is None else None
+    for index, reading in enumerate(readings):
+        refusal = _refusal(broker, reading, terms, target)
         if refusal is not None:
             replaced[index] = refusal
-        elif target is not None and reading.slice.size_bytes:
+        elif reading.slice.size_bytes:
             replaced[index] = await _convert(broker, reading, terms, target, tally)
         if index % SLICES_A_TURN == SLICES_A_TURN - 1:
             await broker.breathe()
     tally.opened()
     return replaced
+
+
+def refuse_for(broker: "Broker", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
+    """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
+    refused: dict[int, Refusal] = {}
+    unrefused: Topic | None = None
+    for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
+        if reading.topic is not unrefused:
+            refusal = _refusal(broker, reading, terms, None)
+            if refusal is None:
+                unrefused = reading.topic
+            else:
+                refused[index] = refusal
+    Tally(broker.metrics).opened()
+    return refused
 
 
 def _refusal(broker: "Broker", reading: Reading, terms: Terms, target: int | None) -> Refusal | None:

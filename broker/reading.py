@@ -85,13 +85,24 @@ async def read_all(
     cluster: Cluster, interests: Sequence[Interest], terms: Terms, breathe: Callable[[], Awaitable[None]]
 ) -> list[Reading]:
     """One `Reading` for each interest, in order; others get the loop in between."""
-    left = terms.max_bytes
-    owes_one_batch = terms.limits_are_soft
-    allow_partial = not owes_one_batch
-    readings = []
-    for at, interest in enumerate(interests):
-        if at % PARTITIONS_A_TURN == PARTITIONS_A_TURN - 1:
+    readings: list[Reading] = []
+    for at in range(0, len(interests), PARTITIONS_A_TURN):
+        readings += read_few(cluster, interests[at : at + PARTITIONS_A_TURN], terms, before=readings)
+        if at + PARTITIONS_A_TURN <= len(interests):
             await breathe()
+    return readings
+
+
+def read_few(
+    cluster: Cluster, interests: Sequence[Interest], terms: Terms, *, before: Sequence[Reading] = ()
+) -> list[Reading]:
+    """As `read_all`, at once; what was read `before` counts towards the limits."""
+    taken = sum(reading.slice.size_bytes for reading in before)
+    left = max(0, terms.max_bytes - taken)
+    allow_partial = not terms.limits_are_soft
+    owes_one_batch = terms.limits_are_soft and not taken
+    readings = []
+    for interest in interests:
         reading = Reading(interest)
         try:
             _read(cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch, allow_partial)
