@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ..config.settings import TopicSettings
-from ..protocol.errors import ErrorCode, RecordTooLarge
+from ..protocol.errors import ApiError, ErrorCode, RecordTooLarge
 from ..protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     LEGACY_ATTRIBUTES_OFFSET,
@@ -22,7 +22,7 @@ from ..protocol.records.layout import (
 from ..storage.append import needs_worker, prepare, working_bytes
 from ..storage.append_rules import AppendRules
 from ..storage.log import AppendInfo
-from ..storage.prepared import AppendOrigin, PreparedAppend
+from ..storage.prepared import PreparedAppend
 from ..storage.refusals import ChecksumMismatch, InvalidBatch, Reason, RecordErrors
 from .metrics import codec_label
 
@@ -96,38 +96,63 @@ class Effort:
     seconds: float = 0.0
 
 
-async def append(
+Check = Callable[[PreparedAppend], None]
+"""May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
+
+
+def takes_worker(broker: "Broker", topic: "Topic", records: memoryview) -> bool:
+    """Whether records are for `append_by_worker`, since getting them ready would hold up the event loop."""
+    return needs_worker(records, broker.append_rules.of(topic))
+
+
+def append(
     broker: "Broker",
     topic: "Topic",
     partition: "Partition",
     records: memoryview,
     *,
-    origin: AppendOrigin = AppendOrigin.COORDINATOR,
-    effort: Effort | None = None,
-    check: Callable[[PreparedAppend], None] | None = None,
+    effort: Effort,
+    check: Check | None = None,
 ) -> AppendInfo:
-    """Where the records went. Waiting readers of the partition have been told.
-
-    `check` may refuse what is prepared; it is called in the same turn of the loop as the append.
+    """Where the records of a client went. Waiting readers of the partition have been told.
 
     Raises: ApiError, of which `RecordErrors` names single records.
     """
     rules = broker.append_rules.of(topic)
-    make = partial(prepare, records, rules, now_ms=broker.clock.now_ms(), origin=origin)
     began = perf_counter()
     try:
-        if needs_worker(records, rules):
-            with await broker.conversion_budget.claim(working_bytes(records, rules)):
-                prepared = await broker.heavy(make)
-        else:
-            prepared = make()
-    except RecordTooLarge:
-        broker.metrics.bytes_rejected.of(topic.name).add(len(records))
+        prepared = prepare(records, rules, now_ms=broker.clock.now_ms())
+    except ApiError as refusal:
+        _count_refusal(broker.metrics, topic, records, refusal)
         raise
-    except (InvalidBatch, ChecksumMismatch, RecordErrors) as refusal:
-        _count_refusal(broker.metrics, refusal)
+    _count_effort(broker.metrics, topic, records, prepared, effort, began)
+    return _written(broker, partition, prepared, check)
+
+
+async def append_by_worker(
+    broker: "Broker",
+    topic: "Topic",
+    partition: "Partition",
+    records: memoryview,
+    *,
+    effort: Effort,
+    check: Check | None = None,
+) -> AppendInfo:
+    """As `append`, but for the work on the records, which another thread does."""
+    rules = broker.append_rules.of(topic)
+    make = partial(prepare, records, rules, now_ms=broker.clock.now_ms())
+    began = perf_counter()
+    try:
+        with await broker.conversion_budget.claim(working_bytes(records, rules)):
+            prepared = await broker.heavy(make)
+    except ApiError as refusal:
+        _count_refusal(broker.metrics, topic, records, refusal)
         raise
-    _count_conversions(broker.metrics, topic, records, prepared, effort, perf_counter() - began)
+    _count_effort(broker.metrics, topic, records, prepared, effort, began)
+    return _written(broker, partition, prepared, check)
+
+
+def _written(broker: "Broker", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
     if check is not None:
         check(prepared)
     info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
@@ -136,27 +161,24 @@ async def append(
     return info
 
 
-def _count_refusal(metrics: "Metrics", refusal: InvalidBatch | ChecksumMismatch | RecordErrors) -> None:
-    if isinstance(refusal, RecordErrors):
+def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refusal: ApiError) -> None:
+    if isinstance(refusal, RecordTooLarge):
+        metrics.bytes_rejected.of(topic.name).add(len(records))
+    elif isinstance(refusal, RecordErrors):
         metrics.invalid_records.of(Reason.NO_KEY.value).add(refusal.keyless)
-    else:
+    elif isinstance(refusal, InvalidBatch | ChecksumMismatch):
         metrics.invalid_records.of(refusal.reason.value).add()
 
 
-def _count_conversions(
-    metrics: "Metrics",
-    topic: "Topic",
-    records: memoryview,
-    prepared: PreparedAppend,
-    effort: Effort | None,
-    seconds: float,
+def _count_effort(
+    metrics: "Metrics", topic: "Topic", records: memoryview, prepared: PreparedAppend, effort: Effort, began: float
 ) -> None:
-    if prepared.conversions:
-        metrics.produce_conversions.of(topic.name).add(prepared.conversions)
-        magic = records[MAGIC_OFFSET]
-        attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
-        kept = prepared.batches[0].head[V2_CODEC_OFFSET]
-        metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)
-    if effort is not None:
-        effort.temporary_bytes += prepared.temporary_bytes
-        effort.seconds += seconds if prepared.conversions else 0.0
+    effort.temporary_bytes += prepared.temporary_bytes
+    if not prepared.conversions:
+        return
+    effort.seconds += perf_counter() - began
+    metrics.produce_conversions.of(topic.name).add(prepared.conversions)
+    magic = records[MAGIC_OFFSET]
+    attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
+    kept = prepared.batches[0].head[V2_CODEC_OFFSET]
+    metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)
