@@ -65,7 +65,10 @@ class Tally:
         magic, target = converted.first_magic, converted.rules.target
         labels = str(magic), str(min(magic, target)), codec_label(converted.first_attributes)
         self._metrics.conversion_bytes.of(*labels).add(converted.size_bytes)
-        return self._hearers.setdefault(topic, partial(self._add, topic))
+        hearer = self._hearers.get(topic)
+        if hearer is None:
+            hearer = self._hearers[topic] = partial(self._add, topic)
+        return hearer
 
     def opened(self) -> None:
         """No more slices follow. Requests for which nothing is converted are observed too, as 0."""

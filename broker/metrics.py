@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 MOST_CLIENT_SOFTWARE = 500
 
 
+_CODEC_LABELS = tuple(Codec(n).name.lower() if n <= Codec.ZSTD else "other" for n in range(CODEC_MASK + 1))
+
+
 def codec_label(attributes: int) -> str:
     """The codec in the attributes of a batch of any magic, as a label; bits that name none are "other"."""
-    codec = attributes & CODEC_MASK
-    return Codec(codec).name.lower() if codec <= Codec.ZSTD else "other"
+    return _CODEC_LABELS[attributes & CODEC_MASK]
 
 
 class Metrics:

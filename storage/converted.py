@@ -41,6 +41,7 @@ class ConvertedSlice:
     __slots__ = (
         "_at",
         "_begins_with_codec",
+        "_first",
         "first_attributes",
         "first_magic",
         "needs_worker",
@@ -59,7 +60,7 @@ class ConvertedSlice:
         self.size_bytes = 0
         self._at = 0
         self.next_offset = rules.first_offset
-        first = batch_at(source, 0)
+        self._first = first = batch_at(source, 0)
         self._begins_with_codec = self.needs_worker = first is not None and has_to_be_opened(first, rules.target)
         self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
         self.on_done: Callable[[ConversionStats], None] | None = None
@@ -76,7 +77,8 @@ class ConvertedSlice:
         to be called again, there. Raises: UnsupportedCompression, CorruptRecord, InvalidRecord for the first batch
         that does not vanish; DiskFault.
         """
-        while (header := batch_at(self.source, self._at)) is not None:
+        header, self._first = self._first, None  # looked at already, kept no longer
+        while (header := header or batch_at(self.source, self._at)) is not None:
             if not self.needs_worker and has_to_be_opened(header, self.rules.target):
                 self.needs_worker = True
                 return False
@@ -86,6 +88,7 @@ class ConvertedSlice:
                 self.size_bytes = max(self.source.size_bytes, size)
                 return True
             self._at += header.size_bytes
+            header = None
         if self._at == 0 and self.source.size_bytes and self.rules.shows_too_large:
             self.size_bytes = OVERFLOW_ENTRY.size
         return True
