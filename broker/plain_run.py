@@ -17,22 +17,23 @@ TURN_BYTES = 1 << 20
 
 
 class PlainRun:
-    """The pieces from number `at` on, up to the first that is neither bytes nor a file's.
+    """Those of a response's pieces that are bytes or a file's; the others are taken out on the way.
 
-    `at` is the first that is not sent whole; `file_bytes` is what went out of files.
+    `sent` bytes of the first are gone already. `at` is the number of the first piece that is not sent whole,
+    `file_bytes` what went out of files.
     """
 
     __slots__ = ("_pieces", "_sent", "_wire", "at", "file_bytes")
 
-    def __init__(self, wire: PlainWire, pieces: Sequence[Piece], at: int) -> None:
+    def __init__(self, wire: PlainWire, pieces: Sequence[Piece], sent: int = 0) -> None:
         self._wire = wire
         self._pieces = pieces
-        self._sent = 0  # of the piece `at`
-        self.at = at
+        self._sent = sent  # of the piece `at`
+        self.at = 0
         self.file_bytes = 0
 
     def push(self) -> bool:
-        """Sends what the socket takes now, or one turn of it; True when nothing of the run is left.
+        """Sends what the socket takes now, or one turn of it; True when the end is reached, or a piece of another kind.
 
         Raises: OSError when the peer has gone, EOFError when a file is shorter than its slice.
         """
@@ -51,6 +52,11 @@ class PlainRun:
             self.at += 1
             self._sent = 0
         return True
+
+    def take(self) -> Piece:
+        """The piece of another kind that was reached, for somebody else to send before what follows."""
+        self.at += 1
+        return self._pieces[self.at - 1]
 
     def _push_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> bool:
         sent = self._sent

@@ -95,30 +95,26 @@ class Sender:
 
     async def send(self, pieces: Sequence[Piece]) -> None:
         """Sends all of `pieces`, in order. Raises OSError when the peer has gone."""
-        at = 0
+        sent = 0
+        if len(pieces) == 1 and type(pieces[0]) in BUFFER_TYPES:  # most answers are
+            data = cast(bytes, pieces[0])
+            sent = self._wire.try_send(data)
+            if sent == len(data):
+                return
+        run = PlainRun(self._wire, pieces, sent)
         try:
-            while at < len(pieces):
-                piece = pieces[at]
-                if type(piece) in BUFFER_TYPES or isinstance(piece, FileSlice):
-                    at = await self._send_plain(pieces, at)
-                else:
-                    at += 1
-                    await self._send_lazy(cast(LazyPiece, piece))
+            while True:
+                if not run.push():
+                    await self._wire.drive(run.push)
+                if run.at == len(pieces):
+                    return
+                await self._send_lazy(cast(LazyPiece, run.take()))
         finally:
             self._wire.rest()
-            for unsent in pieces[at:]:
+            self._metrics.sendfile_bytes.add(run.file_bytes)
+            for unsent in pieces[run.at :]:
                 if type(unsent) not in BUFFER_TYPES and not isinstance(unsent, FileSlice):
                     cast(LazyPiece, unsent).done()
-
-    async def _send_plain(self, pieces: Sequence[Piece], at: int) -> int:
-        """The number of the first piece, from number `at` on, that is not plain; those before it are sent."""
-        run = PlainRun(self._wire, pieces, at)
-        try:
-            if not run.push():
-                await self._wire.drive(run.push)
-        finally:
-            self._metrics.sendfile_bytes.add(run.file_bytes)
-        return run.at
 
     async def _send_lazy(self, piece: LazyPiece) -> None:
         chunks = piece.chunks()

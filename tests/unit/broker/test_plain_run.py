@@ -50,16 +50,19 @@ async def wires() -> AsyncIterator[tuple[PlainWire, socket.socket]]:
     theirs.close()
 
 
-def test_a_run_ends_before_a_piece_that_is_not_plain(tmp_path: Path) -> None:
-    wire = Greedy()
-    run = PlainRun(wire, [b"head", stored(tmp_path, 4096), b"middle", Later(), b"tail"], 0)
+def test_a_run_halts_before_a_piece_that_is_not_plain(tmp_path: Path) -> None:
+    wire, later = Greedy(), Later()
+    run = PlainRun(wire, [b"head", stored(tmp_path, 4096), b"middle", later, b"tail"])
     assert run.push()
     assert (run.at, wire.taken, run.file_bytes) == (3, 4 + 4096 + 6, 4096)
+    assert run.take() is later
+    assert run.push()
+    assert (run.at, wire.taken) == (5, 4 + 4096 + 6 + 4)
 
 
 def test_others_have_their_turn_while_a_peer_takes_all_of_a_large_file(tmp_path: Path) -> None:
     wire = Greedy()
-    run = PlainRun(wire, [stored(tmp_path, 2 * TURN_BYTES + 4096)], 0)
+    run = PlainRun(wire, [stored(tmp_path, 2 * TURN_BYTES + 4096)])
     turns = 1
     while not run.push():
         assert wire.taken == turns * TURN_BYTES
@@ -70,7 +73,7 @@ def test_others_have_their_turn_while_a_peer_takes_all_of_a_large_file(tmp_path:
 def test_many_small_slices_are_one_turn_together(tmp_path: Path) -> None:
     wire = Greedy()
     part = stored(tmp_path, TURN_BYTES // 2)
-    run = PlainRun(wire, [part, b"between", part, part], 0)
+    run = PlainRun(wire, [part, b"between", part, part])
     assert not run.push() and wire.taken == TURN_BYTES + len(b"between")
     assert run.push()
 
@@ -80,7 +83,7 @@ async def test_the_loop_sends_on_and_wakes_who_waits_once_all_is_sent(
 ) -> None:
     wire, theirs = wires
     part = stored(tmp_path, 1 << 18)
-    run = PlainRun(wire, [b"head", part, b"tail"], 0)
+    run = PlainRun(wire, [b"head", part, b"tail"])
     assert not run.push()
     waiting = asyncio.ensure_future(wire.drive(run.push))
     received = bytearray()
