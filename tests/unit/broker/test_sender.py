@@ -72,6 +72,19 @@ class Pattern:
         return b"".join(bytes([n]) * CHUNK for n in range(self.count))[: self.size_bytes]
 
 
+class Slow(Pattern):
+    """A piece whose chunks are made when they may be."""
+
+    def __init__(self, count: int, *, needs_worker: bool) -> None:
+        super().__init__(count, needs_worker=needs_worker)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def make(self, out: bytearray) -> memoryview | None:
+        self.begun.set()
+        self.may_end.wait(10)
+        return super().make(out)
+
+
 class Line:
     """A sender and the other end of its socket."""
 
@@ -296,23 +309,16 @@ async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_clai
 
 
 async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_when_the_worker_is_done() -> None:
-    begun, may_end = threading.Event(), threading.Event()
-
-    class Slow(Pattern):
-        def make(self, out: bytearray) -> memoryview | None:
-            begun.set()
-            may_end.wait(10)
-            return super().make(out)
-
+    lazy = Slow(1, needs_worker=True)
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([Slow(1, needs_worker=True)]))
-        await asyncio.to_thread(begun.wait, 10)
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await asyncio.to_thread(lazy.begun.wait, 10)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
         assert budget.in_use_bytes == CHUNK
-        may_end.set()
+        lazy.may_end.set()
         with await budget.claim(CHUNK):
             assert budget.in_use_bytes == CHUNK
     assert budget.in_use_bytes == 0
@@ -357,21 +363,14 @@ async def test_a_worker_sends_chunk_after_chunk_while_the_socket_takes_them() ->
 
 async def test_a_wire_that_is_closed_while_a_worker_has_it_keeps_its_descriptor_until_then() -> None:
     """Another connection could be given the descriptor that the worker is about to send to."""
-    begun, may_end = threading.Event(), threading.Event()
-
-    class Slow(Pattern):
-        def make(self, out: bytearray) -> memoryview | None:
-            begun.set()
-            may_end.wait(10)
-            return super().make(out)
-
+    lazy = Slow(1, needs_worker=True)
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([Slow(1, needs_worker=True)]))
-        await asyncio.to_thread(begun.wait, 10)
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await asyncio.to_thread(lazy.begun.wait, 10)
         there.wire.close()
         assert there.wire._sock.fileno() >= 0
-        may_end.set()
+        lazy.may_end.set()
         with pytest.raises(OSError):
             await sending
         assert there.wire._sock.fileno() < 0
