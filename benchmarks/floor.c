@@ -2,7 +2,7 @@
    around epoll. It knows nothing of Kafka but where a frame's correlation id is. benchmarks/floors.py compiles and
    starts it; benchmarks/floor.py does the same in Python.
 
-     floor fetch PORT PLAN THREADS sendfile|relay|copied|mapped READ SEND MESSAGE
+     floor fetch PORT PLAN THREADS sendfile|relay|copied|mapped|windows READ SEND MESSAGE
      floor produce PORT PLAN THREADS PARTITION_AT RECORDS_AT
 
    A plan has a line for each piece of an answer, in order: `bytes SIZE PATH` or `slice SIZE PATH`, the first of them
@@ -12,6 +12,8 @@
      relay      READ bytes at a time: pread into a buffer, and SEND bytes of it into the socket
      copied     the same without pread: copied into the buffer out of the mapped file
      mapped     straight out of the mapped file, as if what is changed took no place
+     windows    likewise, but the file is mapped a megabyte at a time, and no more of it than that: what is mapped counts
+                as memory of the process
 
    and where MESSAGE is not 0 with the sums that a converter cannot leave out: CRC-32C of what was read, and CRC-32 of
    every MESSAGE bytes that are sent. Of a produce request the batch is summed and appended to the slice of its
@@ -33,9 +35,13 @@
 
 #include "crc.h"
 
+#ifndef MADV_POPULATE_READ /* since Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#endif
+
 enum { MOST_PIECES = 64, MOST_THREADS = 8, MOST_LANES = 256, EVENTS = 64, PAGE = 4096, LEGACY_SUMMED_FROM = 16 };
 enum { SIZE_BYTES = 4, CORRELATION_IN_REQUEST = 8, CORRELATION_IN_ANSWER = 4 };
-enum { BUFFER_BYTES = 256 * 1024, SOCKET_BUFFER_BYTES = 100 * 1024 }; /* socket.send.buffer.bytes of both brokers */
+enum { WINDOW_BYTES = 1024 * 1024, BUFFER_BYTES = 256 * 1024, SOCKET_BUFFER_BYTES = 100 * 1024 }; /* socket.send.buffer.bytes of both brokers */
 
 typedef struct {
     int is_slice, fd;
@@ -55,11 +61,13 @@ typedef struct {
     uint8_t *buffer;    /* what is received, or the chunk that is sent; NULL when there is nothing */
     size_t begin, end;  /* of the bytes in it */
     const uint8_t *out; /* the chunk: the buffer, or a place in the mapped file */
+    uint8_t *window;    /* what is mapped for this lane, from window_at of the piece window_of on; NULL: nothing */
+    size_t window_of, window_at;
 } lane;
 
 static piece pieces[MOST_PIECES];
 static size_t piece_count;
-static int is_produce, by_sendfile, by_copy, by_map;
+static int is_produce, by_sendfile, by_copy, by_map, by_window;
 static size_t read_bytes, send_bytes, message_bytes, partition_at, records_at;
 static volatile uint32_t sums; /* so that no compiler leaves them out */
 
@@ -108,7 +116,27 @@ static void leave_buffer(worker *mine, lane *its) {
     its->begin = its->end = 0;
 }
 
+static void leave_window(lane *its) {
+    if (its->window) munmap(its->window, WINDOW_BYTES + PAGE);
+    its->window = NULL;
+}
+
+/* A place in the file, mapped with all that follows up to `size` bytes; in most cases it is already. */
+static const uint8_t *in_window(lane *its, const piece *from, size_t position, size_t size) {
+    int is_there = its->window && its->window_of == its->piece && position >= its->window_at &&
+                   position + size <= its->window_at + WINDOW_BYTES + PAGE;
+    if (!is_there) {
+        leave_window(its);
+        its->window_of = its->piece, its->window_at = position / PAGE * PAGE;
+        its->window = mmap(NULL, WINDOW_BYTES + PAGE, PROT_READ, MAP_SHARED, from->fd, (off_t)its->window_at);
+        if (its->window == MAP_FAILED) fail("mmap");
+        madvise(its->window, WINDOW_BYTES + PAGE, MADV_POPULATE_READ); /* as far as the file goes */
+    }
+    return its->window + (position - its->window_at);
+}
+
 static void hang_up(worker *mine, lane *its) {
+    leave_window(its);
     leave_buffer(mine, its);
     close(its->fd);
     free(its->head);
@@ -128,7 +156,9 @@ static ssize_t frame_bytes(const uint8_t *data, size_t there) {
 static void make_chunk(worker *mine, lane *its, const piece *from, size_t left) {
     size_t size = left < send_bytes ? left : send_bytes;
     size_t position = its->at * read_bytes / send_bytes, stored = size * read_bytes / send_bytes;
-    if (by_map) {
+    if (by_window) {
+        its->out = in_window(its, from, position, stored > size ? stored : size);
+    } else if (by_map) {
         its->out = from->bytes + position;
     } else if (by_copy) {
         its->out = its->buffer = take_buffer(mine);
@@ -283,6 +313,7 @@ int main(int count, char **arguments) {
         by_sendfile = strcmp(arguments[5], "sendfile") == 0;
         by_copy = strcmp(arguments[5], "copied") == 0;
         by_map = strcmp(arguments[5], "mapped") == 0;
+        by_window = strcmp(arguments[5], "windows") == 0;
         read_bytes = strtoul(arguments[6], NULL, 10);
         send_bytes = strtoul(arguments[7], NULL, 10);
         message_bytes = strtoul(arguments[8], NULL, 10);

@@ -13,6 +13,7 @@ Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, 
 | relay | pread, send |
 | copied | a copy out of the mapped file, send |
 | mapped | send out of the mapped file; less than any converter can do |
+| windows | the same, mapped a megabyte at a time |
 | + sums | as well CRC-32C of what was read and CRC-32 of each message that is sent |
 | library | opens and compresses a batch by the libraries that we call, in a loop, and nothing else; no server |
 | library, relay + sums | the two one after the other, reckoned from their rates |
@@ -128,6 +129,7 @@ def fetch_floors(bench: Bench, case: FetchCase, filling: Filling) -> list[FloorS
     floors = [
         maker.fetch(plan, "C: mapped", "mapped", Sizes(send_bytes=sizes.send_bytes)),
         maker.fetch(plan, "C: copied + sums", "copied", sizes),
+        maker.fetch(plan, "C: windows + sums", "windows", sizes),
         kept,
         maker.fetch(plan, f"Python: {RELAY_WAY}", "relay", sizes),
         ours,
