@@ -3,8 +3,8 @@
 Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is what the live windows hold over the time since
 the oldest of them began, at least one whole window less the running one, as Kafka's Rate counts.
 
-What each request counts is only noted, and goes into the windows when metrics are asked for, when much is noted, or a
-second after the first note.
+What each request counts is only noted, and goes into the windows when metrics are asked for, when enough is noted, or a
+second after the first note. Enough is little, since some record has to wait for that.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from operator import itemgetter
 WINDOW_MS = 30_000
 WINDOWS = 2
 NOTES_MS = 1000
-MOST_NOTES = 512
+MOST_NOTES = 64
 
 Note = tuple[str, int, int, int, int, float]
 """A batch that went into a request: topic, bytes, ms in the queue, bytes of its largest record, records, ratio."""
@@ -32,13 +32,14 @@ class Sampled:
         self.total_count = 0
 
     def add(self, value: float, now_ms: int) -> None:
-        self._add(value, 1, value, now_ms)
+        self.add_sum(value, 1, value, now_ms)
 
     def add_all(self, values: Sequence[float], now_ms: int) -> None:
         """Counts some values, at least one."""
-        self._add(sum(values), len(values), max(values), now_ms)
+        self.add_sum(sum(values), len(values), max(values), now_ms)
 
-    def _add(self, value: float, count: int, largest: float, now_ms: int) -> None:
+    def add_sum(self, value: float, count: int, largest: float, now_ms: int) -> None:
+        """Counts what was added up already."""
         windows = self._windows
         if not windows or now_ms - windows[-1][0] >= WINDOW_MS:
             windows.append([now_ms, 0.0, 0, float("-inf")])
@@ -156,13 +157,17 @@ class Meters:
             self._latencies, self._throttles = [], []
         if self._batches:
             records = [note[4] for note in self._batches]
-            ends = [*self._requests[1:], len(records)]
-            own["request_records"].add_all(
-                [sum(records[begin:end]) for begin, end in zip(self._requests, ends, strict=True)], now_ms
-            )
-            _count(own, self._batches, now_ms)
-            for topic, notes in groupby(sorted(self._batches, key=_TOPIC), _TOPIC):
-                _count(self._topic(topic), list(notes), now_ms)
+            if len(self._requests) < len(records):
+                ends = [*self._requests[1:], len(records)]
+                records = [sum(records[begin:end]) for begin, end in zip(self._requests, ends, strict=True)]
+            own["request_records"].add_all(records, now_ms)
+            topics = set(map(_TOPIC, self._batches))
+            if len(topics) == 1:
+                _count(self._batches, now_ms, own, self._topic(topics.pop()))
+            else:
+                _count(self._batches, now_ms, own)
+                for topic, notes in groupby(sorted(self._batches, key=_TOPIC), _TOPIC):
+                    _count(list(notes), now_ms, self._topic(topic))
             self._batches, self._requests = [], []
 
     def _topic(self, topic: str) -> _Series:
@@ -202,11 +207,17 @@ class Meters:
         return result
 
 
-def _count(series: _Series, batches: Sequence[Note], now_ms: int) -> None:
+def _count(batches: Sequence[Note], now_ms: int, *into: _Series) -> None:
     _, sizes, queued_ms, largest, records, ratios = zip(*batches, strict=True)
-    series["sent"].add_all(records, now_ms)
-    series["sent_bytes"].add_all(sizes, now_ms)
-    series["ratio"].add_all(ratios, now_ms)
-    series["batch_bytes"].add_all(sizes, now_ms)
-    series["queue_ms"].add_all(queued_ms, now_ms)
-    series["record_bytes"].add_all(largest, now_ms)
+    counted = {
+        "sent": records,
+        "sent_bytes": sizes,
+        "ratio": ratios,
+        "batch_bytes": sizes,
+        "queue_ms": queued_ms,
+        "record_bytes": largest,
+    }
+    for name, values in counted.items():
+        total, most = sum(values), max(values)
+        for series in into:
+            series[name].add_sum(total, len(batches), most, now_ms)
