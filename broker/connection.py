@@ -4,17 +4,18 @@ The next request is not looked at before the last one is answered, as Kafka mute
 meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel. So a peer costs its own unfinished
 frame, what was read ahead, and one response.
 
-Small answers to requests that were read ahead leave together, in one call of the kernel: when no whole frame is left,
-when they are many, or before a handler waits for anything.
+Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
+handler waits for anything, or when no whole frame is left. But if others have been heard from and wait for their turn,
+then at the end of the loop's turn, together with theirs: a process that sleeps is dear to wake, and one that has many
+connections is woken once.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from types import coroutine
 from typing import Any, NamedTuple, Protocol
 
 from ..protocol.errors import MalformedFrame
@@ -23,6 +24,7 @@ from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
 from .budget import Claim, MemoryBudget
 from .clock import Clock
+from .eager import eagerly
 from .request_meter import RequestMeter
 from .sender import Sender
 from .wire import PlainWire
@@ -79,6 +81,15 @@ class Answerer(Protocol):
     def answered(self, reply: Reply) -> None: ...
 
 
+class Queue:
+    """How many connections have something to read and wait for their turn of the loop."""
+
+    __slots__ = ("length",)
+
+    def __init__(self) -> None:
+        self.length = 0
+
+
 class Connection:
     """Serves one accepted socket until it ends.
 
@@ -93,6 +104,7 @@ class Connection:
         sender: Sender,
         clock: Clock,
         request_memory: MemoryBudget,
+        queue: Queue | None = None,
     ) -> None:
         self.peer = peer
         self.last_active_ms = clock.now_ms()
@@ -111,6 +123,9 @@ class Connection:
         self._arrival: asyncio.Future[None] | None = None
         self._held: list[Reply] = []  # answers that are to leave together
         self._unsent = b""  # of answers that are held no more
+        self._is_sending_soon = False
+        self._queue = queue or Queue()
+        self._is_queued = False
 
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
@@ -118,9 +133,15 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    await self._send_held(answerer)
-                    if self._at_end or self._is_draining:
-                        return "end"
+                    if self._unsent or self._at_end or self._is_draining:
+                        await self._send_held(answerer)
+                        if self._at_end or self._is_draining:
+                            return "end"
+                    elif self._held and not self._queue.length:
+                        await self._send_held(answerer)
+                    elif self._held and not self._is_sending_soon:
+                        self._is_sending_soon = True
+                        asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
                     await self._more()
                     continue
                 self.is_busy = self.is_waiting = True
@@ -174,7 +195,7 @@ class Connection:
 
     def _awaited(self, answering: Coroutine[Any, Any, Reply], answerer: Answerer) -> Awaitable[Reply]:
         """What is answered sooner leaves before there is any waiting."""
-        return _eagerly(answering, partial(self._try_to_send_held, answerer))
+        return eagerly(answering, partial(self._try_to_send_held, answerer))
 
     async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
         if self._held or self._unsent:
@@ -189,6 +210,16 @@ class Connection:
             if data:
                 await self._sender.send((data,))
             self._sent(held, answerer)
+
+    def _send_at_last(self, answerer: Answerer) -> None:
+        """Sends what is held; what the socket does not take, or that there is an end to it, is for `serve`."""
+        self._is_sending_soon = False
+        if not self._held:
+            return
+        self._try_to_send_held(answerer)
+        self.is_busy = self.is_waiting
+        if (self._unsent or self._is_draining) and self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     def _try_to_send_held(self, answerer: Answerer) -> None:
         """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
@@ -231,6 +262,9 @@ class Connection:
             await self._arrival
         finally:
             self._arrival = None
+            if self._is_queued:
+                self._is_queued = False
+                self._queue.length -= 1
 
     async def _charge_frame(self) -> None:
         """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read."""
@@ -265,6 +299,8 @@ class Connection:
         try:
             if self._read() and not self._arrival.done():
                 self._arrival.set_result(None)
+                self._is_queued = True
+                self._queue.length += 1
         except (OSError, MalformedFrame) as fault:
             self._wire.unwatch()
             if not self._arrival.done():
@@ -284,24 +320,3 @@ class Connection:
 
 def _is_small(piece: Piece) -> bool:
     return type(piece) in BUFFER_TYPES and size_of(piece) <= SMALL_ANSWER_BYTES
-
-
-@coroutine
-def _eagerly(answering: Coroutine[Any, Any, Reply], before_waiting: Callable[[], None]) -> Generator[Any, Any, Reply]:
-    """What `answering` returns; `before_waiting` is called if it does not do so at once."""
-    try:
-        waited = answering.send(None)
-        before_waiting()
-        while True:
-            try:
-                value = yield waited
-            except GeneratorExit:
-                answering.close()
-                raise
-            except BaseException as error:  # whatever is thrown into the task is the handler's to see
-                waited = answering.throw(error)
-            else:
-                waited = answering.send(value)
-    except StopIteration as done:
-        reply: Reply = done.value
-        return reply

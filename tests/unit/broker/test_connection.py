@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.budget import MemoryBudget
-from stepdown.broker.connection import CloseConnection, Connection, Peer, Reply
+from stepdown.broker.connection import CloseConnection, Connection, Peer, Queue, Reply
 from stepdown.broker.metrics import Metrics
 from stepdown.broker.request_meter import RequestMeter
+from stepdown.broker.sender import Sender
 from stepdown.broker.wire import PlainWire
 from stepdown.protocol.frame import FrameParser
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
@@ -120,6 +121,59 @@ async def test_small_answers_to_what_was_read_together_leave_together(
         for _ in range(5):
             assert await client.read_frame() is not None
         assert len(sends) == 1
+
+
+async def test_answers_to_connections_that_were_heard_together_leave_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that has many connections and sleeps was woken for each of them."""
+    async with running_broker(tmp_path) as broker:
+        clients = [await connect(broker) for _ in range(3)]
+        for client in clients:
+            await client.send(ApiVersionsRequest(), 0)
+        steps: list[str] = []
+        try_send, answer = PlainWire.try_send, broker._server._answerer.answer
+        monkeypatch.setattr(
+            PlainWire, "try_send", lambda *args, **more: steps.append("sent") or try_send(*args, **more)
+        )
+        monkeypatch.setattr(broker._server._answerer, "answer", lambda *args: steps.append("answered") or answer(*args))
+        for client in clients:
+            client._writer.write(client.frame(ApiVersionsRequest(), 0))
+        for client in clients:
+            assert await client.read_frame() is not None
+        assert steps == ["answered"] * 3 + ["sent"] * 3
+
+
+@pytest.mark.parametrize("room", [1000, 3])
+async def test_what_waits_for_others_is_sent_before_a_connection_ends(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However little of it the socket takes at once."""
+
+    class Answering:
+        def answer(self, frame: memoryview, peer: Peer) -> Reply:
+            return Reply([b"the answer"], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
+
+        def answered(self, reply: Reply) -> None: ...
+
+    ours, theirs = socket.socketpair()
+    wire, others = PlainWire(ours, asyncio.get_running_loop()), Queue()
+    try_send = PlainWire.try_send
+    monkeypatch.setattr(PlainWire, "try_send", lambda wire, data, **more: try_send(wire, data[:room], **more))
+    others.length = 1
+    sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
+    peer, parser, budget = Peer(host="", port=0, listener=""), FrameParser(99), MemoryBudget(99)
+    connection = Connection(wire, peer, parser, sender, ManualClock(), budget, others)
+    with theirs:
+        theirs.sendall(framed(b"any"))
+        theirs.setblocking(False)
+        serving = asyncio.create_task(connection.serve(Answering()))
+        await asyncio.sleep(0)
+        with pytest.raises(BlockingIOError):
+            theirs.recv(100)
+        connection.drain()
+        assert await serving == "end"
+        assert theirs.recv(100) == b"the answer"
 
 
 async def test_an_answer_does_not_wait_for_a_later_request_that_waits(tmp_path: Path) -> None:
