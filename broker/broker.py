@@ -25,7 +25,7 @@ from .buffers import BufferPool
 from .cleaner import Cleaner
 from .clock import Clock, LoopClock
 from .cluster import BrokerNode, Cluster, Endpoint
-from .connection import Connection, Peer, Queue
+from .connection import Company, Connection, Peer
 from .dispatch import Dispatcher
 from .faults import Interceptor
 from .gauges import show_state
@@ -102,7 +102,7 @@ class Broker:
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._queue = Queue()
+        self._company = Company()
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
@@ -231,7 +231,7 @@ class Broker:
     def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
         parser = FrameParser(self.settings.socket_request_max_bytes)
         sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
-        return Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._queue)
+        return Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._company)
 
     def _limits(self) -> Limits:
         return _limits(self.settings)

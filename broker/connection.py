@@ -5,8 +5,8 @@ meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel.
 frame, what was read ahead, and one response.
 
 Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
-handler waits for anything, or when no whole frame is left. But if others have been heard from and wait for their turn,
-then at the end of the loop's turn, together with theirs: a process that sleeps is dear to wake, and one that has many
+handler waits for anything, or when no whole frame is left. But while several connections are at it, then at the end of
+the loop's turn, together with those of the others: a process that sleeps is dear to wake, and one that has many
 connections is woken once.
 """
 
@@ -35,6 +35,8 @@ SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 TURN_READS = 4
 """How often one peer is read from before the others get their turn."""
+
+COMPANY_MS = 5
 
 log = logging.getLogger(__name__)
 
@@ -81,13 +83,22 @@ class Answerer(Protocol):
     def answered(self, reply: Reply) -> None: ...
 
 
-class Queue:
-    """How many connections have something to read and wait for their turn of the loop."""
+class Company:
+    """Whether several connections are at it: one was served after another within the last few milliseconds."""
 
-    __slots__ = ("length",)
+    __slots__ = ("_latest", "_since_ms")
 
     def __init__(self) -> None:
-        self.length = 0
+        self._latest = 0
+        self._since_ms = 0
+
+    def note(self, connection: int, now_ms: int) -> None:
+        """A request of this connection, an id that no other has, is being served."""
+        if connection != self._latest:
+            self._latest, self._since_ms = connection, now_ms
+
+    def is_there(self, now_ms: int) -> bool:
+        return now_ms - self._since_ms <= COMPANY_MS
 
 
 class Connection:
@@ -104,7 +115,7 @@ class Connection:
         sender: Sender,
         clock: Clock,
         request_memory: MemoryBudget,
-        queue: Queue | None = None,
+        company: Company | None = None,
     ) -> None:
         self.peer = peer
         self.last_active_ms = clock.now_ms()
@@ -124,8 +135,7 @@ class Connection:
         self._held: list[Reply] = []  # answers that are to leave together
         self._unsent = b""  # of answers that are held no more
         self._is_sending_soon = False
-        self._queue = queue or Queue()
-        self._is_queued = False
+        self._company = company or Company()
 
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
@@ -137,7 +147,7 @@ class Connection:
                         await self._send_held(answerer)
                         if self._at_end or self._is_draining:
                             return "end"
-                    elif self._held and not self._queue.length:
+                    elif self._held and not self._company.is_there(self.last_active_ms):
                         await self._send_held(answerer)
                     elif self._held and not self._is_sending_soon:
                         self._is_sending_soon = True
@@ -145,7 +155,8 @@ class Connection:
                     await self._more()
                     continue
                 self.is_busy = self.is_waiting = True
-                self.last_active_ms = self._clock.now_ms()
+                self.last_active_ms = now_ms = self._clock.now_ms()
+                self._company.note(id(self), now_ms)
                 answer = answerer.answer(frame, self.peer)
                 reply = answer if isinstance(answer, Reply) else await self._awaited(answer, answerer)
                 self.is_waiting = False
@@ -262,9 +273,6 @@ class Connection:
             await self._arrival
         finally:
             self._arrival = None
-            if self._is_queued:
-                self._is_queued = False
-                self._queue.length -= 1
 
     async def _charge_frame(self) -> None:
         """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read."""
@@ -299,8 +307,6 @@ class Connection:
         try:
             if self._read() and not self._arrival.done():
                 self._arrival.set_result(None)
-                self._is_queued = True
-                self._queue.length += 1
         except (OSError, MalformedFrame) as fault:
             self._wire.unwatch()
             if not self._arrival.done():

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.budget import MemoryBudget
-from stepdown.broker.connection import CloseConnection, Connection, Peer, Queue, Reply
+from stepdown.broker.connection import CloseConnection, Company, Connection, Peer, Reply
 from stepdown.broker.metrics import Metrics
 from stepdown.broker.request_meter import RequestMeter
 from stepdown.broker.sender import Sender
@@ -157,13 +157,12 @@ async def test_what_waits_for_others_is_sent_before_a_connection_ends(
         def answered(self, reply: Reply) -> None: ...
 
     ours, theirs = socket.socketpair()
-    wire, others = PlainWire(ours, asyncio.get_running_loop()), Queue()
+    wire, company = PlainWire(ours, asyncio.get_running_loop()), Company()
     try_send = PlainWire.try_send
     monkeypatch.setattr(PlainWire, "try_send", lambda wire, data, **more: try_send(wire, data[:room], **more))
-    others.length = 1
     sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
     peer, parser, budget = Peer(host="", port=0, listener=""), FrameParser(99), MemoryBudget(99)
-    connection = Connection(wire, peer, parser, sender, ManualClock(), budget, others)
+    connection = Connection(wire, peer, parser, sender, ManualClock(), budget, company)
     with theirs:
         theirs.sendall(framed(b"any"))
         theirs.setblocking(False)
