@@ -42,9 +42,30 @@ crc_prepare()
 COMPILED: bool = cython.compiled
 
 
+@cython.cclass
+class MessageStream(Stream):
+    """What comes out are messages, summed up when a piece of the stream is taken."""
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take(self, item: Item) -> cython.int:
+        """Write what is whole, without checksums; how that ended."""
+        return DONE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, item: Item) -> cython.int:
+        start: cython.Py_ssize_t = self.written
+        status: cython.int = self.take(item)
+        seal(self.sink, start, self.written)
+        return status
+
+
 @cython.final
 @cython.cclass
-class RecordsDown(Stream):
+class RecordsDown(MessageStream):
     """The opened records of a v2 batch as messages of magic 0 or 1.
 
     `relative`: offsets count from the first record, as inside a wrapper of magic 1. Records before `first_offset` are
@@ -134,17 +155,7 @@ class RecordsDown(Stream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def step(self, item: Item) -> cython.int:
-        start: cython.Py_ssize_t = self.written
-        status: cython.int = self.take(item)
-        seal(self.sink, start, self.written)
-        return status
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def take(self, item: Item) -> cython.int:
-        """Write what is whole, without checksums; how that ended."""
         timestamp: cython.longlong
         takes: cython.longlong
         size: cython.Py_ssize_t
@@ -213,7 +224,7 @@ class RecordsDown(Stream):
 
 @cython.final
 @cython.cclass
-class MessagesDown(Stream):
+class MessagesDown(MessageStream):
     """The messages of an opened wrapper as messages of magic 0; `base` is added to their offsets.
 
     Without `write` they are only walked over, to learn the last stored offset that `base` depends on.
@@ -230,17 +241,7 @@ class MessagesDown(Stream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def step(self, item: Item) -> cython.int:
-        start: cython.Py_ssize_t = self.written
-        status: cython.int = self.take(item)
-        seal(self.sink, start, self.written)
-        return status
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def take(self, item: Item) -> cython.int:
-        """Write what is whole, without checksums; how that ended."""
         takes: cython.longlong
         size: cython.Py_ssize_t
         status: cython.int
