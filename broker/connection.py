@@ -147,7 +147,7 @@ class Connection:
                         await self._send_held(answerer)
                         if self._at_end or self._is_draining:
                             return "end"
-                    elif self._held and not self._company.is_there(self.last_active_ms):
+                    elif self._held and not self._may_defer():
                         await self._send_held(answerer)
                     elif self._held and not self._is_sending_soon:
                         self._is_sending_soon = True
@@ -170,6 +170,7 @@ class Connection:
                         await self._send_held(answerer)
                 else:
                     await self._send(reply, pieces, answerer)
+                del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
         except (MalformedFrame, CloseConnection) as fault:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
             self.is_waiting = False
@@ -222,13 +223,17 @@ class Connection:
                 await self._sender.send((data,))
             self._sent(held, answerer)
 
+    def _may_defer(self) -> bool:
+        """Whether what is held may leave at the end of the turn: not so if the peer's next frame has to wait before."""
+        return self._company.is_there(self.last_active_ms) and self._parser.pending_frame_bytes <= READ_AHEAD_BYTES
+
     def _send_at_last(self, answerer: Answerer) -> None:
         """Sends what is held; what the socket does not take, or that there is an end to it, is for `serve`."""
         self._is_sending_soon = False
         if not self._held:
             return
         self._try_to_send_held(answerer)
-        self.is_busy = self.is_waiting
+        self.is_busy = self.is_waiting or bool(self._unsent)
         if (self._unsent or self._is_draining) and self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
 

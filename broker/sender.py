@@ -95,17 +95,19 @@ class Sender:
 
     async def send(self, pieces: Sequence[Piece]) -> None:
         """Sends all of `pieces`, in order. Raises OSError when the peer has gone."""
-        sent = 0
+        sent, is_full = 0, False
         if len(pieces) == 1 and type(pieces[0]) in BUFFER_TYPES:  # most answers are
             data = cast(bytes, pieces[0])
             sent = self._wire.try_send(data)
             if sent == len(data):
                 return
+            is_full = True
         run = PlainRun(self._wire, pieces, sent)
         try:
             while True:
-                if not run.push():
+                if is_full or not run.push():
                     await self._wire.drive(run.push)
+                    is_full = False
                 if run.at == len(pieces):
                     return
                 await self._send_lazy(cast(LazyPiece, run.take()))
@@ -117,9 +119,9 @@ class Sender:
                     cast(LazyPiece, unsent).done()
 
     async def _send_lazy(self, piece: LazyPiece) -> None:
-        chunks = piece.chunks()
         remaining = piece.size_bytes
         try:
+            chunks = piece.chunks()
             while remaining > 0:
                 if not self._wire.has_room():
                     await self._wire.room()

@@ -64,8 +64,11 @@ class PlainWire:
         return sent
 
     def fileno(self) -> int:
-        """The descriptor, for who sends without `try_send`, and says so by `took`."""
-        return self._fd
+        """The descriptor, for who sends without `try_send`, and says so by `took`; -1 once the wire is closed.
+
+        The number that it had may be another connection's by then.
+        """
+        return self._sock.fileno()
 
     def took(self, size_bytes: int) -> None:
         """Counts bytes that the socket was given by its descriptor."""
@@ -77,7 +80,7 @@ class PlainWire:
         Raises EOFError past the file's end.
         """
         try:
-            sent = os.sendfile(self._fd, file_fd, position, size_bytes)
+            sent = os.sendfile(self._sock.fileno(), file_fd, position, size_bytes)
         except (BlockingIOError, InterruptedError):
             return 0
         if sent == 0 and size_bytes:
@@ -87,7 +90,7 @@ class PlainWire:
 
     def has_room(self) -> bool:
         """True when the socket would take something now (an error counts: sending then tells it)."""
-        return bool(self._poll.poll(0))
+        return self._closed or bool(self._poll.poll(0))
 
     def room(self) -> Coroutine[Any, Any, None]:
         """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.

@@ -175,6 +175,59 @@ async def test_what_waits_for_others_is_sent_before_a_connection_ends(
         assert theirs.recv(100) == b"the answer"
 
 
+class Crowded:
+    """A connection in company, its small buffers full of answers to requests that came together; `task` serves it."""
+
+    ANSWER_BYTES, REQUESTS = 4000, 12
+
+    def __init__(self, behind: bytes = b"", memory: MemoryBudget | None = None) -> None:
+        ours, self.theirs = socket.socketpair()
+        for sock in (ours, self.theirs):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
+        self.theirs.setblocking(False)
+        wire = PlainWire(ours, asyncio.get_running_loop())
+        sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
+        peer = Peer(host="", port=0, listener="")
+        self.connection = Connection(
+            wire, peer, FrameParser(1 << 20), sender, ManualClock(), memory or MemoryBudget(99), Company()
+        )
+        self.theirs.send(framed(b"any") * self.REQUESTS + behind)
+        self.task = asyncio.create_task(self.connection.serve(self))
+
+    def answer(self, frame: memoryview, peer: Peer) -> Reply:
+        return Reply([bytes(self.ANSWER_BYTES)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
+
+    def answered(self, reply: Reply) -> None: ...
+
+    async def read_answers(self) -> int:
+        """How many bytes of answers come, of all that are due."""
+        size, loop = 0, asyncio.get_running_loop()
+        async with asyncio.timeout(30):
+            while size < self.ANSWER_BYTES * self.REQUESTS and (part := await loop.sock_recv(self.theirs, 65536)):
+                size += len(part)
+        return size
+
+
+async def test_a_drain_does_not_cut_answers_that_the_peer_has_yet_to_take() -> None:
+    crowded = Crowded()
+    await settle()
+    crowded.connection.drain()
+    assert await crowded.read_answers() == crowded.ANSWER_BYTES * crowded.REQUESTS
+    assert await crowded.task == "end"
+    crowded.theirs.close()
+
+
+async def test_answers_do_not_wait_for_the_rest_of_a_frame_that_has_to_wait_for_memory() -> None:
+    memory = MemoryBudget(1 << 20)
+    taken = await memory.claim(1 << 20)
+    crowded = Crowded(struct.pack(">i", 400_000) + b"begins", memory)
+    await settle()
+    taken.release()
+    assert await crowded.read_answers() == crowded.ANSWER_BYTES * crowded.REQUESTS
+    crowded.theirs.close()
+    assert await crowded.task in ("end", "lost")
+
+
 async def test_an_answer_does_not_wait_for_a_later_request_that_waits(tmp_path: Path) -> None:
     async with running_broker(tmp_path, clock=ManualClock()) as broker:
         client = await connect(broker)

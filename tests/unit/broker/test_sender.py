@@ -221,6 +221,21 @@ async def test_a_peer_that_leaves_ends_the_send_and_frees_the_memory() -> None:
     assert budget.in_use_bytes == 0
 
 
+async def test_what_waits_for_memory_when_its_wire_is_closed_goes_nowhere() -> None:
+    """The descriptor may be another connection's by the time that there is memory."""
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        held = await budget.claim(CHUNK)
+        sending = asyncio.create_task(there.sender.send([Pattern(2)]))
+        await settle()
+        there.wire.close()
+        assert there.wire.fileno() == -1
+        held.release()
+        with pytest.raises(OSError):
+            await sending
+    assert budget.in_use_bytes == 0
+
+
 async def test_closing_the_wire_wakes_a_stalled_send() -> None:
     budget = MemoryBudget(1 << 20)
     async with line(budget) as there:
