@@ -121,23 +121,25 @@ class ConvertedChunks:
         source, rules, stats = self._source, self._rules, self._stats
         start = source.position
         relay = Relay(rules.target, rules.first_offset, rules.chunk_bytes)
-        relay.go(
-            source.fileno(),
-            start + self._at,
-            start + source.size_bytes,
-            outlet.fileno(),
-            kept_window(rules.chunk_bytes),
-            out,
-            most_bytes,
-            turn_bytes,
-        )
-        outlet.took(relay.sent_bytes + relay.unsent_taken_bytes)
-        self._produced += relay.written_bytes
-        stats.records += relay.records
-        stats.temporary_bytes += relay.temporary_bytes
-        stats.seconds += relay.seconds
-        stats.chunks += relay.chunks
-        stats.is_truncated = self._produced > self._promised_bytes
+        try:
+            relay.go(
+                source.fileno(),
+                start + self._at,
+                start + source.size_bytes,
+                outlet.fileno(),
+                kept_window(rules.chunk_bytes),
+                out,
+                most_bytes,
+                turn_bytes,
+            )
+        finally:  # what went before the peer did is counted, too
+            outlet.took(relay.sent_bytes + relay.unsent_taken_bytes)
+            self._produced += relay.written_bytes
+            stats.records += relay.records
+            stats.temporary_bytes += relay.temporary_bytes
+            stats.seconds += relay.seconds
+            stats.chunks += relay.chunks
+            stats.is_truncated = self._produced > self._promised_bytes
         unsent = memoryview(out)[: relay.unsent_bytes]
         if unsent:
             end, size_bytes, records, temporary_bytes, seconds = relay.unsent()
