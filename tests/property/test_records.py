@@ -175,6 +175,9 @@ def test_both_kernels_convert_alike_damaged_or_not(twin, parts, data):
         lambda: twin.convert_plain(source, *arguments, buffers[1])
     )
     assert buffers[0] == buffers[1]
+    assert outcome(lambda: kernel.convert_plain(source, *arguments, None)) == outcome(
+        lambda: twin.convert_plain(source, *arguments, None)
+    )
     assert outcome(lambda: kernel.plan(source, arguments[1], 500)) == outcome(
         lambda: twin.plan(source, arguments[1], 500)
     )

@@ -33,7 +33,7 @@ if not cython.compiled:  # plain.pxd has them else
         NO_ROOM,
     )
     from .item import Item
-    from .numbers import Sink, Source, added, copy, get32, get64
+    from .numbers import Source, added, copy, get32, get64
     from .reading import batch_end, read_message, read_record
     from .writing import bytes_as_message, seal, write_message
 
@@ -62,7 +62,6 @@ class PlainDown:
 def _convert_batch(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
     """Convert the plain v2 batch at `run.at`, less its records before the first offset asked for."""
     data: Source = run.data
-    sink: Sink = run.sink
     start: cython.Py_ssize_t = run.at
     written: cython.Py_ssize_t = run.written
     room: cython.Py_ssize_t = run.room
@@ -107,13 +106,13 @@ def _convert_batch(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython
         if size > room - written:
             return NO_ROOM
         if not measure:
-            write_message(item, data, sink, written, size, target, attributes if target else 0, offset, timestamp)
+            write_message(item, data, run.sink, written, size, target, attributes if target else 0, offset, timestamp)
         written += size
     if at != end:
         return BAD_COUNT
     if kept:
         if not measure:
-            seal(sink, run.written, written)
+            seal(run.sink, run.written, written)
         run.records += kept
         run.temporary += end - start + written - run.written
         run.written = written
