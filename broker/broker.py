@@ -102,7 +102,7 @@ class Broker:
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._company = Company()
+        self._company = Company(self.conversion_budget)
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)

@@ -84,11 +84,15 @@ class Answerer(Protocol):
 
 
 class Company:
-    """Whether several connections are at it: one was served after another within the last few milliseconds."""
+    """Whether several connections are at it, each for a moment: one was served after another within the last few
+    milliseconds, and nothing is being converted, since a turn of the loop takes many milliseconds then.
+    """
 
-    __slots__ = ("_latest", "_since_ms")
+    __slots__ = ("_converting", "_latest", "_since_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, converting: MemoryBudget) -> None:
+        """`converting` is the memory that conversions hold."""
+        self._converting = converting
         self._latest = 0
         self._since_ms = 0
 
@@ -98,7 +102,7 @@ class Company:
             self._latest, self._since_ms = connection, now_ms
 
     def is_there(self, now_ms: int) -> bool:
-        return now_ms - self._since_ms <= COMPANY_MS
+        return now_ms - self._since_ms <= COMPANY_MS and not self._converting.in_use_bytes
 
 
 class Connection:
@@ -115,7 +119,7 @@ class Connection:
         sender: Sender,
         clock: Clock,
         request_memory: MemoryBudget,
-        company: Company | None = None,
+        company: Company,
     ) -> None:
         self.peer = peer
         self.last_active_ms = clock.now_ms()
@@ -135,7 +139,7 @@ class Connection:
         self._held: list[Reply] = []  # answers that are to leave together
         self._unsent = b""  # of answers that are held no more
         self._is_sending_soon = False
-        self._company = company or Company()
+        self._company = company
 
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""

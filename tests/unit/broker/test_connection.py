@@ -157,7 +157,7 @@ async def test_what_waits_for_others_is_sent_before_a_connection_ends(
         def answered(self, reply: Reply) -> None: ...
 
     ours, theirs = socket.socketpair()
-    wire, company = PlainWire(ours, asyncio.get_running_loop()), Company()
+    wire, company = PlainWire(ours, asyncio.get_running_loop()), Company(MemoryBudget(1))
     try_send = PlainWire.try_send
     monkeypatch.setattr(PlainWire, "try_send", lambda wire, data, **more: try_send(wire, data[:room], **more))
     sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
@@ -175,6 +175,16 @@ async def test_what_waits_for_others_is_sent_before_a_connection_ends(
         assert theirs.recv(100) == b"the answer"
 
 
+async def test_answers_wait_for_nobody_while_something_is_converted() -> None:
+    converting = MemoryBudget(1)
+    company = Company(converting)
+    assert company.is_there(0)
+    with await converting.claim(1):
+        assert not company.is_there(0)
+    assert company.is_there(5)
+    assert not company.is_there(6)
+
+
 class Crowded:
     """A connection in company, its small buffers full of answers to requests that came together; `task` serves it."""
 
@@ -189,7 +199,13 @@ class Crowded:
         sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
         peer = Peer(host="", port=0, listener="")
         self.connection = Connection(
-            wire, peer, FrameParser(1 << 20), sender, ManualClock(), memory or MemoryBudget(99), Company()
+            wire,
+            peer,
+            FrameParser(1 << 20),
+            sender,
+            ManualClock(),
+            memory or MemoryBudget(99),
+            Company(MemoryBudget(1)),
         )
         self.theirs.send(framed(b"any") * self.REQUESTS + behind)
         self.task = asyncio.create_task(self.connection.serve(self))
@@ -493,9 +509,8 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
 
         def answered(self, reply: Reply) -> None: ...
 
-    connection = Connection(
-        Endless(), Peer(host="", port=0, listener=""), FrameParser(1 << 20), None, ManualClock(), MemoryBudget(1 << 20)
-    )  # type: ignore[arg-type]
+    peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
+    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, ManualClock(), memory, Company(memory))  # type: ignore[arg-type]
     serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     finished.set()
