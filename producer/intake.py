@@ -47,6 +47,7 @@ class Intake:
         self._max_block_ms = settings.max_block_ms
         self._lines: dict[_Line, deque[Waiting]] = {}
         self._for_memory: deque[Waiting] = deque()
+        self._deadlines_increase = True  # of those who wait for memory
         self.lanes: dict[str, Lane] = {}
         self._kept_lanes: dict[str, Lane] = {}
         # A lane leaves out what partitioners and transactions have to be asked, and the limit for a single record.
@@ -122,7 +123,8 @@ class Intake:
         """When the next one in a line gives up."""
         if not self._lines and not self._for_memory:
             return NEVER_MS
-        return min([line[0].deadline_ms for line in (*self._lines.values(), self._for_memory) if line])
+        heads = [line[0] for line in (*self._lines.values(), self._for_memory) if line]
+        return min([waiting.deadline_ms for waiting in (heads if self._deadlines_increase else self.waiting)])
 
     def refuse_all(self, error: ProducerError) -> None:
         """Ends everybody in line."""
@@ -137,7 +139,9 @@ class Intake:
         if known is None or not known.view.partitions or (self._lines and (waiting.topic, None) in self._lines):
             return waiting.topic, None
         partition = waiting.partition
-        if partition is not None and partition >= known.view.partitions:
+        if partition is not None and (
+            partition >= known.view.partitions or (self._lines and (waiting.topic, partition) in self._lines)
+        ):
             return waiting.topic, partition
         return None
 
@@ -168,6 +172,8 @@ class Intake:
             queue.popleft()
         if not queue:
             del self._lines[line]
+        elif partition is not None:
+            self._metadata.request_update()  # whoever adds partitions may not have done so yet
         self._refuse_each(late, self._unknown(topic, partition))
 
     def _again(self, waiting: Waiting, known: Topic, now_ms: int) -> None:
@@ -181,6 +187,9 @@ class Intake:
         if not self._for_memory:
             # What is there goes out at once, from now on.
             self._wake()
+            self._deadlines_increase = True
+        elif waiting.deadline_ms < self._for_memory[-1].deadline_ms:
+            self._deadlines_increase = False  # it waited for metadata before
         self._for_memory.append(waiting)
         self._accumulator.memory.waiting += 1
 
@@ -191,7 +200,10 @@ class Intake:
                 break
             waiting = line[0]
             known = self._metadata.topics.get(waiting.topic)
-            if known is not None and waiting.short_of != memory.available_bytes:
+            if known is None:  # any more: nobody behind has to wait for that
+                self._stand_in((waiting.topic, None), line.popleft())
+                continue
+            if waiting.short_of != memory.available_bytes:
                 memory.waiting = 0
                 if self._place(waiting, known, now_ms):
                     line.popleft()
@@ -202,10 +214,19 @@ class Intake:
             if waiting.deadline_ms > now_ms:
                 break
             line.popleft()
-            self._meters.count("exhausted")
-            text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
-            self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {memory.total_bytes}"))
+            self._give_up(waiting)
+        if not self._deadlines_increase:
+            late = [waiting for waiting in line if waiting.deadline_ms <= now_ms]
+            for waiting in late:
+                line.remove(waiting)
+            for waiting in late:
+                self._give_up(waiting)
         memory.waiting = len(line)
+
+    def _give_up(self, waiting: Waiting) -> None:
+        self._meters.count("exhausted")
+        text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
+        self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._accumulator.memory.total_bytes}"))
 
     def _follow(self, known: Topic) -> None:
         """Lets those into the batch of one who found memory that stand behind it and go the same way."""
@@ -227,21 +248,26 @@ class Intake:
     def _place_by(self, partitioner: Partitioner, waiting: Waiting, known: Topic, now_ms: int) -> bool:
         """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
         try:
-            partition = self._partition(partitioner, waiting, known)
-        except ValueError as fault:
-            self._refuse(waiting, ProducerError(str(fault)))
+            placed = self._put_by(partitioner, waiting, known, now_ms)
+        except Exception as fault:  # a partitioner is somebody else's code, and must not stop all others
+            self._refuse(waiting, ProducerError(f"the partitioner failed for a record of {waiting.topic}: {fault}"))
             return True
+        if placed == NO_MEMORY:
+            return False
+        if self._appended is not None:
+            self._appended(waiting.topic, placed)
+        return True
+
+    def _put_by(self, partitioner: Partitioner, waiting: Waiting, known: Topic, now_ms: int) -> int:
+        """As `_put`. Raises what the partitioner raises, and ValueError for a partition below 0."""
+        partition = self._partition(partitioner, waiting, known)
         entry, new_batch = waiting.entry, waiting.chosen is not None
         placed = self._accumulator.append(known.view, partition, entry, now_ms, new_batch=new_batch)
         if placed == WOULD_OPEN:
             partitioner.on_new_batch(known.view, partition)
             waiting.chosen = self._partition(partitioner, waiting, known)
             placed = self._accumulator.append(known.view, waiting.chosen, entry, now_ms)
-        if placed == NO_MEMORY:
-            return False
-        if self._appended is not None:
-            self._appended(waiting.topic, placed)
-        return True
+        return placed
 
     @staticmethod
     def _partition(partitioner: Partitioner, waiting: Waiting, known: Topic) -> int:

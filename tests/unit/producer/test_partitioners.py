@@ -112,6 +112,32 @@ async def test_a_negative_partition_fails_the_record() -> None:
             await delivery
 
 
+@pytest.mark.parametrize("waits_for", ["metadata", "memory"])
+async def test_a_partitioner_that_fails_fails_its_record_alone(waits_for: str) -> None:
+    class Picky:
+        def partition(self, view: TopicView, key: bytes | None, value: bytes | None) -> int:
+            if value == b"bad":
+                raise KeyError("oops")
+            return 0
+
+        def on_new_batch(self, view: TopicView, previous: int) -> None: ...
+
+    async with producing(partitioner=Picky(), batch_size=100, buffer_memory=200) as stage:
+        sent = []
+        if waits_for == "memory":
+            stage.producer.send("t", b"first")
+            await stage.advance()
+            sent = [stage.producer.send("t", b"x" * 60) for _ in range(2)]
+        bad, good = stage.producer.send("t", b"bad"), stage.producer.send("t", b"good")
+        while not good.done():
+            for asked in await stage.produced():
+                asked.answer()
+        with pytest.raises(ProducerError, match="the partitioner failed for a record of t: 'oops'"):
+            await bad
+        for delivery in (*sent, good):
+            assert (await delivery).partition == 0
+
+
 async def test_the_very_first_record_without_key_draws_and_moves_at_once() -> None:
     sticky = Sticky(random.Random(2))
     first = StickyChoice(random.Random(2)).current(view(2))

@@ -155,6 +155,67 @@ async def test_memory_that_stays_full_ends_a_send_after_max_block() -> None:
         assert stage.producer.metrics()["buffer-exhausted-total"] == 1
 
 
+async def test_who_waited_for_metadata_first_waits_no_longer_for_memory_than_the_rest_of_max_block() -> None:
+    async with producing(batch_size=100, buffer_memory=200, max_block_ms=1000, retry_backoff_max_ms=100) as stage:
+        stage.producer.send("t", b"x" * 20)
+        await stage.advance(10)
+        early = stage.producer.send("new", b"early", key=b"k")
+        await stage.advance(790)
+        behind = [stage.producer.send("t", b"y" * 60) for _ in range(4)]
+        stage.cluster.topics["new"] = 1
+        await stage.advance(150)
+        assert not early.done()
+        await stage.advance(60)
+        with pytest.raises(BufferExhausted):
+            await early
+        assert not behind[-1].done()
+
+
+async def test_a_topic_that_is_gone_keeps_no_other_from_memory() -> None:
+    async with producing(
+        lambda cluster: cluster.topics.update(u=1), batch_size=100, buffer_memory=200, linger_ms=0
+    ) as stage:
+        for topic in "tu":
+            stage.producer.send(topic, b"")
+        await stage.advance(1)
+        for asked in stage.cluster.open:
+            asked.answer()
+        held = [stage.producer.send("t", b"y" * 60) for _ in range(2)]
+        gone, behind = stage.producer.send("u", b"y" * 60), stage.producer.send("t", b"z" * 60)
+        del stage.cluster.topics["u"]
+        stage.producer._metadata.request_update()
+        await stage.advance(1000)
+        for asked in list(stage.cluster.open):
+            asked.answer()
+        while not behind.done():
+            for asked in await stage.produced():
+                asked.answer()
+        assert all(delivery.done() for delivery in held) and not gone.done()
+
+
+async def test_a_partition_that_comes_late_is_asked_for_again_and_takes_records_in_order() -> None:
+    async with producing(linger_ms=5) as stage:
+        stage.producer.send("t", b"x")
+        await stage.advance(5)
+        first = stage.producer.send("t", b"first", partition=1)
+        second: list[Delivery] = []
+
+        async def send_as_soon_as_it_is_there() -> None:
+            while stage.producer._metadata.topics["t"].view.partitions < 2:
+                await asyncio.sleep(0)
+            second.append(stage.producer.send("t", b"second", partition=1))
+
+        await stage.advance(1000)  # an answer without it has come
+        sending = asyncio.create_task(send_as_soon_as_it_is_there())
+        stage.cluster.topics["t"] = 2
+        while not second or not second[0].done():
+            await stage.advance(50)
+            for asked in list(stage.cluster.open):
+                asked.answer()
+        await sending
+        assert first.done() and stage.cluster.log["t", 1] == [b"first", b"second"]
+
+
 def test_backoff_doubles_with_a_fifth_of_jitter_up_to_its_maximum() -> None:
     backoff = Backoff(initial_ms=100, max_ms=1000)
     for failures, middle in ((1, 100), (2, 200), (3, 400)):
