@@ -19,6 +19,7 @@ from ..protocol.api import API, ApiKey
 from ..protocol.errors import ErrorCode, MalformedFrame
 from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ..protocol.records.layout import MAX_INT32
 from ..protocol.records.record import Buffer
 from .envelope import Enclosed, Envelope
 from .errors import AuthenticationFailed, ProducerError
@@ -97,7 +98,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
         assert self._transport is not None, "not connected"
-        self._correlation_id = correlation_id = self._correlation_id + 1
+        self._correlation_id = correlation_id = (self._correlation_id + 1) & MAX_INT32
         self.used_ms = now_ms = self._now()
         envelope = None
         if request.__class__ is Enclosed:

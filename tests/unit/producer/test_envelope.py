@@ -36,7 +36,9 @@ def answer(version: int, throttle_ms: int = 3, topic: str = "träger", correlati
 def test_a_frame_is_what_the_schema_writes(version: int, size_bytes: int, transactional_id: str | None) -> None:
     kept, records = envelope(version, transactional_id=transactional_id), bytes(range(256)) * 400
     for correlation_id in (1, 1 << 30):
-        framed = b"".join(kept.frame(correlation_id, records[:size_bytes]))
+        pieces = kept.frame(correlation_id, records[:size_bytes])
+        assert all(map(len, pieces))  # an empty one keeps the transport of Python 3.12 busy for ever
+        framed = b"".join(pieces)
         written = encode_request(SPEC, version, correlation_id, "me", kept.request(records[:size_bytes]))
         assert framed == b"".join(bytes(piece) for piece in written)
 
