@@ -129,6 +129,7 @@ def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> Pro
     if values["transactional.id"] is not None and not idempotent:
         problems.append(Problem(key="transactional.id", expected="transactions need idempotence"))
     delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings, kip)
+    _check_memory(values, problems)
     if custom is None and values["partitioner.class"]:
         custom = _partitioner(str(values["partitioner.class"]), problems)
     security = security_of(values, problems)
@@ -213,6 +214,15 @@ def _delivery_timeout(
     else:
         warnings.append(f"delivery.timeout.ms is raised to {terms}, {least}")
     return least
+
+
+def _check_memory(values: dict[str, Value | None], problems: list[Problem]) -> None:
+    """Each batch is charged `batch.size` at least: no record would ever find that much (Kafka's `send` raises)."""
+    memory, batch = _number(values, "buffer.memory"), max(1, _number(values, "batch.size"))
+    if memory < batch:
+        problems.append(
+            Problem(key="buffer.memory", expected=f"expected at least batch.size, {batch}", found=str(memory))
+        )
 
 
 def _nearest(name: str) -> str | None:

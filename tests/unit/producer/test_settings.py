@@ -69,6 +69,12 @@ def test_batch_size_0_means_1_and_linger_is_clamped_to_an_int() -> None:
     assert settings(linger_ms=2**40).linger_ms == 2**31 - 1
 
 
+def test_memory_for_less_than_one_batch_is_an_error() -> None:
+    assert settings(buffer_memory=100, batch_size=100).buffer_memory == 100
+    with pytest.raises(ConfigError, match=r"buffer\.memory: expected at least batch\.size, 16384, found '8192'"):
+        settings(buffer_memory=8192)
+
+
 def test_client_ids_count_up() -> None:
     first, second = (int(settings().client_id.removeprefix("producer-")) for _ in range(2))
     assert second == first + 1
