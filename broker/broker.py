@@ -25,7 +25,8 @@ from .buffers import BufferPool
 from .cleaner import Cleaner
 from .clock import Clock, LoopClock
 from .cluster import BrokerNode, Cluster, Endpoint
-from .connection import Company, Connection, Peer
+from .company import Company
+from .connection import Connection, Peer
 from .dispatch import Dispatcher
 from .faults import Interceptor
 from .gauges import show_state

@@ -24,6 +24,7 @@ from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
 from .budget import Claim, MemoryBudget
 from .clock import Clock
+from .company import Company
 from .eager import eagerly
 from .request_meter import RequestMeter
 from .sender import Sender
@@ -35,8 +36,6 @@ SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 TURN_READS = 4
 """How often one peer is read from before the others get their turn."""
-
-COMPANY_MS = 5
 
 log = logging.getLogger(__name__)
 
@@ -83,28 +82,6 @@ class Answerer(Protocol):
     def answered(self, reply: Reply) -> None: ...
 
 
-class Company:
-    """Whether several connections are at it, each for a moment: one was served after another within the last few
-    milliseconds, and nothing is being converted, since a turn of the loop takes many milliseconds then.
-    """
-
-    __slots__ = ("_converting", "_latest", "_since_ms")
-
-    def __init__(self, converting: MemoryBudget) -> None:
-        """`converting` is the memory that conversions hold."""
-        self._converting = converting
-        self._latest = 0
-        self._since_ms = 0
-
-    def note(self, connection: int, now_ms: int) -> None:
-        """A request of this connection, an id that no other has, is being served."""
-        if connection != self._latest:
-            self._latest, self._since_ms = connection, now_ms
-
-    def is_there(self, now_ms: int) -> bool:
-        return now_ms - self._since_ms <= COMPANY_MS and not self._converting.in_use_bytes
-
-
 class Connection:
     """Serves one accepted socket until it ends.
 
@@ -147,16 +124,8 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    if self._unsent or self._at_end or self._is_draining:
-                        await self._send_held(answerer)
-                        if self._at_end or self._is_draining:
-                            return "end"
-                    elif self._held and not self._may_defer():
-                        await self._send_held(answerer)
-                    elif self._held and not self._is_sending_soon:
-                        self._is_sending_soon = True
-                        asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
-                    await self._more()
+                    if await self._has_ended(answerer):
+                        return "end"
                     continue
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = now_ms = self._clock.now_ms()
@@ -189,6 +158,20 @@ class Connection:
             return "failure"
         finally:
             self.close()
+
+    async def _has_ended(self, answerer: Answerer) -> bool:
+        """Without a whole frame: sees to what is held; whether that was the end, else when more bytes have come."""
+        if self._unsent or self._at_end or self._is_draining:
+            await self._send_held(answerer)
+            if self._at_end or self._is_draining:
+                return True
+        elif self._held and not self._may_defer():
+            await self._send_held(answerer)
+        elif self._held and not self._is_sending_soon:
+            self._is_sending_soon = True
+            asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
+        await self._more()
+        return False
 
     def close(self) -> None:
         """Hangs up now."""

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.budget import MemoryBudget
-from stepdown.broker.connection import CloseConnection, Company, Connection, Peer, Reply
+from stepdown.broker.company import Company
+from stepdown.broker.connection import CloseConnection, Connection, Peer, Reply
 from stepdown.broker.metrics import Metrics
 from stepdown.broker.request_meter import RequestMeter
 from stepdown.broker.sender import Sender
@@ -173,16 +174,6 @@ async def test_what_waits_for_others_is_sent_before_a_connection_ends(
         connection.drain()
         assert await serving == "end"
         assert theirs.recv(100) == b"the answer"
-
-
-async def test_answers_wait_for_nobody_while_something_is_converted() -> None:
-    converting = MemoryBudget(1)
-    company = Company(converting)
-    assert company.is_there(0)
-    with await converting.claim(1):
-        assert not company.is_there(0)
-    assert company.is_there(5)
-    assert not company.is_there(6)
 
 
 class Crowded:
