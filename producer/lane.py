@@ -54,11 +54,13 @@ class Lane:
 
     def send(self, value: bytes, now_ms: int, callback: Callback | None) -> Delivery | None:
         """The delivery of a record that is in a batch, or in line; None: it has to go the long way."""
-        stay = self._built_in.stay
-        if stay is None or stay.batch is None or self._metadata.generation != self._generation:
+        if self._metadata.generation != self._generation:
             return None
         if self._line:
             return self._stand_in_line(value, now_ms, callback)
+        stay = self._built_in.stay
+        if stay is None or stay.batch is None:
+            return None
         batch, topic = stay.batch, self._topic
         grown = batch.append(now_ms, None, value, NO_HEADERS)
         if not grown:
