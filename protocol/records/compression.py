@@ -90,15 +90,10 @@ def single(codec: int) -> tuple[OpenSingle, CloseSingle] | None:
     call, where it is of the plainest kind and within the limit; None leaves it to `read_chunks`. A broken stream is
     InvalidRecord.
 
-    Closing takes data, a buffer with `room_for` the data, where to begin there, and the magic; it returns where the
-    stream ends. Snappy and LZ4 make what a `compressor` makes.
+    Closing takes data, a buffer with room for a sixth and 1 KiB more, where to begin there, and the magic; it returns
+    where the stream ends. Snappy and LZ4 make what a `compressor` makes.
     """
     return _SINGLES.get(codec)
-
-
-def room_for(size: int) -> int:
-    """Return what `size` bytes need at most to be closed in one step."""
-    return size + size // 6 + 1024
 
 
 def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buffer:

@@ -1,35 +1,238 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Compressed v2 batches of ordinary size as wrappers of magic 0 or 1, each step in one piece.
 
 Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`convert.py`) cost more than the codecs.
 What comes out is the same.
+
+Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 goes without the interpreter from batch to batch
+(`lz4_functions.py`), other codecs, and frames of LZ4 that Kafka's clients do not write, are asked in Python.
 """
 
+from __future__ import annotations
+
 import threading
-from typing import Final, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
-from . import kernel
-from .compression import room_for, single
-from .layout import CODEC_MASK, MAGIC_V0, MAGIC_V1, V0_OVERHEAD, V1_OVERHEAD
+import cython
 
-SINGLE_BYTES: Final = 128 * 1024
-NO_FIRST_OFFSET: Final = -(1 << 63)
+from .compression import single
+from .kernel.faults import fault
+from .lz4_frame import BROKEN_HEADER, HEADER
+from .lz4_functions import lz4_functions
 
-_OVERHEAD = (V0_OVERHEAD, V1_OVERHEAD)
+if not cython.compiled:  # single.pxd has them else
+    from .kernel.buffers import sink_of, source_of
+    from .kernel.down import RecordsDown, put_wrapper_head
+    from .kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
+    from .kernel.item import Item
+    from .kernel.lz4_blocks import close_block, lz4_blocks, open_block
+    from .kernel.numbers import Source, copy, little32, put_little32
+    from .kernel.reading import batch_end
+    from .layout import CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
+
+COMPILED: bool = cython.compiled
+
+SINGLE_BYTES = 128 * 1024
+NO_FIRST_OFFSET = -(1 << 63)
+
+LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
+MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
+CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
+LZ4 = cython.declare(cython.int, 3)
+LZ4_BLOCK_BYTES = cython.declare(cython.Py_ssize_t, 64 * 1024)
+LZ4_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 7)
+LZ4_RAW_BLOCK = cython.declare(cython.uint, 0x80000000)
+
+
+class SinglesDown:
+    """A thread's buffers and loop: fresh ones cost more, in page faults, than the conversion.
+
+    source, size, at              what is stored, how much of it, where conversion has got to in it
+    sink, room, end               where it goes, how large that is, up to where it is full
+    target                        the magic
+    attributes, behind            of the batch at `at`: as messages have them, and where it ends
+    records, temporary_bytes      so far
+    """
+
+    def __init__(self) -> None:
+        functions = lz4_functions()
+        self.lz4 = lz4_blocks(functions)
+        self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
+        sizes = (2 * SINGLE_BYTES, LZ4_BLOCK_BYTES, functions.state_bytes if functions else 0)
+        messages, opened, state = (memoryview(bytearray(size)) for size in sizes)
+        headers = BROKEN_HEADER + HEADER
+        self.buffers = messages, opened, state, headers
+        self.messages, self.opened, self.state = sink_of(messages), sink_of(opened), sink_of(state)
+        self.headers = source_of(headers)
+
+    def convert(
+        self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
+    ) -> Singles:
+        """As `convert_singles`; the buffers are this object's until it is called again."""
+        data: cython.const[cython.uchar][::1] = source
+        room: cython.uchar[::1] = out
+        down: RecordsDown = self.down
+        item: Item = self.item
+        status: cython.int
+        if not 0 <= at <= len(data) or not 0 <= end <= len(room):
+            raise ValueError(f"positions {at} of {len(data)} bytes, {end} of {len(room)}")
+        self.source, self.size, self.at = source_of(data), len(data), at
+        self.sink, self.room, self.end = sink_of(room), len(room), end
+        self.aim(target)
+        while True:
+            with cython.nogil:
+                status = self.go(down, item)
+            if status == NEEDS_CODEC:
+                status = self.ask(source, out)
+                if status == DONE:
+                    continue
+            if status >= BAD_FRAME:
+                if status == BAD_COUNT:
+                    down.finish()
+                raise fault(status, down.last)
+            return Singles(self.at, self.end, self.records, self.temporary_bytes)
+
+    def aim(self, target: cython.int) -> None:
+        """Make ready for batches that become wrappers of magic `target`."""
+        self.target, self.down.target, self.down.relative = target, target, target == 1
+        self.overhead = V1_OVERHEAD if target == 1 else V0_OVERHEAD
+        self.records = self.temporary_bytes = 0
+
+    def go(self, down: RecordsDown, item: Item) -> cython.int:
+        """Convert the batches from `at` on that take no interpreter.
+
+        Returns: NEEDS_CODEC before one that does; DONE before one for which nothing can be done here, or at the end;
+        NO_ROOM; or what is wrong with the one at `at`.
+        """
+        size: cython.Py_ssize_t
+        stop: cython.Py_ssize_t
+        status: cython.int
+        while True:
+            self.behind = batch_end(self.source, self.at, self.size)
+            if self.behind <= 0 or self.behind - self.at > LARGEST or self.source[self.at + MAGIC_OFFSET] != 2:
+                return DONE
+            self.attributes = down.begin(self.source, self.at, self.behind)
+            if not self.attributes:
+                return DONE
+            if self.attributes & CODEC_MASK != LZ4 or not self.lz4.at_hand:
+                return NEEDS_CODEC
+            size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
+            if size < 0:
+                return NEEDS_CODEC
+            status = self.take(down, item, self.opened, size)
+            if status != DONE:
+                return status
+            if down.kept:
+                stop = self.close_frame(down.written)
+                if stop == 0:
+                    return NEEDS_CODEC
+                self.wrap(down, stop)
+            self.at = self.behind
+
+    def take(self, down: RecordsDown, item: Item, opened: Source, size: cython.Py_ssize_t) -> cython.int:
+        """Convert what the batch opened to; how that ended. If DONE, there is room to close it, too."""
+        status: cython.int
+        down.data, down.at, down.end = opened, 0, size
+        down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
+        status = down.step(item)
+        if status != DONE:
+            return status
+        if down.wanted < 0:
+            return NO_ROOM
+        if down.seen != down.count:
+            return BAD_COUNT
+        if down.kept and self.end + self.overhead + down.written + down.written // 6 + CLOSED_EXTRA > self.room:
+            return NO_ROOM
+        return DONE
+
+    def wrap(self, down: RecordsDown, stop: cython.Py_ssize_t) -> None:
+        """Put the head before what was closed, which ends at `stop`."""
+        newest: cython.longlong = down.append_time if down.attributes else down.newest
+        put_wrapper_head(self.sink, self.end, stop, self.target, self.attributes, down.last, newest)
+        self.end = stop
+        self.records += down.kept
+        self.temporary_bytes += self.behind - self.at + down.written + self.overhead
+
+    def ask(self, source: object, out: object) -> cython.int:
+        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted."""
+        codec = single(self.attributes & CODEC_MASK)
+        if codec is None:
+            return NO_ROOM
+        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
+        if opened is None:
+            return NO_ROOM
+        data: cython.const[cython.uchar][::1] = opened
+        size: cython.Py_ssize_t = len(data)
+        opened_at: Source = source_of(data)
+        down: RecordsDown = self.down
+        item: Item = self.item
+        stop: cython.Py_ssize_t
+        status: cython.int
+        with cython.nogil:
+            status = self.take(down, item, opened_at, size)
+        if status != DONE:
+            return status
+        if down.kept:
+            stop = codec[1](self.buffers[0][: down.written], out, self.end + self.overhead, self.target)
+            with cython.nogil:
+                self.wrap(down, stop)
+        self.at = self.behind
+        return DONE
+
+    def open_frame(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """What the LZ4 frame from `at` to the end of the batch opens to, in `opened`; less than 0 where that is not one
+        compressed block behind the header of Kafka's clients, or where it is broken."""
+        block_at: cython.Py_ssize_t = at + LZ4_HEADER_BYTES + 4
+        size: cython.Py_ssize_t = self.behind - 4 - block_at
+        n: cython.Py_ssize_t
+        if size <= 0 or little32(self.source, block_at - 4) != size or little32(self.source, self.behind - 4) != 0:
+            return -1
+        for n in range(LZ4_HEADER_BYTES):
+            if self.source[at + n] != self.headers[LZ4_HEADER_BYTES + n]:
+                return -1
+        return open_block(self.lz4, self.source, block_at, size, self.opened, LZ4_BLOCK_BYTES)
+
+    def close_frame(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the frame ends that the first `size` bytes of `messages` become, as `lz4_frame.Writer` makes it; 0 when
+        the library did not."""
+        at: cython.Py_ssize_t = self.end + self.overhead
+        begin: cython.Py_ssize_t = 0
+        block: cython.Py_ssize_t
+        packed: cython.Py_ssize_t
+        copy(self.sink, at, self.headers, LZ4_HEADER_BYTES if self.target else 0, LZ4_HEADER_BYTES)
+        at += LZ4_HEADER_BYTES
+        while begin < size:
+            block = min(LZ4_BLOCK_BYTES, size - begin)
+            packed = close_block(
+                self.lz4, self.state, self.messages, begin, block, self.sink, at + 4, block + block // 255 + 16
+            )
+            if packed <= 0:
+                return 0
+            if packed < block:
+                put_little32(self.sink, at, packed)
+                at += 4 + packed
+            else:
+                put_little32(self.sink, at, block | LZ4_RAW_BLOCK)
+                copy(self.sink, at + 4, self.messages, begin, block)
+                at += 4 + block
+            begin += block
+        put_little32(self.sink, at, 0)
+        return at + 4
 
 
 class _Kept(threading.local):
-    """A thread's buffers and loops: fresh ones cost more, in page faults, than the conversion."""
+    """What each thread has."""
 
     def __init__(self) -> None:
-        self.messages = memoryview(bytearray(2 * SINGLE_BYTES))
+        self.singles = SinglesDown()
         self.wrapper = bytearray(2 * SINGLE_BYTES)
-        self.down = tuple(
-            kernel.RecordsDown(target, 0, 0, 0, None, target == MAGIC_V1, NO_FIRST_OFFSET)
-            for target in (MAGIC_V0, MAGIC_V1)
-        )
 
 
-_kept = _Kept()
+@cache
+def _kept() -> _Kept:
+    """Made by the first use, so that who opens no batch does without codecs."""
+    return _Kept()
 
 
 class Singles(NamedTuple):
@@ -43,7 +246,7 @@ class Singles(NamedTuple):
     temporary_bytes: int
 
 
-def convert_singles(source: memoryview, at: int, target: int, out: bytearray, end: int) -> Singles:
+def convert_singles(source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t):
     """Write the compressed batches from `at` on, each as a wrapper of magic `target`, into `out` from `end` on.
 
     They end before a batch that is not of that kind, for which `out` has not room for sure, or which is
@@ -51,34 +254,12 @@ def convert_singles(source: memoryview, at: int, target: int, out: bytearray, en
 
     Raises: CorruptRecord, InvalidRecord.
     """
-    down, messages, overhead = _kept.down[target], _kept.messages, _OVERHEAD[target]
-    room, records, temporary_bytes = len(out), 0, 0
-    while True:
-        attributes, begin, behind = down.begin(source, at)
-        codec = single(attributes & CODEC_MASK)
-        if codec is None or behind - at > SINGLE_BYTES:
-            break
-        opened = codec[0](source[begin:behind], SINGLE_BYTES)
-        if opened is None:
-            break
-        _, written, wanted = down.feed(opened, 0, messages)
-        if wanted < 0:
-            break
-        kept, last, newest = down.finish()
-        if kept:
-            if end + overhead + room_for(written) > room:
-                break
-            stop = codec[1](messages[:written], out, end + overhead, target)
-            kernel.wrap(out, end, stop, target, attributes, last, newest)
-            end = stop
-            records += kept
-            temporary_bytes += behind - at + written + overhead
-        at = behind
-    return Singles(at, end, records, temporary_bytes)
+    singles: SinglesDown = _kept().singles
+    return singles.convert(source, at, target, out, end)
 
 
-def single_wrapper(batch: memoryview, target: int) -> tuple[bytearray, int, int] | None:
+def single_wrapper(batch: object, target: cython.int):
     """Return one batch as a wrapper by itself, its records, temporary bytes; None where `convert_singles` ends."""
-    wrapper = _kept.wrapper
+    wrapper: bytearray = _kept().wrapper
     at, end, records, temporary_bytes = convert_singles(batch, 0, target, wrapper, 0)
     return (wrapper[:end], records, temporary_bytes) if at else None

@@ -225,19 +225,11 @@ def test_both_kernels_take_a_stream_alike_damaged_or_not(twin, name, data):
     assert outcome(both[0].finish) == outcome(both[1].finish)
 
 
-@given(st.lists(batches(), max_size=2), st.data())
-def test_both_kernels_find_a_compressed_batch_and_wrap_alike_damaged_or_not(twin, parts, data):
-    source = bytearray(b"".join(part for part in parts if len(part) < 3000))
-    for _ in range(data.draw(st.integers(0, 2)) if source else 0):
-        source[data.draw(st.integers(0, len(source) - 1))] = data.draw(st.integers(0, 255))
-    target, at = data.draw(st.sampled_from((0, 1))), data.draw(st.sampled_from((0, 0, 1)))
-    both = [each.RecordsDown(target, 7, 1, 2, None, target == 1, -(2**63)) for each in (kernel, twin)]
-    attributes, begin, end = both[0].begin(source, at)
-    assert (attributes, begin, end) == both[1].begin(source, at)
-    if attributes:
-        assert [outcome(one.finish) for one in both[:1]] == [outcome(one.finish) for one in both[1:]]
-    arguments = (3, data.draw(st.integers(20, 60)), target, attributes or 11, data.draw(timestamps), -1)
-    buffers = bytearray(50), bytearray(50)
+@given(st.binary(min_size=50, max_size=50), st.data())
+def test_both_kernels_wrap_alike(twin, content, data):
+    attributes, timestamp = data.draw(st.sampled_from((3, 11))), data.draw(timestamps)
+    arguments = (3, data.draw(st.integers(20, 60)), data.draw(st.sampled_from((0, 1))), attributes, timestamp, -1)
+    buffers = bytearray(content), bytearray(content)
     results = []
     for each, out in zip((kernel, twin), buffers, strict=True):
         try:

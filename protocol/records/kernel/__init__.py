@@ -17,7 +17,7 @@ What they share is inlined into each of them. It lies in `include/` in Cython's 
     reading.py        a record, a message, a frame    writing.py    a message
     buffers.py        buffers of Python               faults.py     how a run ends
     item.py           where the parts of a record lie (a class of C)
-    siphash.py        for the offset map
+    siphash.py        for the offset map              lz4_blocks.py  blocks, by the library's functions
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """

@@ -8,7 +8,7 @@ import cython
 if not cython.compiled:  # checksums.pxd has them else
     from .buffers import RELEASE_BYTES, source_of
     from .crc import crc32_update, crc32c_update, crc_prepare
-    from .numbers import Source
+    from .numbers import Source, little32
 
 crc_prepare()
 
@@ -48,16 +48,6 @@ def _rotated(value: cython.uint, bits: cython.int) -> cython.uint:
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _word(data: Source, at: cython.Py_ssize_t) -> cython.uint:
-    """The little-endian number at `at`."""
-    high: cython.uint = data[at + 3]
-    return data[at] | data[at + 1] << 8 | data[at + 2] << 16 | high << 24
-
-
-@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _xxh32(data: Source, size: cython.Py_ssize_t) -> cython.uint:
@@ -76,15 +66,15 @@ def _xxh32(data: Source, size: cython.Py_ssize_t) -> cython.uint:
         c: cython.uint = 0
         d: cython.uint = (0 - p1) & mask
         while size - at >= 16:
-            a = _rotated((a + _word(data, at) * p2) & mask, 13) * p1 & mask
-            b = _rotated((b + _word(data, at + 4) * p2) & mask, 13) * p1 & mask
-            c = _rotated((c + _word(data, at + 8) * p2) & mask, 13) * p1 & mask
-            d = _rotated((d + _word(data, at + 12) * p2) & mask, 13) * p1 & mask
+            a = _rotated((a + little32(data, at) * p2) & mask, 13) * p1 & mask
+            b = _rotated((b + little32(data, at + 4) * p2) & mask, 13) * p1 & mask
+            c = _rotated((c + little32(data, at + 8) * p2) & mask, 13) * p1 & mask
+            d = _rotated((d + little32(data, at + 12) * p2) & mask, 13) * p1 & mask
             at += 16
         value = (_rotated(a, 1) + _rotated(b, 7) + _rotated(c, 12) + _rotated(d, 18)) & mask
     value = (value + size) & mask
     while size - at >= 4:
-        value = _rotated((value + _word(data, at) * p3) & mask, 17) * p4 & mask
+        value = _rotated((value + little32(data, at) * p3) & mask, 17) * p4 & mask
         at += 4
     while at < size:
         value = _rotated((value + data[at] * p5) & mask, 11) * p1 & mask

@@ -21,19 +21,18 @@ if not cython.compiled:  # down.pxd has them else
         MAX_INT32,
         MAX_TIMESTAMP_OFFSET,
         NO_TIMESTAMP,
-        RECORD_BATCH_OVERHEAD,
         RECORD_COUNT_OFFSET,
         TIMESTAMP_TYPE_BIT,
         V0_OVERHEAD,
         V1_OVERHEAD,
         V1_TIMESTAMP_OFFSET,
     )
-    from .buffers import sink_of, source_of
+    from .buffers import sink_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .faults import BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_ORDER, BAD_RECORD, BAD_TIMESTAMP, DONE
     from .item import Item
     from .numbers import Sink, Source, added, get32, get64, put32, put64
-    from .reading import batch_end, message_bytes, read_message, read_record, record_bytes
+    from .reading import message_bytes, read_message, read_record, record_bytes
     from .stream import Stream
     from .writing import bytes_as_message, seal, write_message
 
@@ -42,20 +41,13 @@ crc_prepare()
 COMPILED: bool = cython.compiled
 
 
-@cython.cclass
 class MessageStream(Stream):
     """What comes out are messages, summed up when a piece of the stream is taken."""
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def take(self, item: Item) -> cython.int:
         """Write what is whole, without checksums; how that ended."""
         return DONE
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def step(self, item: Item) -> cython.int:
         start: cython.Py_ssize_t = self.written
         status: cython.int = self.take(item)
@@ -63,24 +55,12 @@ class MessageStream(Stream):
         return status
 
 
-@cython.final
-@cython.cclass
 class RecordsDown(MessageStream):
     """The opened records of a v2 batch as messages of magic 0 or 1.
 
     `relative`: offsets count from the first record, as inside a wrapper of magic 1. Records before `first_offset` are
     left out. `append_time` replaces the timestamps of a LogAppendTime batch.
     """
-
-    target: cython.int
-    attributes: cython.int
-    relative: cython.bint
-    count: cython.longlong
-    kept: cython.longlong
-    base_offset: cython.longlong
-    base_timestamp: cython.longlong
-    append_time: cython.longlong
-    first_offset: cython.longlong
 
     def __init__(
         self,
@@ -101,42 +81,25 @@ class RecordsDown(MessageStream):
         self.newest = NO_TIMESTAMP
         self.item = Item()
 
-    def begin(self, source: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> tuple[int, int, int]:
-        """Make ready for the records of the compressed v2 batch at `at`, instead of those of which was said before.
+    def begin(self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """Make ready for the records of the compressed v2 batch from `at` to `end`, its frame taken for right.
 
-        Returns: codec and timestamp type as attributes of a message have them, where the records lie before they are
-        opened, and where they end. The first is 0 when that is no whole batch with a codec, when it is a control batch,
-        or when anything is wrong with it.
+        Returns: codec and timestamp type as attributes of a message have them, 0 when it has no codec or is a control
+        batch, or when anything is wrong with it.
         """
-        size: cython.Py_ssize_t = len(source)
-        end: cython.Py_ssize_t
-        attributes: cython.int
-        right: cython.bint
-        data: Source
-        if at < 0 or at >= size:
-            return 0, at, at
-        data = source_of(source)
-        end = batch_end(data, at, size)
-        if end <= 0 or data[at + MAGIC_OFFSET] != 2:
-            return 0, at, at
-        attributes = data[at + ATTRIBUTES_OFFSET + 1]
+        attributes: cython.int = data[at + ATTRIBUTES_OFFSET + 1]
         self.count = get32(data, at + RECORD_COUNT_OFFSET)
         if attributes & CONTROL_BIT or not attributes & CODEC_MASK or self.count < 0:
-            return 0, at, at
-        with cython.nogil:
-            right = crc32c_over(data, at + ATTRIBUTES_OFFSET, end) == crc_at(data, at + CRC_OFFSET)
-        if not right:
-            return 0, at, at
+            return 0
+        if crc32c_over(data, at + ATTRIBUTES_OFFSET, end) != crc_at(data, at + CRC_OFFSET):
+            return 0
         self.attributes = attributes & TIMESTAMP_TYPE_BIT
         self.base_offset, self.base_timestamp = get64(data, at), get64(data, at + BASE_TIMESTAMP_OFFSET)
         self.append_time = get64(data, at + MAX_TIMESTAMP_OFFSET) if self.attributes else NO_TIMESTAMP
         self.seen = self.kept = self.first = 0
         self.last, self.newest = self.base_offset, NO_TIMESTAMP
-        return attributes & (CODEC_MASK | TIMESTAMP_TYPE_BIT), at + RECORD_BATCH_OVERHEAD, end
+        return attributes & (CODEC_MASK | TIMESTAMP_TYPE_BIT)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def admit(self, delta: cython.longlong, timestamp: cython.longlong) -> cython.int:
         """Check the order and time of the next record; the last offset is then its own."""
         offset: cython.longlong = added(self.base_offset, delta)
@@ -152,9 +115,6 @@ class RecordsDown(MessageStream):
             self.newest = timestamp
         return DONE
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def take(self, item: Item) -> cython.int:
         timestamp: cython.longlong
         takes: cython.longlong
@@ -302,6 +262,28 @@ class MessagesDown(MessageStream):
         return self.seen, self.last
 
 
+def put_wrapper_head(
+    sink: Sink,
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    magic: cython.int,
+    attributes: cython.int,
+    last_offset: cython.longlong,
+    timestamp: cython.longlong,
+) -> None:
+    """Write the head of the wrapper from `at` to `end`, its value already there behind the head."""
+    value_at: cython.Py_ssize_t = at + (V1_OVERHEAD if magic == 1 else V0_OVERHEAD)
+    put64(sink, at, last_offset)
+    put32(sink, at + 8, end - at - LOG_OVERHEAD)
+    sink[at + MAGIC_OFFSET] = magic
+    sink[at + LEGACY_ATTRIBUTES_OFFSET] = attributes if magic else attributes & CODEC_MASK
+    if magic == 1:
+        put64(sink, at + V1_TIMESTAMP_OFFSET, timestamp)
+    put32(sink, value_at - 8, -1)
+    put32(sink, value_at - 4, end - value_at)
+    put32(sink, at + LEGACY_CRC_OFFSET, crc32_over(sink, at + MAGIC_OFFSET, end))
+
+
 def wrap(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
@@ -312,19 +294,8 @@ def wrap(
     timestamp: cython.longlong,
 ) -> None:
     """Write the head of the wrapper that takes `out` from `at` to `end`, its value already there behind the head."""
-    value_at: cython.Py_ssize_t = at + (V1_OVERHEAD if magic == 1 else V0_OVERHEAD)
-    checksum: cython.uint
-    if at < 0 or end > len(out) or end < value_at:
-        raise ValueError(f"a wrapper from {at} to {end} in {len(out)} bytes")
     sink: Sink = sink_of(out)
-    put64(sink, at, last_offset)
-    put32(sink, at + 8, end - at - LOG_OVERHEAD)
-    sink[at + MAGIC_OFFSET] = magic
-    sink[at + LEGACY_ATTRIBUTES_OFFSET] = attributes if magic else attributes & CODEC_MASK
-    if magic == 1:
-        put64(sink, at + V1_TIMESTAMP_OFFSET, timestamp)
-    put32(sink, value_at - 8, -1)
-    put32(sink, value_at - 4, end - value_at)
+    if at < 0 or end > len(out) or end < at + (V1_OVERHEAD if magic == 1 else V0_OVERHEAD):
+        raise ValueError(f"a wrapper from {at} to {end} in {len(out)} bytes")
     with cython.nogil:
-        checksum = crc32_over(sink, at + MAGIC_OFFSET, end)
-    put32(sink, at + LEGACY_CRC_OFFSET, checksum)
+        put_wrapper_head(sink, at, end, magic, attributes, last_offset, timestamp)

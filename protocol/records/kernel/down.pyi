@@ -1,6 +1,5 @@
 """What Python sees of down.py, which is typed for Cython."""
 
-from ..record import Buffer
 from .stream import Stream
 
 COMPILED: bool
@@ -26,7 +25,6 @@ class RecordsDown(Stream):
         relative: bool,
         first_offset: int,
     ) -> None: ...
-    def begin(self, source: Buffer, at: int) -> tuple[int, int, int]: ...
     def skip(self, delta: int, timestamp_delta: int) -> tuple[int, int, int] | None: ...
     def finish(self) -> tuple[int, int, int]: ...
 

@@ -42,6 +42,16 @@ def put64(sink: Sink, at: int, value: int) -> None:
     sink[at : at + 8] = (value % 2**64).to_bytes(8, "big")
 
 
+def little32(data: Source, at: int) -> int:
+    """Return the unsigned number of 32 bits at `at`, little-endian."""
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def put_little32(sink: Sink, at: int, value: int) -> None:
+    """Writes a number of 32 bits, little-endian."""
+    sink[at : at + 4] = value.to_bytes(4, "little")
+
+
 def unzigzag(value: int) -> int:
     """Return the signed number that the unsigned one stands for."""
     return value >> 1 ^ -(value & 1)

@@ -1,5 +1,6 @@
 """Batches that are converted in one piece: the same bytes as through streams."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -83,6 +84,19 @@ def test_batches_follow_each_other_until_there_is_no_room(target: int) -> None:
     at, end, records, _ = convert_singles(together, 0, target, bytearray(40_000), 0)
     assert at == sum(map(len, sources[: records // 15]))
     assert 0 < records < 15 * len(sources)
+
+
+def test_threads_convert_side_by_side() -> None:
+    """Each thread has its own buffers and its own compressor's state."""
+    sources = [batch(Random(seed), CODECS[seed % 3], count=60, size=900) for seed in range(12)]
+
+    def made(source: memoryview) -> bytes:
+        out = bytearray(100_000)
+        return bytes(out[: convert_singles(source, 0, 1, out, 0).end])
+
+    expected = [made(source) for source in sources]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(made, sources * 20)) == expected * 20
 
 
 def test_a_broken_stream_under_a_good_checksum_is_refused() -> None:

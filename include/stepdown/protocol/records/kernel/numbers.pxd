@@ -35,6 +35,18 @@ cdef inline void put64(Sink sink, Py_ssize_t at, long long value) noexcept nogil
     put32(sink, at + 4, value)
 
 
+cdef inline unsigned int little32(Source data, Py_ssize_t at) noexcept nogil:
+    cdef unsigned int high = data[at + 3]
+    return data[at] | data[at + 1] << 8 | data[at + 2] << 16 | high << 24
+
+
+cdef inline void put_little32(Sink sink, Py_ssize_t at, unsigned int value) noexcept nogil:
+    sink[at] = value & 0xFF
+    sink[at + 1] = value >> 8 & 0xFF
+    sink[at + 2] = value >> 16 & 0xFF
+    sink[at + 3] = value >> 24
+
+
 cdef inline long long unzigzag(unsigned long long value) noexcept nogil:
     cdef long long half = value >> 1
     cdef long long sign = value & 1

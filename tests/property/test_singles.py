@@ -1,0 +1,149 @@
+"""The loop over compressed batches does the same compiled, uncompiled, and without the functions of LZ4."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from types import ModuleType
+
+import pytest
+from stepdown.protocol.errors import PeerFault
+from stepdown.protocol.records import lz4_functions, single
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.convert import convert_compressed
+from stepdown.protocol.records.layout import Codec, TimestampType
+from stepdown.protocol.records.record import Record
+from stepdown.protocol.records.single import SINGLE_BYTES
+from support.mutations import mended, mutate, random_batch
+from support.twin import load_twin
+
+Converts = Callable[[memoryview, int, int, bytearray, int], tuple[int, int, int, int]]
+
+ROOMS = (0, 20_000, 200_000, 600_000)
+SIZES = [(1, 0), (1, 30), (3, 400), (16, 1000), (60, 1000), (70, 1000), (64, 1024), (130, 1000), (1, 66_000)]
+
+
+@pytest.fixture(scope="module")
+def twin() -> ModuleType:
+    return load_twin("single")
+
+
+@pytest.fixture
+def without_functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Takes the functions of LZ4 from the loop."""
+
+    def take() -> None:
+        monkeypatch.setattr(single, "lz4_functions", lambda: None)
+        single._kept.cache_clear()
+
+    yield take
+    monkeypatch.undo()
+    single._kept.cache_clear()
+
+
+def compressed(random: Random, codec: int) -> bytes:
+    """A v2 batch of records that compress well, badly or not at all."""
+    count, size = random.choice(SIZES)
+    kind = random.randrange(3)
+    offset, records = random.choice((0, 7, 1 << 40)), []
+    for n in range(count):
+        value = bytes(size) if kind == 0 else random.randbytes(size)
+        value = bytes(97 + byte % 10 for byte in value) if kind == 2 else value
+        key = random.choice((None, b"", b"key"))
+        records.append(Record(offset=offset, timestamp=random.choice((-1, n)), key=key, value=value))
+        offset += random.choice((1, 1, 3))
+    append_time = random.random() < 0.2
+    kind_of_time = TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
+    stamp = 77 if append_time else None
+    return build_batch(records, codec=Codec(codec), timestamp_type=kind_of_time, log_append_time=stamp)
+
+
+def several(random: Random, most: int = 3) -> bytes:
+    """Batches, mostly of LZ4, one behind the other; some damaged, most of those under a right checksum."""
+    batches = []
+    for _ in range(random.randrange(1, most + 1)):
+        batch = random_batch(random) if random.random() < 0.2 else compressed(random, random.choice((1, 2, 3, 3, 3)))
+        if random.random() < 0.4:
+            batch = mutate(random, batch) if random.random() < 0.5 else damaged_frame(random, batch)
+            batch = mended(batch) if random.random() < 0.8 else batch
+        batches.append(batch)
+    whole = b"".join(batches)
+    return whole[: random.randrange(len(whole))] if random.random() < 0.1 else whole
+
+
+def damaged_frame(random: Random, batch: bytes) -> bytes:
+    """Damage near the beginning or the end of what the codec made."""
+    head, body = batch[:61], bytearray(batch[61:])
+    if body:
+        at = random.choice((random.randrange(min(24, len(body))), len(body) - 1 - random.randrange(min(9, len(body)))))
+        if random.random() < 0.7:
+            body[at] = random.choice((0, 1, 0x64, 0x80, 0xFF, body[at] ^ 1))
+        else:
+            body[at : at + random.choice((0, 1, 4))] = random.randbytes(random.choice((0, 1, 4)))
+    return head + body
+
+
+def outcome(converts: Converts, source: bytes, target: int, room: int, at: int, end: int) -> object:
+    """What a loop makes, or what it says is wrong."""
+    out = bytearray(room)
+    try:
+        stopped = converts(memoryview(source), at, target, out, end)
+    except PeerFault as fault:
+        return type(fault), str(fault)
+    return tuple(stopped), bytes(out[end : stopped[1]])
+
+
+def throw(random: Random, loops: list[Converts]) -> None:
+    source = several(random)
+    target, room, end = random.choice((0, 1)), random.choice(ROOMS), 0
+    if room and random.random() < 0.2:
+        end = random.randrange(room)
+    found = [outcome(converts, source, target, room, 0, end) for converts in loops]
+    assert all(each == found[0] for each in found[1:]), (found, source.hex())
+
+
+def one_after_the_other(source: bytes, target: int) -> bytes:
+    return b"".join(
+        bytes(convert_compressed(batch.data, target=target, first_offset=0, max_opened_bytes=SINGLE_BYTES - 1).data)
+        for batch in iter_batches(memoryview(source))
+    )
+
+
+def test_the_functions_of_lz4_are_in_use() -> None:
+    assert lz4_functions.lz4_functions() is not None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_loops_do_the_same_damaged_or_not(twin: ModuleType, seed: int) -> None:
+    random = Random(seed)
+    for _ in range(10):
+        throw(random, [single.convert_singles, twin.convert_singles])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_the_functions_of_lz4_all_stays_the_same(without_functions: Callable[[], None], seed: int) -> None:
+    sources, random = [several(Random(f"{seed} {n}")) for n in range(100)], Random(seed)
+    arguments = [(random.choice((0, 1)), random.choice(ROOMS), 0, 0) for _ in sources]
+    pairs = list(zip(sources, arguments, strict=True))
+    with_them = [outcome(single.convert_singles, source, *each) for source, each in pairs]
+    without_functions()
+    assert [outcome(single.convert_singles, source, *each) for source, each in pairs] == with_them
+
+
+@pytest.mark.parametrize("target", [0, 1])
+@pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.LZ4])
+def test_whole_batches_become_what_streams_make_of_them(codec: Codec, target: int) -> None:
+    random = Random(f"{codec} {target}")
+    for _ in range(60):
+        source = b"".join(compressed(random, codec) for _ in range(random.randrange(1, 4)))
+        found = outcome(single.convert_singles, source, target, 1_000_000, 0, 0)
+        assert isinstance(found, tuple)
+        (at, *_), made = found
+        assert made == one_after_the_other(source[:at], target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_ten_thousand_sources_each_are_converted_or_refused_alike(twin: ModuleType, seed: int) -> None:
+    random = Random(seed)
+    for _ in range(1000):
+        throw(random, [single.convert_singles, twin.convert_singles])
