@@ -114,11 +114,18 @@ class ConvertedChunks:
 
         Whatever is not plain sailing is left to `make`: a batch too large for a chunk, damage, the end.
         """
-        if self.needs_worker:
-            return self._run_with_codec(out, outlet.try_send, min(most_bytes, turn_bytes), most_bytes)
+        if not self.needs_worker:
+            return self._relay(out, outlet, most_bytes, turn_bytes)
+        done, unsent, taken = self._relay(out, outlet, most_bytes, turn_bytes)
+        if unsent:
+            return done, unsent, taken
+        return self._run_with_codec(done, out, outlet.try_send, min(most_bytes, turn_bytes), most_bytes)
+
+    def _relay(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
+        """As `run`, by one call of the compiled relay; nothing where what comes next is not for it."""
         if self.is_padding or self._at == self._source.size_bytes:
             return 0, memoryview(out)[:0], 0
-        source, rules, stats = self._source, self._rules, self._stats
+        source, rules, stats, with_codec = self._source, self._rules, self._stats, self.needs_worker
         start = source.position
         relay = Relay(rules.target, rules.first_offset, rules.chunk_bytes)
         try:
@@ -131,6 +138,7 @@ class ConvertedChunks:
                 out,
                 most_bytes,
                 turn_bytes,
+                with_codec,
             )
         finally:  # what went before the peer did is counted, too
             outlet.took(relay.sent_bytes + relay.unsent_taken_bytes)
@@ -144,18 +152,23 @@ class ConvertedChunks:
         if unsent:
             end, size_bytes, records, temporary_bytes, seconds = relay.unsent()
             self._at = relay.end - start
-            self._made = _Made(
-                end - start, size_bytes, records, temporary_bytes, seconds, needs_worker=relay.needs_codec
-            )
+            made = self._made = _Made(end - start, size_bytes, records, temporary_bytes, seconds)
         else:
-            self._move_to(_Made(relay.end - start, needs_worker=relay.needs_codec))
+            made = _Made(relay.end - start)
+        made.needs_worker = relay.needs_codec
+        if with_codec:
+            with contextlib.suppress(ApiError):  # the frame may be damaged, which making the next chunk finds
+                made.needs_worker = needs_codec(source, made.end, rules.target)
+        if not unsent:
+            self._move_to(made)
         return relay.sent_bytes, unsent, relay.unsent_taken_bytes
 
     def _run_with_codec(
-        self, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int
+        self, done: int, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int
     ) -> tuple[int, memoryview, int]:
-        """As `run`, in a worker. The chunk that ends the response is not sent: who sees it is to find it counted."""
-        done, claimed_bytes = 0, self.claim_bytes
+        """As `run`, in a worker, of whose turn `done` bytes are over. The chunk that ends the response is not sent: who
+        sees it is to find it counted."""
+        claimed_bytes = self.claim_bytes
         while done < turn_bytes and self.needs_worker and self.claim_bytes <= claimed_bytes:
             made = self.make(out)
             if made is None:

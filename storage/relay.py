@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Plain batches on their way from a file into a socket, converted chunk by chunk, without the interpreter in between.
+"""Batches on their way from a file into a socket, converted chunk by chunk, with little of the interpreter in between.
 
 A chunk is read, converted and sent. In a loop of Python the three leave nothing of the interpreter in the processor's
 caches, so that each begins with a cold one. `ConvertedChunks` does the same for whatever is not plain sailing, and is
@@ -12,6 +12,9 @@ import os
 
 import cython
 
+from ..protocol.errors import ApiError
+from ..protocol.records.single import singles_of_thread
+
 COMPILED: bool = cython.compiled
 
 
@@ -22,8 +25,8 @@ class Relay:
 
     `end` is the position in the file behind those that it took whole; `sent_bytes` went, of the `written_bytes` that
     they were before the last was cut; `chunks`, `records`, `temporary_bytes` and `seconds` tell what making them took.
-    `needs_codec`: the batch that follows has to be opened. Of the chunk that was not taken whole, which lies in the
-    buffer, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
+    `needs_codec`: the batch that follows plain ones has to be opened. Of the chunk that was not taken whole, which lies
+    in the buffer, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
     """
 
     end = cython.declare(cython.longlong, visibility="readonly")
@@ -52,32 +55,40 @@ class Relay:
         position: cython.longlong,
         end: cython.longlong,
         socket: cython.int,
-        window: cython.uchar[::1],
-        out: cython.uchar[::1],
+        window: object,
+        out: object,
         most_bytes: cython.longlong,
         turn_bytes: cython.longlong,
+        with_codec: cython.bint,
     ) -> None:
         """Sends what the batches from `position` to `end` of the file become, each chunk made in `out`.
 
         Up to `turn_bytes`, or to `most_bytes`, at which the last chunk is cut; to a chunk that is not taken whole; or
-        to a batch that is better made alone: one too large for a chunk, a damaged one, one for a codec, the end.
+        to a batch that is better made alone: one too large for a chunk, a damaged one, the end; a plain one if
+        `with_codec`, else one for a codec. With a codec the chunk that reaches `most_bytes` is not sent.
 
         Raises: OSError when the peer has gone.
         """
         run: PlainDown = self.run
         item: Item = self.item
+        looked: cython.uchar[::1] = window
+        made: cython.uchar[::1] = out
         sink: Sink
         status: cython.Py_ssize_t
-        if self.chunk_bytes > len(window):
-            raise ValueError(f"chunks of {self.chunk_bytes} bytes through a window of {len(window)}")
-        sink = sink_of(window)
-        run.data, run.sink, run.room = sink, sink_of(out), len(out)
+        if self.chunk_bytes > len(looked):
+            raise ValueError(f"chunks of {self.chunk_bytes} bytes through a window of {len(looked)}")
+        sink = sink_of(looked)
+        run.data, run.sink, run.room = sink, sink_of(made), len(made)
         self.end = position
         self.sent_bytes = self.written_bytes = self.chunks = self.records = self.temporary_bytes = 0
         self.unsent_bytes = self.unsent_taken_bytes = 0
         self.seconds, self.needs_codec = 0, False
-        with cython.nogil:
-            status = self.pump(run, item, file, end, socket, sink, most_bytes, min(turn_bytes, most_bytes))
+        turn_bytes = min(turn_bytes, most_bytes)
+        if with_codec:
+            status = self.pump_with_codec(run, file, end, socket, window, sink, out, most_bytes, turn_bytes)
+        else:
+            with cython.nogil:
+                status = self.pump(run, item, file, end, socket, sink, most_bytes, turn_bytes)
         if status < 0:
             raise OSError(-status, os.strerror(-status))
 
@@ -107,7 +118,6 @@ class Relay:
         """
         held: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
-        chunk: cython.Py_ssize_t
         taken: cython.Py_ssize_t
         began: cython.double
         status: cython.int
@@ -121,22 +131,90 @@ class Relay:
             status = convert_batches(run, item)
             if status >= BAD_FRAME or run.written == 0:
                 break
-            self.last_seconds = now_s() - began
             self.needs_codec = status == NEEDS_CODEC
-            chunk = min(run.written, most_bytes - self.sent_bytes)
-            taken = offer(socket, run.sink, chunk)
+            taken = self.send(run, socket, began, min(run.written, most_bytes - self.sent_bytes))
             if taken < 0:
                 return taken
-            if taken < chunk:
-                self.unsent_bytes, self.unsent_taken_bytes = chunk, taken
+            if self.unsent_bytes:
                 break
-            self.end += run.at
-            self.sent_bytes += chunk
-            self.written_bytes += run.written
-            self.chunks += 1
-            self.records += run.records
-            self.temporary_bytes += run.temporary
-            self.seconds += self.last_seconds
             held = size - run.at
             move_to_front(window, run.at, held)
         return 0
+
+    @cython.cfunc
+    def pump_with_codec(
+        self,
+        run: PlainDown,
+        file: cython.int,
+        end: cython.longlong,
+        socket: cython.int,
+        stored: object,
+        window: Sink,
+        out: object,
+        most_bytes: cython.longlong,
+        turn_bytes: cython.longlong,
+    ) -> cython.Py_ssize_t:
+        """As `pump`, the batches opened and closed again; the interpreter's lock is held where a codec of Python is."""
+        singles: SinglesDown = singles_of_thread()
+        held: cython.Py_ssize_t = 0
+        size: cython.Py_ssize_t
+        got: cython.Py_ssize_t
+        chunk: cython.Py_ssize_t
+        taken: cython.Py_ssize_t
+        began: cython.double
+        while self.sent_bytes < turn_bytes:
+            began = now_s()
+            size = min(self.chunk_bytes, end - self.end)
+            with cython.nogil:
+                got = read_into(file, window, held, size - held, self.end + held)
+            if got < size - held:
+                break
+            try:
+                singles.convert(stored[:size], 0, run.target, out, 0)
+            except ApiError:
+                break
+            run.at, run.written, run.records, run.temporary = (
+                singles.at,
+                singles.end,
+                singles.records,
+                singles.temporary_bytes,
+            )
+            if run.written == 0 or batch_end(window, run.at, size) != 0:
+                break
+            chunk = min(run.written, most_bytes - self.sent_bytes)
+            if chunk == most_bytes - self.sent_bytes:
+                self.last_seconds, self.unsent_bytes = now_s() - began, chunk
+                break
+            with cython.nogil:
+                taken = self.send(run, socket, began, chunk)
+            if taken < 0:
+                return taken
+            if self.unsent_bytes:
+                break
+            held = size - run.at
+            move_to_front(window, run.at, held)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def send(
+        self, run: PlainDown, socket: cython.int, began: cython.double, chunk: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Offers the first `chunk` bytes of what was made since `began`, and counts; an error number below 0."""
+        taken: cython.Py_ssize_t
+        self.last_seconds = now_s() - began
+        taken = offer(socket, run.sink, chunk)
+        if taken < 0:
+            return taken
+        if taken < chunk:
+            self.unsent_bytes, self.unsent_taken_bytes = chunk, taken
+            return 0
+        self.end += run.at
+        self.sent_bytes += chunk
+        self.written_bytes += run.written
+        self.chunks += 1
+        self.records += run.records
+        self.temporary_bytes += run.temporary
+        self.seconds += self.last_seconds
+        return taken

@@ -34,5 +34,6 @@ class Relay:
         out: bytearray,
         most_bytes: int,
         turn_bytes: int,
+        with_codec: bool,
     ) -> None: ...
     def unsent(self) -> tuple[int, int, int, int, float]: ...

@@ -235,6 +235,11 @@ def _kept() -> _Kept:
     return _Kept()
 
 
+def singles_of_thread() -> SinglesDown:
+    """Return the thread's own, for compiled loops to call."""
+    return _kept().singles
+
+
 class Singles(NamedTuple):
     """Batches that were converted: the positions behind the last of them in source and result, their records,
     temporary bytes (what Kafka counts so).
@@ -254,7 +259,7 @@ def convert_singles(source: object, at: cython.Py_ssize_t, target: cython.int, o
 
     Raises: CorruptRecord, InvalidRecord.
     """
-    singles: SinglesDown = _kept().singles
+    singles: SinglesDown = singles_of_thread()
     return singles.convert(source, at, target, out, end)
 
 

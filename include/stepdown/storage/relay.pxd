@@ -10,6 +10,8 @@ from stepdown.protocol.records.kernel.faults cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.plain cimport *
+from stepdown.protocol.records.kernel.reading cimport batch_end
+from stepdown.protocol.records.single cimport SinglesDown
 
 cdef extern from "<sys/socket.h>" nogil:
     enum:

@@ -164,11 +164,13 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
         assert lazily.size_bytes >= max(len(data), first.size_bytes)
 
 
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 @pytest.mark.parametrize("seed", range(40))
-def test_a_damaged_slice_comes_out_alike_in_runs_and_chunk_by_chunk(tmp_path: Path, seed: int) -> None:
+def test_a_damaged_slice_comes_out_alike_in_runs_and_chunk_by_chunk(tmp_path: Path, seed: int, codec: Codec) -> None:
     random = Random(seed)
-    data = bytearray(b"".join(batch(n * 20, 20, random.choice((10, 800))) for n in range(random.randint(2, 40))))
-    whole_first = len(batch(0, 20, 10))
+    sizes = [random.choice((10, 800)) for _ in range(random.randint(2, 40))]
+    data = bytearray(b"".join(batch(n * 20, 20, size, codec) for n, size in enumerate(sizes)))
+    whole_first = len(batch(0, 20, 10, codec))
     for _ in range(random.randint(1, 3)):
         data[random.randrange(whole_first, len(data))] ^= 1 << random.randrange(8)
     with contextlib.suppress(CorruptRecord, InvalidRecord):
