@@ -10,8 +10,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
-KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py single.py)) storage/relay.py
-GENERATED := $(addprefix protocol/records/,*.c kernel/*.c) storage/*.c
+KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py single.py)) storage/relay.py $(addprefix producer/,delivery.py lane.py stay.py waiting.py)
+GENERATED := $(addprefix protocol/records/,*.c kernel/*.c) storage/*.c producer/*.c
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format docker-check bench-reference client-suites soak clean

@@ -10,10 +10,10 @@ from functools import partial
 from ..config import ConfigError
 from ..producer import Producer, ProducerRecord
 from ..producer.clock import Clock
-from ..producer.delivery import RecordMetadata
 from ..producer.errors import ProducerError
 from ..producer.link import Link, VersionRanges
 from ..producer.network import Network
+from ..producer.outcome import RecordMetadata
 from ..producer.settings import ProducerSettings
 from ..protocol.api import ApiKey
 from ..protocol.records.layout import NO_TIMESTAMP

@@ -1,7 +1,7 @@
 """An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91); transactions too."""
 
 from .consumed import GroupMetadata, OffsetAndMetadata
-from .delivery import Delivery, RecordMetadata
+from .delivery import Delivery
 from .errors import (
     AuthenticationFailed,
     BrokerError,
@@ -15,6 +15,7 @@ from .errors import (
     TransactionAborted,
     WrongState,
 )
+from .outcome import RecordMetadata
 from .partitioners import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer
 from .producer_record import ProducerInterceptor, ProducerRecord

@@ -14,7 +14,7 @@ from typing import Final
 from ..protocol.records.layout import Codec
 from .backoff import Backoff
 from .batch import Batch, Entry, TopicPartition
-from .built_in import BuiltIn, Stay
+from .built_in import BuiltIn
 from .memory import BufferMemory
 from .metadata import Metadata
 from .partitioners import TopicView
@@ -22,6 +22,7 @@ from .queues import Queue, Queues
 from .ratios import INITIAL, CompressionRatios
 from .sequences import Sequences, comes_before
 from .settings import ProducerSettings
+from .stay import Stay
 
 WOULD_OPEN = -1
 NO_MEMORY = -2
@@ -111,7 +112,8 @@ class Accumulator:
                     taken = self._append_to_new(view.topic, stay.partition, queue, entry, now_ms)
                     if taken == NO_MEMORY:
                         return taken
-                batch = stay.batch = queue[-1]
+                batch = queue[-1]
+                stay.go_on_in(batch)
             stay.produced_bytes += taken
             if batch.buffer.full or stay.produced_bytes >= built_in.most_bytes:
                 self.look_at_stay(built_in, stay, view)

@@ -26,7 +26,8 @@ from ..protocol.records.layout import (
 )
 from ..protocol.records.record import Buffer, Record
 from ..protocol.records.record_buffer import RecordBuffer
-from .delivery import Delivery, Outcome
+from .delivery import Delivery
+from .outcome import Outcome
 from .ratios import SAFETY_FACTOR
 from .records import encode_headers, size_bound, write_header
 
@@ -59,7 +60,6 @@ class Batch:
         "buffer",
         "children",
         "codec",
-        "count",
         "created_ms",
         "drained_ms",
         "in_retry",
@@ -100,7 +100,7 @@ class Batch:
         self.append = self.buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms
-        self.count = self.attempts = self.backoff_ms = 0
+        self.attempts = self.backoff_ms = 0
         self.in_retry = self.sequence_was_reset = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
@@ -111,6 +111,11 @@ class Batch:
         self._bytes: bytearray | memoryview | None = None
         self._headed = self._given_out = False
         self._waiters: list[asyncio.Future[None]] = []
+
+    @property
+    def count(self) -> int:
+        """How many records it has."""
+        return self.buffer.count
 
     @property
     def uncompressed_bytes(self) -> int:
@@ -144,13 +149,7 @@ class Batch:
         timestamp, key, value, headers, _, delivery = entry
         grown = self.append(timestamp, key, value, headers)
         if grown:
-            delivery.batch = self
-            delivery.index = self.count
-            self.count += 1
-            if delivery.callback is not None:
-                self.listeners.append(delivery)
-            if delivery.waiters:
-                delivery.wake()
+            delivery.lie_in(self, self.count - 1)
         return grown
 
     def close(self, level: int | None) -> float | None:
@@ -293,7 +292,6 @@ class Batch:
                 children.append(self._child(max(limit_bytes, bound), ratio))
                 children[-1].buffer.append(record.timestamp, key, value, headers)
         for child in children:
-            child.count = child.buffer.count
             child.buffer.full = True
         return children
 

@@ -13,22 +13,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from .batch import Batch
 from .partitioners import TopicView
-
-
-class Stay:
-    """One stay at a partition: how many bytes the sticky path appended to it so far.
-
-    `batch` is the one that it appended to last.
-    """
-
-    __slots__ = ("batch", "partition", "produced_bytes")
-
-    def __init__(self, partition: int) -> None:
-        self.partition = partition
-        self.produced_bytes = 0
-        self.batch: Batch | None = None
+from .stay import Stay
 
 
 class BuiltIn:

@@ -1,46 +1,18 @@
-"""What `send` gives back: a promise of one record's place in the log, cheap while nobody awaits it."""
+# cython: language_level=3
+"""What `send` gives back: a promise of one record's place in the log, cheap while nobody awaits it.
+
+Compiled by Cython, since one is made for each record; uncompiled, the same file is the readable twin.
+"""
+
+from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .errors import ProducerError
+import cython
 
-if TYPE_CHECKING:
-    from .batch import Batch
+from .outcome import UNKNOWN_OFFSET, RecordMetadata, guarded
 
-UNKNOWN_OFFSET = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordMetadata:
-    """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    serialized_key_size: int = -1
-    serialized_value_size: int = -1
-
-
-Callback = Callable[[RecordMetadata, ProducerError | None], object]
-
-
-class Interceptor(Protocol):
-    """Sees each record's end, before its callback does."""
-
-    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
-
-
-class Outcome(NamedTuple):
-    """How a batch ended. `append_time` is -1 unless the topic stamps records itself; `failures` is by record."""
-
-    base_offset: int = UNKNOWN_OFFSET
-    append_time: int = -1
-    error: ProducerError | None = None
-    failures: dict[int, ProducerError] | None = None
+COMPILED: bool = cython.compiled
 
 
 class Delivery:
@@ -48,44 +20,39 @@ class Delivery:
 
     It knows its batch, not the batch it, unless somebody is to be told: then it is one of the batch's `listeners`. A
     delivery that its sender drops is gone at once. `accepted` waits only until the record has its place in a batch:
-    that is the back-pressure of `buffer.memory` and `max.block.ms`.
+    that is the back-pressure of `buffer.memory` and `max.block.ms`. `refusal`: the error and the partition of a record
+    that got into no batch.
     """
-
-    __slots__ = ("_refusal", "batch", "callback", "index", "key_size", "timestamp", "topic", "value_size", "waiters")
 
     def __init__(
         self,
         topic: str,
-        timestamp: int,
-        key_size: int,
-        value_size: int,
-        callback: Callback | None,
-        batch: "Batch | None" = None,
-        index: int = -1,
+        timestamp: cython.longlong,
+        key_size: cython.Py_ssize_t,
+        value_size: cython.Py_ssize_t,
+        callback: object,
     ) -> None:
         self.topic = topic
         self.timestamp = timestamp
         self.key_size = key_size
         self.value_size = value_size
         self.callback = callback
-        self.batch = batch
-        self.index = index
-        self.waiters: list[asyncio.Future[None]] | None = None
-        self._refusal: tuple[ProducerError, int] | None = None
+        self.batch = self.waiters = self.refusal = None
+        self.index = -1
 
-    def done(self) -> bool:
-        return self._refusal is not None or self._outcome() is not None
+    def done(self):
+        return self.refusal is not None or self._outcome() is not None
 
-    def error(self) -> ProducerError | None:
+    def error(self):
         """What it failed with; None when it succeeded or is open."""
-        if self._refusal is not None:
-            return self._refusal[0]
+        if self.refusal is not None:
+            return self.refusal[0]
         outcome = self._outcome()
         if outcome is None or outcome.error is None:
             return None
         return (outcome.failures or {}).get(self.index, outcome.error)
 
-    def metadata(self) -> RecordMetadata:
+    def metadata(self):
         """What is known now; offset and timestamp are -1 for a record that failed."""
         outcome = self._outcome()
         failed = outcome is None or outcome.error is not None
@@ -102,22 +69,23 @@ class Delivery:
             serialized_value_size=-1 if failed else self.value_size,
         )
 
-    async def accepted(self) -> "Delivery":
+    async def accepted(self):
         """Itself, when the record lies in a batch or was refused."""
-        while self.batch is None and self._refusal is None:
+        while self.batch is None and self.refusal is None:
             await self._news()
         return self
 
-    def __await__(self) -> Generator[object, None, RecordMetadata]:
+    def __await__(self):
         while not self.done():
             yield from self._news()
-        if (error := self.error()) is not None:
+        error = self.error()
+        if error is not None:
             raise error
         return self.metadata()
 
-    def _news(self) -> "asyncio.Future[None]":
+    def _news(self):
         """What is done when the record got into a batch, or to its end."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter = asyncio.get_running_loop().create_future()
         if self.waiters is None:
             self.waiters = []
             batch = self.follow()
@@ -126,26 +94,35 @@ class Delivery:
         self.waiters.append(waiter)
         return waiter
 
-    def wake(self) -> None:
+    def lie_in(self, batch: object, index: cython.Py_ssize_t):
+        """Takes note of the batch that the record is in, and of its place there; wakes who waited for that."""
+        self.batch = batch
+        self.index = index
+        if self.callback is not None:
+            batch.listeners.append(self)
+        if self.waiters:
+            self.wake()
+
+    def wake(self):
         """Lets those look again who wait for news."""
         waiters, self.waiters = self.waiters, None
         for waiter in waiters or ():
             if not waiter.done():
                 waiter.set_result(None)
 
-    def refuse(self, error: ProducerError, partition: int) -> None:
+    def refuse(self, error, partition):
         """Ends a record that got into no batch."""
-        self._refusal = (error, partition)
+        self.refusal = (error, partition)
         self.finish()
 
-    def finish(self) -> None:
+    def finish(self):
         """Tells the callback and whoever awaits. Called once, when the end is known."""
         if self.callback is not None:
-            _guarded(self.callback, self.metadata(), self.error())
+            guarded(self.callback, self.metadata(), self.error())
         if self.waiters:
             self.wake()
 
-    def follow(self) -> "Batch | None":
+    def follow(self):
         """The batch that has the record, now: where its batch was split, the child."""
         while self.batch is not None and self.batch.children:
             for child in self.batch.children:
@@ -155,32 +132,11 @@ class Delivery:
             self.batch = child
         return self.batch
 
-    def _outcome(self) -> Outcome | None:
+    def _outcome(self):
         batch = self.follow()
         return None if batch is None else batch.outcome
 
-    def _partition(self) -> int:
+    def _partition(self):
         if self.batch is not None:
             return self.batch.partition
-        return self._refusal[1] if self._refusal is not None else -1
-
-
-def telling(interceptors: Sequence[Interceptor], callback: Callback | None) -> Callback:
-    """A callback that tells the interceptors first."""
-
-    def tell(metadata: RecordMetadata, error: ProducerError | None) -> None:
-        for interceptor in interceptors:
-            _guarded(interceptor.on_acknowledgement, metadata, error)
-        if callback is not None:
-            _guarded(callback, metadata, error)
-
-    return tell
-
-
-def _guarded(call: Callback, metadata: RecordMetadata, error: ProducerError | None) -> None:
-    """User code must not break the sender: what it raises goes to the loop's exception handler."""
-    try:
-        call(metadata, error)
-    except Exception as fault:
-        context = {"message": f"a callback for {metadata.topic}-{metadata.partition} failed", "exception": fault}
-        asyncio.get_running_loop().call_exception_handler(context)
+        return self.refusal[1] if self.refusal is not None else -1

@@ -208,7 +208,8 @@ class Intake:
                 if self._place(waiting, known, now_ms):
                     line.popleft()
                     if self._has_lanes:
-                        self._follow(known)
+                        # Those behind it who go the same way lie down beside it.
+                        self._lane(known).follow()
                     continue
                 waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:
@@ -227,12 +228,6 @@ class Intake:
         self._meters.count("exhausted")
         text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
         self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._accumulator.memory.total_bytes}"))
-
-    def _follow(self, known: Topic) -> None:
-        """Lets those into the batch of one who found memory that stand behind it and go the same way."""
-        topic, line, take = known.view.topic, self._for_memory, self._lane(known).take
-        while line and line[0].may_go_by_lane and line[0].topic == topic and take(line[0].entry):
-            line.popleft()
 
     def _place(self, waiting: Waiting, known: Topic, now_ms: int) -> bool:
         """Whether the record is dealt with: it found memory, or was refused."""

@@ -1,100 +1,141 @@
+# cython: language_level=3
 """The short way of the commonest records: a value alone, for a topic whose leaders are known, into an open batch.
 
 It leads where `Intake.take` leads, by fewer steps. `Intake` opens a lane behind a record that found nobody in line, and
 closes all of them when somebody has to wait for metadata; a lane is of no use once metadata changed. It opens no batch:
 a record that needs a new one goes the long way. While others wait for memory it ends behind them, and those who waited
 go on by a lane into the batch that the first of them opened.
+
+Compiled by Cython, since each record takes it; uncompiled, the same file is the readable twin.
 """
 
-from collections import deque
-from collections.abc import Callable
+from __future__ import annotations
 
-from .accumulator import Accumulator
-from .batch import Entry
-from .built_in import BuiltIn
-from .delivery import Callback, Delivery
-from .metadata import Metadata
-from .partitioners import TopicView
+import cython
+
 from .records import LEAST_BOUND, NO_HEADERS
-from .waiting import Waiting
+
+if cython.compiled:
+    from cython.cimports.stepdown.producer.delivery import Delivery
+    from cython.cimports.stepdown.producer.stay import Stay
+    from cython.cimports.stepdown.producer.waiting import Waiting
+    from cython.cimports.stepdown.protocol.records.record_buffer import RecordBuffer
+else:
+    from ..protocol.records.record_buffer import RecordBuffer
+    from .delivery import Delivery
+    from .stay import Stay
+    from .waiting import Waiting
+
+COMPILED: bool = cython.compiled
+
+BOUND = cython.declare(cython.Py_ssize_t, LEAST_BOUND)
+PLAIN = cython.declare(bytes, NO_HEADERS)
 
 
+@cython.final
+@cython.cclass
 class Lane:
     """For one topic, while its metadata is what it is now."""
 
-    __slots__ = (
-        "_accumulator",
-        "_built_in",
-        "_generation",
-        "_line",
-        "_metadata",
-        "_most_bytes",
-        "_topic",
-        "_view",
-        "_wake",
-    )
+    _view: object
+    _topic: object
+    _built_in: object
+    _accumulator: object
+    _memory: object
+    _metadata: object
+    _generation: object
+    _line: object
+    _wake: object
+    _most_bytes: cython.longlong
+    _most_record_bytes: cython.longlong
+    _max_block_ms: cython.longlong
+    _used_ms: cython.longlong
 
-    def __init__(
-        self,
-        view: TopicView,
-        built_in: BuiltIn,
-        accumulator: Accumulator,
-        metadata: Metadata,
-        line: deque[Waiting],
-        wake: Callable[[], None],
-    ) -> None:
+    def __init__(self, view, built_in, accumulator, metadata, line, wake) -> None:
+        settings = accumulator.settings
         self._view, self._topic, self._built_in, self._most_bytes = view, view.topic, built_in, built_in.most_bytes
-        self._accumulator, self._line, self._wake = accumulator, line, wake
+        self._accumulator, self._memory, self._line, self._wake = accumulator, accumulator.memory, line, wake
         self._metadata, self._generation = metadata, metadata.generation
+        self._most_record_bytes = min(settings.max_request_size, settings.buffer_memory)
+        self._max_block_ms = settings.max_block_ms
+        self._used_ms = -1
 
     @property
-    def of_use(self) -> bool:
+    def of_use(self):
         """Whether metadata is still what it was."""
         return self._metadata.generation == self._generation
 
-    def send(self, value: bytes, now_ms: int, callback: Callback | None) -> Delivery | None:
+    def send(self, value: bytes, now_ms: cython.longlong, callback: object):
         """The delivery of a record that is in a batch, or in line; None: it has to go the long way."""
         if self._metadata.generation != self._generation:
             return None
         if self._line:
             return self._stand_in_line(value, now_ms, callback)
-        stay = self._built_in.stay
+        stay: Stay = self._built_in.stay
         if stay is None or stay.batch is None:
             return None
-        batch, topic = stay.batch, self._topic
-        grown = batch.append(now_ms, None, value, NO_HEADERS)
+        buffer: RecordBuffer = stay.buffer
+        grown: cython.Py_ssize_t = buffer.append(now_ms, None, value, PLAIN)
         if not grown:
             return None
-        delivery = Delivery(topic, now_ms, -1, len(value), callback, batch, batch.count)
-        batch.count += 1
-        if callback is not None:
-            batch.listeners.append(delivery)
-        self._metadata.used[topic] = now_ms
-        stay.produced_bytes += grown
-        if batch.buffer.full or stay.produced_bytes >= self._most_bytes:
-            self._accumulator.look_at_stay(self._built_in, stay, self._view)
-            if self._accumulator.stirred:
-                self._accumulator.stirred = False
-                self._wake()
+        delivery: Delivery = self._delivery(len(value), now_ms, callback)
+        delivery.lie_in(stay.batch, buffer.count - 1)
+        if self._fills(stay, grown) and self._accumulator.stirred:
+            self._accumulator.stirred = False
+            self._wake()
         return delivery
 
-    def _stand_in_line(self, value: bytes, now_ms: int, callback: Callback | None) -> Delivery | None:
-        settings, bound = self._accumulator.settings, LEAST_BOUND + len(value)
-        if bound > settings.max_request_size or bound > settings.buffer_memory:
+    @cython.cfunc
+    def _delivery(self, size: cython.Py_ssize_t, now_ms: cython.longlong, callback: object) -> Delivery:
+        """A new one of this topic, which is used now."""
+        if now_ms != self._used_ms:
+            self._used_ms = now_ms
+            self._metadata.used[self._topic] = now_ms
+        delivery: Delivery = Delivery.__new__(Delivery)
+        delivery.topic, delivery.callback = self._topic, callback
+        delivery.timestamp, delivery.key_size, delivery.value_size = now_ms, -1, size
+        delivery.batch = delivery.waiters = delivery.refusal = None
+        delivery.index = -1
+        return delivery
+
+    @cython.cfunc
+    def _fills(self, stay: Stay, grown: cython.Py_ssize_t) -> cython.bint:
+        """Counts what was appended; whether that may have ended the stay."""
+        stay.produced_bytes += grown
+        if stay.buffer.full or stay.produced_bytes >= self._most_bytes:
+            self._accumulator.look_at_stay(self._built_in, stay, self._view)
+            return True
+        return False
+
+    @cython.cfunc
+    def _stand_in_line(self, value: bytes, now_ms: cython.longlong, callback: object):
+        bound: cython.longlong = BOUND + len(value)
+        if bound > self._most_record_bytes:
             return None
-        delivery = Delivery(self._topic, now_ms, -1, len(value), callback)
-        entry = now_ms, None, value, NO_HEADERS, bound, delivery
-        self._line.append(Waiting(self._topic, None, entry, now_ms + settings.max_block_ms))
-        self._accumulator.memory.waiting += 1
-        self._metadata.used[self._topic] = now_ms
+        delivery: Delivery = self._delivery(len(value), now_ms, callback)
+        waiting: Waiting = Waiting.__new__(Waiting)
+        waiting.topic, waiting.partition, waiting.chosen = self._topic, None, None
+        waiting.entry = (now_ms, None, value, PLAIN, bound, delivery)
+        waiting.deadline_ms, waiting.short_of = now_ms + self._max_block_ms, -1
+        self._line.append(waiting)
+        self._memory.waiting += 1
         return delivery
 
-    def take(self, entry: Entry) -> bool:
-        """Whether a record that waited is in a batch; else it has to go the long way. It wakes nobody."""
-        stay = self._built_in.stay
-        if stay is None or stay.batch is None or not (grown := stay.batch.take(entry)):
-            return False
-        stay.produced_bytes += grown
-        if stay.batch.buffer.full or stay.produced_bytes >= self._most_bytes:
-            self._accumulator.look_at_stay(self._built_in, stay, self._view)
-        return True
+    def follow(self):
+        """Lets those into the open batch who head the line and go this way, while there is room. It wakes nobody."""
+        line = self._line
+        while line:
+            waiting: Waiting = line[0]
+            if waiting.partition is not None or waiting.entry[1] is not None or waiting.topic != self._topic:
+                return
+            stay: Stay = self._built_in.stay
+            if stay is None or stay.batch is None:
+                return
+            timestamp, _, value, headers, _, waited = waiting.entry
+            grown: cython.Py_ssize_t = stay.buffer.append(timestamp, None, value, headers)
+            if not grown:
+                return
+            delivery: Delivery = waited
+            delivery.lie_in(stay.batch, stay.buffer.count - 1)
+            self._fills(stay, grown)
+            line.popleft()

@@ -18,7 +18,7 @@ from ..protocol.records.record import Header
 from .accumulator import Accumulator
 from .backoff import Backoff
 from .clock import Clock, LoopClock
-from .delivery import Callback, Delivery, telling
+from .delivery import Delivery
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization
 from .identity import Caller, IdempotentCaller
 from .intake import Intake
@@ -27,6 +27,7 @@ from .memory import BufferMemory
 from .metadata import Metadata
 from .meters import Meters
 from .network import Network
+from .outcome import Callback, telling
 from .producer_record import Headers, ProducerInterceptor, ProducerRecord, ensure_valid, headers_of
 from .pulse import Pulse
 from .ratios import SHARED, SHARED_KIP, CompressionRatios

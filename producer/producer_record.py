@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from ..protocol.records.record import Header
-from .delivery import RecordMetadata
 from .errors import ProducerError
+from .outcome import RecordMetadata
 
 MAX_TIMESTAMP_MS: Final = 2**63 - 1
 

@@ -17,11 +17,11 @@ from ..protocol.messages.produce import BatchIndexAndErrorMessage
 from ..protocol.records.layout import CURRENT_MAGIC, Codec
 from .accumulator import Accumulator
 from .batch import Batch, TopicPartition
-from .delivery import Outcome
 from .errors import INVALID_METADATA, ProducerError, Timeout, error_of
 from .identity import Caller
 from .metadata import Metadata
 from .meters import Meters
+from .outcome import Outcome
 from .settings import ProducerSettings
 
 

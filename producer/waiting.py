@@ -1,7 +1,14 @@
-"""A record that waits in line before the accumulator (`intake.py` has the lines)."""
+# cython: language_level=3
+"""A record that waits in line before the accumulator (`intake.py` has the lines).
 
-from .batch import Entry
-from .delivery import Delivery
+Compiled by Cython; uncompiled, the same file is the readable twin.
+"""
+
+from __future__ import annotations
+
+import cython
+
+COMPILED: bool = cython.compiled
 
 
 class Waiting:
@@ -10,21 +17,14 @@ class Waiting:
     `short_of` is how much memory was free when it found too little.
     """
 
-    __slots__ = ("chosen", "deadline_ms", "entry", "partition", "short_of", "topic")
-
-    def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None:
+    def __init__(self, topic: str, partition: object, entry: tuple, deadline_ms: cython.longlong) -> None:
         self.topic = topic
         self.partition = partition
         self.entry = entry
         self.deadline_ms = deadline_ms
         self.short_of = -1
-        self.chosen: int | None = None
+        self.chosen = None
 
     @property
-    def delivery(self) -> Delivery:
+    def delivery(self):
         return self.entry[5]
-
-    @property
-    def may_go_by_lane(self) -> bool:
-        """Whether it has neither partition nor key."""
-        return self.partition is None and self.entry[1] is None

@@ -27,26 +27,12 @@ RECORD_OVERHEAD = cython.declare(cython.Py_ssize_t, 21)
 FIRST_BYTES = cython.declare(cython.Py_ssize_t, 16384)
 
 
-@cython.final
-@cython.cclass
 class RecordBuffer:
     """Records, one behind the other; `factor` is what they are expected to compress to.
 
     The first 61 bytes are left for the batch's header. `full` may be set to close it. `largest_bytes` is the most that
     the largest record could take in a batch of its own.
     """
-
-    limit_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    size_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    estimated_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    largest_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    base_timestamp = cython.declare(cython.longlong, visibility="readonly")
-    max_timestamp = cython.declare(cython.longlong, visibility="readonly")
-    full = cython.declare(cython.bint, visibility="public")
-    _factor = cython.declare(cython.double)
-    _data = cython.declare(bytearray)
-    _room = cython.declare(cython.Py_ssize_t)
 
     def __init__(self, limit_bytes: cython.Py_ssize_t, factor: cython.double) -> None:
         self.limit_bytes = limit_bytes
@@ -120,12 +106,7 @@ class RecordBuffer:
         self._count_in(timestamp, total, key_size + value_size + (headers_size if headers_size > 1 else 0))
         return max(self.estimated_bytes - before, 1)
 
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
-    def _count_in(
-        self, timestamp: cython.longlong, total: cython.Py_ssize_t, content: cython.Py_ssize_t
-    ) -> cython.void:
+    def _count_in(self, timestamp: cython.longlong, total: cython.Py_ssize_t, content: cython.Py_ssize_t) -> None:
         estimate: cython.Py_ssize_t
         self.count += 1
         self.size_bytes += total
@@ -141,7 +122,6 @@ class RecordBuffer:
         if self.limit_bytes <= self.estimated_bytes:
             self.full = True
 
-    @cython.cfunc
     def _grow(self, total: cython.Py_ssize_t):
         """Makes room; compressed records may be many times the limit, and few need not fill it."""
         more: cython.Py_ssize_t = max(self._room, total)

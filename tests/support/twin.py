@@ -12,32 +12,36 @@ from types import ModuleType
 import pytest
 from stepdown.protocol import records
 
-ROOM = Path(records.__path__[0])
-TWIN = f"{records.__name__}_twin"
+SUFFIX = "_twin"
 
 
 class _Sources(MetaPathFinder):
-    """Finds modules of the twin by their sources, where Python itself would take the compiled ones beside them."""
+    """Finds modules of a room's twin by their sources, where Python itself would take the compiled ones beside them."""
+
+    def __init__(self, room: ModuleType) -> None:
+        self.name = room.__name__ + SUFFIX
+        self._room = Path(room.__path__[0])
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != TWIN and not fullname.startswith(f"{TWIN}."):
+        if fullname != self.name and not fullname.startswith(f"{self.name}."):
             return None
-        source = ROOM.joinpath(*fullname.split(".")[len(TWIN.split(".")) :])
+        source = self._room.joinpath(*fullname.split(".")[len(self.name.split(".")) :])
         if source.is_dir():
             return spec_from_file_location(fullname, source / "__init__.py", submodule_search_locations=[str(source)])
         return spec_from_file_location(fullname, source.with_suffix(".py"))
 
 
-def load_twin(name: str = "kernel") -> ModuleType:
-    """Return the module of that name from a package `records` of which nothing is compiled.
+def load_twin(name: str = "kernel", room: ModuleType = records) -> ModuleType:
+    """Return the module of that name from a package like the room, of which nothing is compiled.
 
     Skips where Cython's Python half is missing.
     """
     pytest.importorskip("cython")
-    if not any(isinstance(finder, _Sources) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Sources())
-    twin = importlib.import_module(f"{TWIN}.{name}")
+    twin_room = room.__name__ + SUFFIX
+    if not any(isinstance(finder, _Sources) and finder.name == twin_room for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Sources(room))
+    twin = importlib.import_module(f"{twin_room}.{name}")
     assert not twin.COMPILED
     return twin

@@ -23,7 +23,7 @@ def test_the_module_in_use_is_the_compiled_one(name: str) -> None:
 
 
 def test_every_source_for_cython_is_compiled() -> None:
-    files = (path for room in ("protocol", "storage") for path in (ROOT / room).rglob("*.py"))
+    files = (path for room in ("protocol", "storage", "producer") for path in (ROOT / room).rglob("*.py"))
     sources = {path for path in files if "# cython:" in path.read_text()}
     assert sources == {ROOT / source for each in BUILT for source in each["sources"]}
 

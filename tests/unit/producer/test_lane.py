@@ -1,9 +1,21 @@
-"""Values alone go by a lane: what must be as on the long way, and when there is no lane."""
+"""Values alone go by a lane, compiled or not: what must be as on the long way, and when there is no lane."""
 
 import pytest
-from stepdown.producer import ProducerClosed, RecordMetadata, RecordTooLarge
+import stepdown.producer
+from stepdown.producer import ProducerClosed, RecordMetadata, RecordTooLarge, built_in, intake
+from stepdown.producer import producer as sending
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Stage, producing
+from support.twin import load_twin
+
+
+@pytest.fixture(params=["compiled", "twin"], autouse=True)
+def lane_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has each test run by the compiled modules and by their sources."""
+    if request.param == "twin":
+        lane = load_twin("lane", stepdown.producer)
+        for module, name in ((intake, "Lane"), (intake, "Waiting"), (built_in, "Stay"), (sending, "Delivery")):
+            monkeypatch.setattr(module, name, getattr(lane, name))
 
 
 def lanes(stage: Stage) -> list[str]:
