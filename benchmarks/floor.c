@@ -2,7 +2,7 @@
    around epoll. It knows nothing of Kafka but where a frame's correlation id is. benchmarks/floors.py compiles and
    starts it; benchmarks/floor.py does the same in Python.
 
-     floor fetch PORT PLAN THREADS sendfile|relay|copied|mapped|windows READ SEND MESSAGE
+     floor fetch PORT PLAN THREADS sendfile|relay|moved|copied|mapped|windows READ SEND MESSAGE
      floor produce PORT PLAN THREADS PARTITION_AT RECORDS_AT
 
    A plan has a line for each piece of an answer, in order: `bytes SIZE PATH` or `slice SIZE PATH`, the first of them
@@ -10,7 +10,9 @@
 
      sendfile   by sendfile
      relay      READ bytes at a time: pread into a buffer, and SEND bytes of it into the socket
-     copied     the same without pread: copied into the buffer out of the mapped file
+     moved      the same, and what is sent is copied out of that buffer into another, message by message: what a
+                converter cannot do without whose messages have other heads than the records they were
+     copied     as relay without pread: copied into the buffer out of the mapped file
      mapped     straight out of the mapped file, as if what is changed took no place
      windows    likewise, but the file is mapped a megabyte at a time, and no more of it than that: what is mapped counts
                 as memory of the process
@@ -52,6 +54,7 @@ typedef struct {
 typedef struct {
     int epoll, spare_count;
     uint8_t *spare[MOST_LANES]; /* buffers, the one used last on top: it is in the cache */
+    uint8_t *stored;            /* what is read, where that is not what is sent */
 } worker;
 
 typedef struct {
@@ -67,7 +70,7 @@ typedef struct {
 
 static piece pieces[MOST_PIECES];
 static size_t piece_count;
-static int is_produce, by_sendfile, by_copy, by_map, by_window;
+static int is_produce, by_sendfile, by_move, by_copy, by_map, by_window;
 static size_t read_bytes, send_bytes, message_bytes, partition_at, records_at;
 static volatile uint32_t sums; /* so that no compiler leaves them out */
 
@@ -156,6 +159,7 @@ static ssize_t frame_bytes(const uint8_t *data, size_t there) {
 static void make_chunk(worker *mine, lane *its, const piece *from, size_t left) {
     size_t size = left < send_bytes ? left : send_bytes;
     size_t position = its->at * read_bytes / send_bytes, stored = size * read_bytes / send_bytes;
+    uint8_t *read = NULL;
     if (by_window) {
         its->out = in_window(its, from, position, stored > size ? stored : size);
     } else if (by_map) {
@@ -165,11 +169,16 @@ static void make_chunk(worker *mine, lane *its, const piece *from, size_t left) 
         memcpy(its->buffer, from->bytes + position, stored);
     } else {
         its->out = its->buffer = take_buffer(mine);
-        if (pread(from->fd, its->buffer, stored, (off_t)position) != (ssize_t)stored) fail("pread");
+        read = by_move ? mine->stored : its->buffer;
+        if (pread(from->fd, read, stored, (off_t)position) != (ssize_t)stored) fail("pread");
+        for (size_t at = 0; by_move && at + message_bytes <= size; at += message_bytes) {
+            size_t record = at * read_bytes / send_bytes, left_of_it = stored - record;
+            memcpy(its->buffer + at, read + record, message_bytes < left_of_it ? message_bytes : left_of_it);
+        }
     }
     its->begin = 0, its->end = size;
     if (!message_bytes) return;
-    uint32_t sum = crc32c_update(0, by_copy ? from->bytes + position : its->out, stored);
+    uint32_t sum = crc32c_update(0, by_copy ? from->bytes + position : by_move ? read : its->out, stored);
     for (size_t at = 0; at + message_bytes <= size; at += message_bytes)
         sum ^= crc32_update(0, its->out + at + LEGACY_SUMMED_FROM, message_bytes - LEGACY_SUMMED_FROM);
     sums ^= sum;
@@ -311,6 +320,7 @@ int main(int count, char **arguments) {
         if (partition_at + 4 > records_at) return 2;
     } else {
         by_sendfile = strcmp(arguments[5], "sendfile") == 0;
+        by_move = strcmp(arguments[5], "moved") == 0;
         by_copy = strcmp(arguments[5], "copied") == 0;
         by_map = strcmp(arguments[5], "mapped") == 0;
         by_window = strcmp(arguments[5], "windows") == 0;
@@ -318,12 +328,14 @@ int main(int count, char **arguments) {
         send_bytes = strtoul(arguments[7], NULL, 10);
         message_bytes = strtoul(arguments[8], NULL, 10);
         int is_small = message_bytes && message_bytes <= LEGACY_SUMMED_FROM;
+        if (by_move && !message_bytes) return 2;
         if (!read_bytes || !send_bytes || read_bytes > BUFFER_BYTES || send_bytes > BUFFER_BYTES || is_small) return 2;
     }
     int listener = listening(atoi(arguments[2]));
     for (int at = 0; at < threads; at++) {
         pthread_t thread;
         workers[at].epoll = epoll_create1(0);
+        workers[at].stored = take_buffer(&workers[at]);
         if (pthread_create(&thread, NULL, work, &workers[at])) fail("thread");
     }
     for (unsigned turn = 0;; turn++) {

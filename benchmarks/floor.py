@@ -1,11 +1,12 @@
 """floor.c in Python, on uvloop: the least that a server has to do whose loop is the interpreter's.
 
-    python floor.py fetch PORT PLAN 1 sendfile|relay|v1|v0|mapped-v1|mapped-v0 READ SEND MESSAGE
+    python floor.py fetch PORT PLAN 1 sendfile|relay|v1|v0|mapped-v1|mapped-v0|run-v1|run-v0 READ SEND MESSAGE
     python floor.py produce PORT PLAN 1 PARTITION_AT RECORDS_AT
 
 Arguments and plan are those of floor.c; one thread. A chunk is summed whole, by one call of our compiled kernel,
 however many messages are in it. `v1` and `v0` are no floor but what we do, bare: chunks read by pread, or out of the
-mapped file, are converted as a fetch of that magic has them. Nothing is decoded, looked up, counted or logged.
+mapped file, are converted as a fetch of that magic has them; with `run-` one call of storage/relay.py does it for each
+slice. Nothing is decoded, looked up, counted or logged.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from typing import cast
 import uvloop
 from stepdown.protocol.records.convert import convert_down
 from stepdown.protocol.records.kernel import crc32, crc32c
+from stepdown.storage.relay import Relay
 
 BUFFER_BYTES = 256 * 1024
 REQUEST_BYTES = 4096
@@ -63,13 +65,14 @@ class Fetches:
         self, sock: socket.socket, plan: Plan, way: str, read_bytes: int, send_bytes: int, message_bytes: int
     ) -> None:
         self.sock, self.plan = sock, plan
-        self.by_sendfile, self.by_map = way == "sendfile", way.startswith("mapped")
+        self.by_sendfile, self.by_map, self.by_run = way == "sendfile", way.startswith("mapped"), way.startswith("run")
         self.target = None if way in ("sendfile", "relay") else int(way[-1])
         self.read_bytes, self.send_bytes, self.sums = read_bytes, send_bytes, bool(message_bytes)
         self.loop = asyncio.get_running_loop()
         self.request = memoryview(bytearray(REQUEST_BYTES))
         self.chunk, self.converted = page_aligned(), page_aligned()
         self.stored_at = 0
+        self.ends = {fd: len(mapped) for fd, mapped in plan.mapped.items()}
         self.unsent = self.chunk[:0]
         self.piece = self.at = 0
         self.waits = False
@@ -120,11 +123,27 @@ class Fetches:
                 self.at += os.sendfile(target, fd, self.at, size - self.at)
             return
         while self.at < size:
-            if not self.unsent:
+            if not self.unsent and self.by_run:
+                self.run(fd, size)
+            elif not self.unsent:
                 self.unsent = self.make(fd, min(self.send_bytes, size - self.at))
-            sent = self.sock.send(self.unsent)
-            self.unsent = self.unsent[sent:]
-            self.at += sent
+            if self.unsent:
+                sent = self.sock.send(self.unsent)
+                self.unsent = self.unsent[sent:]
+                self.at += sent
+
+    def run(self, fd: int, size: int) -> None:
+        """Sends chunk after chunk, until there is one that is not taken whole."""
+        if self.at == 0:
+            self.stored_at = 0
+        assert self.target is not None
+        relay, left = Relay(self.target, 0, self.read_bytes), size - self.at
+        relay.go(fd, self.stored_at, self.ends[fd], self.sock.fileno(), self.chunk, self.converted, left, left)
+        self.at += relay.sent_bytes + relay.unsent_taken_bytes
+        self.unsent = self.converted[relay.unsent_taken_bytes : relay.unsent_bytes]
+        self.stored_at = relay.unsent()[0] if relay.unsent_bytes else relay.end
+        if self.at < size and not self.unsent and not relay.sent_bytes:
+            raise ValueError("a slice that ends before its promise does")
 
     def make(self, fd: int, size: int) -> memoryview:
         """The next chunk, `size` bytes or what is made of as many stored."""

@@ -11,6 +11,7 @@ Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, 
 |---|---|
 | sendfile | that |
 | relay | pread, send |
+| moved | pread, a copy into a second buffer, send: what a converter has to do with the bytes |
 | copied | a copy out of the mapped file, send |
 | mapped | send out of the mapped file; less than any converter can do |
 | windows | the same, mapped a megabyte at a time |
@@ -19,6 +20,7 @@ Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, 
 | library, relay + sums | the two one after the other, reckoned from their rates |
 | append | recv, CRC-32C, write to the partition's file, a small answer |
 | our kernel | Python: what pread, or the mapped file, gives goes through our conversion, and out by send |
+| our loop | Python: one call of our compiled loop for each partition, which reads, converts and sends |
 
 A figure of a floor over Kafka's is the most that such a server could reach. "out of reach": none in C, or no library,
 reaches the bar; "not in Python": they do, but none in Python does; "not proven": what lies between is ours to find.
@@ -131,8 +133,10 @@ def fetch_floors(bench: Bench, case: FetchCase, filling: Filling) -> list[FloorS
         maker.fetch(plan, "C: copied + sums", "copied", sizes),
         maker.fetch(plan, "C: windows + sums", "windows", sizes),
         kept,
+        maker.fetch(plan, "C: moved + sums", "moved", sizes),
         maker.fetch(plan, f"Python: {RELAY_WAY}", "relay", sizes),
         ours,
+        maker.fetch(plan, "Python: our loop", f"run-v{magic}", sizes),
         maker.fetch(plan, "Python: mapped + our kernel", f"mapped-v{magic}", sizes),
     ]
     if case.readers > 1:
