@@ -112,13 +112,15 @@ class ConvertedChunks:
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         """As `make`, sending and `advance` in turn, with little in between; see `broker/sender.py`.
 
-        Whatever is not plain sailing is left to `make`: a batch too large for a chunk, damage, the end.
+        Whatever is not plain sailing is made by `make`, for others to send: a batch too large for a chunk, damage,
+        the padding.
         """
-        if not self.needs_worker:
-            return self._relay(out, outlet, most_bytes, turn_bytes)
+        in_worker = self.needs_worker
         done, unsent, taken = self._relay(out, outlet, most_bytes, turn_bytes)
         if unsent:
             return done, unsent, taken
+        if not in_worker:
+            return done, self._made_alone(out, done, min(most_bytes, turn_bytes), most_bytes), 0
         return self._run_with_codec(done, out, outlet.try_send, min(most_bytes, turn_bytes), most_bytes)
 
     def _relay(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
@@ -162,6 +164,13 @@ class ConvertedChunks:
         if not unsent:
             self._move_to(made)
         return relay.sent_bytes, unsent, relay.unsent_taken_bytes
+
+    def _made_alone(self, out: bytearray, sent_bytes: int, turn_bytes: int, most_bytes: int) -> memoryview:
+        """The chunk for which a run ended before its turn did; empty when that is not made here, or not in `out`."""
+        made = None
+        if sent_bytes < turn_bytes and not self.needs_worker:
+            made = self.make(out)
+        return memoryview(out)[:0] if made is None else made[: most_bytes - sent_bytes]
 
     def _run_with_codec(
         self, done: int, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int

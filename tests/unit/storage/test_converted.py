@@ -186,6 +186,15 @@ def test_a_file_that_shrinks_below_its_slice_is_padded_in_runs_too(tmp_path: Pat
     assert lazily.stats.padding_bytes
 
 
+def test_a_run_to_the_end_of_a_slice_brings_its_padding_along(tmp_path: Path) -> None:
+    lazily = converted(stored(tmp_path, b"".join(batch(n, 1) for n in range(50))))
+    chunks = lazily.chunks()
+    with Line(400_000) as line:
+        done, unsent, taken = chunks.run(bytearray(chunks.claim_bytes), line, lazily.size_bytes, 1 << 20)
+    assert 0 < done < lazily.size_bytes == done + len(unsent)
+    assert chunks.is_padding and not taken
+
+
 def test_a_peer_that_has_gone_ends_a_run(tmp_path: Path) -> None:
     chunks = converted(stored(tmp_path, batch(0, 20) * 4)).chunks()
     with Line(50_000) as line:
