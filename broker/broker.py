@@ -44,6 +44,7 @@ from .topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .topics import Topics
 from .upkeep import Upkeep
 from .wire import PlainWire
+from .worker import in_worker
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
@@ -218,7 +219,7 @@ class Broker:
 
     async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
-        return await asyncio.get_running_loop().run_in_executor(self.workers, lambda: work(*args, **kwargs))
+        return await in_worker(self.workers, lambda: work(*args, **kwargs))
 
     async def breathe(self) -> None:
         """Lets others have the loop."""

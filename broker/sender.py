@@ -19,6 +19,7 @@ from .buffers import STANDARD_BYTES, BufferPool
 from .metrics import Metrics
 from .plain_run import PlainRun
 from .wire import PlainWire
+from .worker import in_worker
 
 CHUNKS_TURN_BYTES = 1 << 20
 """Converted in one go, about 0.6 ms: looking at the loop after each chunk costs a tenth of the whole."""
@@ -202,13 +203,18 @@ class Sender:
     async def _in_worker(self, held: "_Held", work: Callable[[], _Done]) -> _Done:
         """What `work` returns. Buffer and socket are the worker's until it is done, even if nobody waits any more."""
         self._wire.rest()
+
+        def over() -> None:
+            self._wire.take_back()
+            held.take_back()
+
+        done = in_worker(self._workers, work, over)
         self._wire.lend()
-        working = asyncio.get_running_loop().run_in_executor(self._workers, work)
-        working.add_done_callback(lambda _: self._wire.take_back())
+        held.lend()
         try:
-            return await asyncio.shield(working)
+            return await done
         except BaseException:
-            working.add_done_callback(lambda _: held.drop())
+            held.drop()
             raise
 
     async def _claim(self, size_bytes: int) -> Claim:
@@ -256,6 +262,17 @@ class _Held:
         self.data = _NOTHING
         self.sent = 0
         self.was_dropped = False
+        self._lent = False
+        self._unwanted = False
+
+    def lend(self) -> None:
+        """A thread works with the buffer until `take_back`: dropped meanwhile, it is so then."""
+        self._lent = True
+
+    def take_back(self) -> None:
+        self._lent = False
+        if self._unwanted:
+            self.drop()
 
     def offer(self) -> None:
         """The peer stalls: others may have the memory."""
@@ -276,7 +293,9 @@ class _Held:
 
     def drop(self) -> None:
         """Gives buffer and claim back; again is harmless."""
-        if not self.was_dropped:
+        if self._lent:
+            self._unwanted = True
+        elif not self.was_dropped:
             self.was_dropped = True
             self.data = _NOTHING
             self._buffers.give(self.buffer)
