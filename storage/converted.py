@@ -20,6 +20,7 @@ checked, F never comes twice, all-vanished slices are empty, good batches before
 from collections.abc import Callable
 
 from ..protocol.records.kernel import convert_plain
+from ..protocol.records.single import single_bytes
 from .batch_headers import BatchHeader
 from .chunk_claims import claim_for
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, through_codec
@@ -108,5 +109,5 @@ class ConvertedSlice:
         rules = self.rules
         batch = read_window(self.source, at, header.size_bytes)
         if has_to_be_opened(header, rules.target):
-            return through_codec(batch, rules).size_bytes
+            return single_bytes(batch, rules.target) or through_codec(batch, rules).size_bytes
         return convert_plain(batch, 0, rules.target, rules.first_offset, None)[1]

@@ -263,6 +263,11 @@ def convert_singles(source: object, at: cython.Py_ssize_t, target: cython.int, o
     return singles.convert(source, at, target, out, end)
 
 
+def single_bytes(batch: object, target: cython.int):
+    """Return the size of what `single_wrapper` returns, 0 for None."""
+    return convert_singles(batch, 0, target, _kept().wrapper, 0)[1]
+
+
 def single_wrapper(batch: object, target: cython.int):
     """Return one batch as a wrapper by itself, its records, temporary bytes; None where `convert_singles` ends."""
     wrapper: bytearray = _kept().wrapper

@@ -11,7 +11,7 @@ from stepdown.protocol.records.convert import convert_compressed
 from stepdown.protocol.records.kernel import crc32c
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Buffer, Record
-from stepdown.protocol.records.single import SINGLE_BYTES, convert_singles
+from stepdown.protocol.records.single import SINGLE_BYTES, convert_singles, single_bytes
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 WORDS = [b"record ", b"batch ", b"offset ", b"epoch ", b"\x00\x01", b"segment "]
@@ -50,6 +50,7 @@ def test_one_piece_gives_what_streams_give(codec: Codec, target: int, seed: int)
         assert (opened(out[7:end]), temporary_bytes) == (opened(streamed.data), streamed.temporary_bytes)
         assert codec is Codec.GZIP or out[7:end] == streamed.data
     whole = convert_compressed(source, target=target, first_offset=0)
+    assert single_bytes(source, target) == (whole.size_bytes if at else 0)
     assert (opened(whole.data), whole.records) == (opened(streamed.data), streamed.records)
 
 
