@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Self
 from ..protocol.records.record import Header
 from .accumulator import Accumulator
 from .backoff import Backoff
-from .clock import Clock, LoopClock
+from .clock import Clock
 from .delivery import Delivery
+from .entrance import Entrance
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization
 from .identity import Caller, IdempotentCaller
 from .intake import Intake
 from .link import Link
+from .loop_clock import LoopClock
 from .memory import BufferMemory
 from .metadata import Metadata
 from .meters import Meters
@@ -47,7 +49,7 @@ Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
 LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], Link]
 
 
-class Producer(TransactionCalls):
+class Producer(Entrance, TransactionCalls):
     """An asyncio producer. Start and end it with `async with`, or with `start` and `close`.
 
     Settings go by Kafka's names, with `_` for `.` or as `**{"batch.size": …}`. `conformance="kip"` follows the text of
@@ -186,27 +188,17 @@ class Producer(TransactionCalls):
 
     # --- sending ------------------------------------------------------------------------------------------------------
 
-    def send(
+    def _send(
         self,
         topic: str,
-        value: Any = None,
-        *,
-        key: Any = None,
-        partition: int | None = None,
-        timestamp: int | None = None,
-        headers: Headers = (),
-        callback: Callback | None = None,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Headers,
+        callback: Callback | None,
     ) -> Delivery:
-        """The delivery of a record: await it for the RecordMetadata. Timestamps are in ms since 1970.
-
-        Raises: ValueError for a negative partition or timestamp, Serialization, ProducerClosed, WrongState outside of a
-        transaction where there have to be some. Whatever else goes wrong the delivery and the callback are told.
-        """
-        lane = self._lanes.get(topic)
-        if lane and type(value) is bytes and key is None is partition is timestamp and not headers:
-            alone = lane.send(value, self._clock.now_ms(), callback)
-            if alone is not None:
-                return alone
+        """What `send` does with a record that no lane takes."""
         if not self._taking:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
         if self._interceptors:
