@@ -115,13 +115,14 @@ class ConvertedChunks:
         Whatever is not plain sailing is made by `make`, for others to send: a batch too large for a chunk, damage,
         the padding.
         """
-        in_worker = self.needs_worker
+        in_worker, claimed_bytes = self.needs_worker, self.claim_bytes
         done, unsent, taken = self._relay(out, outlet, most_bytes, turn_bytes)
         if unsent:
             return done, unsent, taken
         if not in_worker:
             return done, self._made_alone(out, done, min(most_bytes, turn_bytes), most_bytes), 0
-        return self._run_with_codec(done, out, outlet.try_send, min(most_bytes, turn_bytes), most_bytes)
+        turn_bytes = min(most_bytes, turn_bytes)
+        return self._run_with_codec(done, out, outlet.try_send, turn_bytes, most_bytes, claimed_bytes)
 
     def _relay(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         """As `run`, by one call of the compiled relay; nothing where what comes next is not for it."""
@@ -173,11 +174,16 @@ class ConvertedChunks:
         return memoryview(out)[:0] if made is None else made[: most_bytes - sent_bytes]
 
     def _run_with_codec(
-        self, done: int, out: bytearray, send: Callable[[memoryview], int], turn_bytes: int, most_bytes: int
+        self,
+        done: int,
+        out: bytearray,
+        send: Callable[[memoryview], int],
+        turn_bytes: int,
+        most_bytes: int,
+        claimed_bytes: int,
     ) -> tuple[int, memoryview, int]:
-        """As `run`, in a worker, of whose turn `done` bytes are over. The chunk that ends the response is not sent: who
-        sees it is to find it counted."""
-        claimed_bytes = self.claim_bytes
+        """As `run`, in a worker, of whose turn `done` bytes are over, within what was claimed when it began. The chunk
+        that ends the response is not sent: who sees it is to find it counted."""
         while done < turn_bytes and self.needs_worker and self.claim_bytes <= claimed_bytes:
             made = self.make(out)
             if made is None:

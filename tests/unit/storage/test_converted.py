@@ -15,6 +15,7 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.convert import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
+from stepdown.storage import converted_chunks
 from stepdown.storage.conversion_rules import ConversionRules, ConversionStats
 from stepdown.storage.converted import ConvertedSlice
 from stepdown.storage.files import Files
@@ -193,6 +194,24 @@ def test_a_run_to_the_end_of_a_slice_brings_its_padding_along(tmp_path: Path) ->
         done, unsent, taken = chunks.run(bytearray(chunks.claim_bytes), line, lazily.size_bytes, 1 << 20)
     assert 0 < done < lazily.size_bytes == done + len(unsent)
     assert chunks.is_padding and not taken
+
+
+def test_a_run_ends_before_a_batch_that_takes_more_than_it_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker opened a large batch behind small ones in what had been claimed for the small ones."""
+    opened: list[int] = []
+    monkeypatch.setattr(converted_chunks, "through_codec", lambda batch, rules: opened.append(len(batch)))
+    small = b"".join(batch(n * 4, 4, 1000, Codec.LZ4) for n in range(20))
+    values = [Random(n).randbytes(1000) for n in range(2000)]
+    records = [Record(offset=80 + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
+    lazily = converted(stored(tmp_path, small + build_batch(records, codec=Codec.LZ4)))
+    chunks = lazily.chunks()
+    with Line(400_000) as line:
+        done, unsent, _ = chunks.run(bytearray(chunks.buffer_bytes), line, lazily.size_bytes, 1 << 20)
+    assert done and not unsent
+    assert not opened
+    assert chunks.needs_worker and chunks.claim_bytes > 2_000_000
 
 
 def test_a_peer_that_has_gone_ends_a_run(tmp_path: Path) -> None:
