@@ -138,7 +138,7 @@ class Fetches:
             self.stored_at = 0
         assert self.target is not None
         relay, left = Relay(self.target, 0, self.read_bytes), size - self.at
-        relay.go(fd, self.stored_at, self.ends[fd], self.sock.fileno(), self.chunk, self.converted, left, left)
+        relay.go(fd, self.stored_at, self.ends[fd], self.sock.fileno(), self.chunk, self.converted, left, left, False)
         self.at += relay.sent_bytes + relay.unsent_taken_bytes
         self.unsent = self.converted[relay.unsent_taken_bytes : relay.unsent_bytes]
         self.stored_at = relay.unsent()[0] if relay.unsent_bytes else relay.end
