@@ -126,6 +126,7 @@ class SinglesDown:
             if down.kept:
                 stop = self.close_frame(down.written)
                 if stop == 0:
+                    down.begin(self.source, self.at, self.behind)  # for all of it comes again
                     return NEEDS_CODEC
                 self.wrap(down, stop)
             self.at = self.behind

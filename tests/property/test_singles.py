@@ -129,6 +129,16 @@ def test_without_the_functions_of_lz4_all_stays_the_same(without_functions: Call
     assert [outcome(single.convert_singles, source, *each) for source, each in pairs] == with_them
 
 
+def test_a_block_that_the_library_does_not_close_is_closed_by_the_package(
+    twin: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(0)
+    source = b"".join(compressed(random, Codec.LZ4) for _ in range(5))
+    monkeypatch.setattr(twin, "close_block", lambda *_: 0)
+    found = [outcome(loop.convert_singles, source, 1, 600_000, 0, 0) for loop in (single, twin)]
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("target", [0, 1])
 @pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.LZ4])
 def test_whole_batches_become_what_streams_make_of_them(codec: Codec, target: int) -> None:
