@@ -25,6 +25,7 @@ from .security import Security, security_of
 
 Setting = Value | Partitioner | Callable[..., object] | None
 MAX_IDEMPOTENT_IN_FLIGHT = 5
+MAX_WAIT_MS = MAX_LONG // 2  # the end of such a wait still fits 64 bits
 SHORT_NAMES = {"compression": "compression.type", "bootstrap": "bootstrap.servers", "partitioner": "partitioner.class"}
 
 
@@ -266,7 +267,7 @@ def _assemble(
         batch_size=max(1, _number(values, "batch.size")),
         linger_ms=min(_number(values, "linger.ms"), MAX_INT),
         buffer_memory=_number(values, "buffer.memory"),
-        max_block_ms=_number(values, "max.block.ms"),
+        max_block_ms=min(_number(values, "max.block.ms"), MAX_WAIT_MS),
         max_request_size=_number(values, "max.request.size"),
         request_timeout_ms=_number(values, "request.timeout.ms"),
         delivery_timeout_ms=delivery_timeout_ms,

@@ -155,6 +155,18 @@ async def test_memory_that_stays_full_ends_a_send_after_max_block() -> None:
         assert stage.producer.metrics()["buffer-exhausted-total"] == 1
 
 
+async def test_the_longest_max_block_waits_for_ever() -> None:
+    async with producing(batch_size=100, buffer_memory=300, linger_ms=5, max_block_ms=2**63 - 1) as stage:
+        sent = [stage.producer.send("t", b"0")]
+        await stage.advance()
+        sent += [stage.producer.send("t", b"x" * 30) for _ in range(9)]
+        await stage.advance(20_000)
+        assert not sent[-1].done() and sent[-1].batch is None
+        while asked := await stage.produced(5):
+            asked[0].answer()
+        assert [(await delivery).offset for delivery in sent] == list(range(10))
+
+
 async def test_who_waited_for_metadata_first_waits_no_longer_for_memory_than_the_rest_of_max_block() -> None:
     async with producing(batch_size=100, buffer_memory=200, max_block_ms=1000, retry_backoff_max_ms=100) as stage:
         stage.producer.send("t", b"x" * 20)
