@@ -125,11 +125,11 @@ class RecordBuffer:
     def _grow(self, total: cython.Py_ssize_t):
         """Makes room; compressed records may be many times the limit, and few need not fill it."""
         more: cython.Py_ssize_t = max(self._room, total)
-        self._room += more
         if cython.compiled:
-            PyByteArray_Resize(self._data, RECORD_BATCH_OVERHEAD + self._room)
+            PyByteArray_Resize(self._data, RECORD_BATCH_OVERHEAD + self._room + more)
         else:
             self._data += bytes(more)
+        self._room += more
 
     def records(self) -> memoryview:
         """A view of the encoded records; nothing can be appended any more."""

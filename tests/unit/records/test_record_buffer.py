@@ -85,3 +85,15 @@ def test_a_released_buffer_takes_nothing_and_keeps_its_numbers(make: Callable[..
     buffer.append(0, None, b"v", NO_HEADERS)
     buffer.release()
     assert (buffer.append(0, None, b"v", NO_HEADERS), buffer.count) == (0, 1)
+
+
+def test_a_record_that_no_memory_was_found_for_leaves_no_room_that_is_not_there(make: Callable[..., Any]) -> None:
+    buffer, other = make(90_000, 1.0), make(90_000, 1.0)
+    held = buffer.batch()  # its memory cannot be moved now, so growing fails
+    buffer.full = False
+    with pytest.raises(BufferError):
+        buffer.append(7, None, b"x" * 20_000, NO_HEADERS)
+    held.release()
+    for each in (buffer, other):
+        each.append(7, None, b"y" * 20_000, NO_HEADERS)
+    assert bytes(buffer.records()) == bytes(other.records())
