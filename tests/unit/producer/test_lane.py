@@ -161,3 +161,22 @@ async def test_those_who_waited_for_memory_go_on_in_order_whatever_they_are() ->
                 one.answer()
         for topic, mine in (("t", lambda n: n % 5 != 4), ("u", lambda n: n % 5 == 4)):
             assert stage.cluster.log[topic, 0] == [b"", *(b"x" * 30 + b"%d" % n for n in range(60) if mine(n))]
+
+
+async def test_a_topic_is_in_use_while_records_go_by_its_lane() -> None:
+    async with producing(linger_ms=60_000) as stage:
+        for _ in range(5):
+            await stage.advance(10)
+            stage.producer.send("t", b"v")
+            assert stage.producer._metadata.used["t"] == stage.producer._clock.now_ms()
+
+
+async def test_who_waits_for_memory_with_a_partition_of_its_own_gets_there() -> None:
+    async with producing(lambda c: c.topics.update(t=2), linger_ms=5, batch_size=200, buffer_memory=400) as stage:
+        stage.producer.send("t", b"0")
+        await stage.advance()
+        sent = [stage.producer.send("t", b"x" * 20, partition=at) for at in [None, 0, 1, None] * 8]
+        while asked := await stage.produced(5):
+            asked[0].answer()
+        assert [(await delivery).partition for delivery in sent[1::4]] == [0] * 8
+        assert [(await delivery).partition for delivery in sent[2::4]] == [1] * 8
