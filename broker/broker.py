@@ -40,6 +40,7 @@ from .purgatory import Purgatory
 from .sender import Sender
 from .server import Limits, Server
 from .session import FetchSessions
+from .shortcuts import Shortcuts
 from .topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .topics import Topics
 from .upkeep import Upkeep
@@ -105,6 +106,8 @@ class Broker:
         self.is_ready = False
         self._buffers = BufferPool()
         self._company = Company(self.conversion_budget)
+        self.shortcuts = Shortcuts(self)
+        self.topics.on_deleted.append(self.shortcuts.forget)
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
@@ -227,8 +230,9 @@ class Broker:
 
     def appended(self, partition: Partition) -> None:
         """Tells those who wait that a partition has grown, or its high watermark has moved."""
-        self.fetch_purgatory.notify(partition.key)
-        self.produce_purgatory.notify(partition.key)
+        key = partition.key
+        self.fetch_purgatory.notify(key)
+        self.produce_purgatory.notify(key)
 
     def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
         parser = FrameParser(self.settings.socket_request_max_bytes)

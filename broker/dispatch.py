@@ -78,6 +78,7 @@ class Dispatcher:
 
     def __init__(self, broker: "Broker", served: Mapping[ApiKey, Served]) -> None:
         self._broker = broker
+        self._shortcuts = broker.shortcuts
         self._served = served
         self._modules: dict[str, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
@@ -89,6 +90,9 @@ class Dispatcher:
         Raises: MalformedFrame, CloseConnection.
         """
         began = perf_counter()
+        reply = self._shortcuts.answer(frame, peer, began)
+        if reply is not None:
+            return reply
         header, body = decode_request_header(frame)
         peer.client_id = header.client_id or ""
         route = self._routes.get((header.api_key, header.api_version)) or self._find(header, peer)
@@ -147,7 +151,7 @@ class Dispatcher:
         meter = route.meter or self._metered(route)
         meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
         if route.is_deprecated:
-            self._count_deprecated(route, call.peer)
+            meter.deprecated(call.peer.software_name, call.peer.software_version)
         if response is None:
             return Reply(None, meter, began, perf_counter())
         self._errors.add(route.spec.name, response)
@@ -196,11 +200,6 @@ class Dispatcher:
         refusal = route.module.unsupported(route.served)
         pieces = encode_response(route.spec, route.version, header.correlation_id, refusal)
         return Reply(pieces, route.meter or self._metered(route), began, perf_counter())
-
-    def _count_deprecated(self, route: Route, peer: Peer) -> None:
-        self._broker.metrics.deprecated_requests.of(
-            route.spec.name, str(route.version), peer.software_name, peer.software_version
-        ).add()
 
 
 def _refused(route: Route, call: Call, error: Exception) -> Any | None:

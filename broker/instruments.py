@@ -41,6 +41,10 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    def observe_zero(self) -> None:
+        """As `observe(0)`: what most requests take of that of which some take much."""
+        self.counts[0] += 1
+
     def cumulative(self) -> list[tuple[str, float]]:
         """(upper bound, observations at or below it), ending with +Inf."""
         rows, seen = [], 0

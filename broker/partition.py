@@ -44,6 +44,11 @@ class Partition:
         return self.topic_name, self.index
 
     @property
+    def is_alone(self) -> bool:
+        """Whether nobody else has a replica, so that what is written needs no other."""
+        return self.isr == self.replicas == (self.leader_id,)
+
+    @property
     def high_watermark(self) -> int:
         """First offset that not every in-sync replica has yet."""
         end = self.log.log_end_offset

@@ -3,11 +3,12 @@
 A success may still turn into a failure while the answer waits for other replicas; the records stay all the same.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..protocol.errors import ApiError, ErrorCode
+from ..protocol.errors import ApiError, DiskFault, ErrorCode
 from ..protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_LEADERS = 10
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
@@ -40,6 +43,20 @@ class Outcome:
     reached_log: bool = True  # not so where the transaction coordinator knows better
     info: AppendInfo | None = None
     error: ApiError | None = None
+
+
+def note_failure(broker: "Broker", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
+    """What the answer tells of a failure, which is logged and counted here."""
+    place = f"{outcome.topic}-{outcome.index}"
+    if isinstance(error, DiskFault):
+        log.error("appending to %s for client %r failed: %s", place, client_id, error)
+    if not isinstance(error, ApiError):
+        log.error("appending to %s for client %r failed", place, client_id, exc_info=error)
+        error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
+    outcome.error = error
+    if outcome.is_counted and error.code not in EXPECTED_FAILURES:
+        broker.metrics.failed_produce_requests.of(outcome.topic).add()
+    return error
 
 
 def are_settled(broker: "Broker", waiting: Sequence[Outcome]) -> bool:

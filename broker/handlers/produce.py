@@ -16,12 +16,11 @@ Other than Kafka: a message goes with every error, not only with record errors; 
 cannot be read fails its partition, not all of them; and what fails unexpectedly fails its partition.
 """
 
-import logging
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -40,18 +39,16 @@ from ...protocol.records.layout import (
 from ...storage.append import check_version
 from ...storage.log import AppendInfo
 from ...storage.prepared import PreparedAppend
-from ..appending import EXPECTED_FAILURES, Check, Effort, append, append_by_worker, takes_worker
+from ..appending import Check, Effort, append, append_by_worker, takes_worker
 from ..cluster import Topic
 from ..connection import CloseConnection
 from ..dispatch import Call
 from ..partition import Partition
-from ..produced import Outcome, are_settled, judge, response_of
+from ..produced import Outcome, are_settled, judge, note_failure, response_of
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
     from ..broker import Broker
-
-log = logging.getLogger(__name__)
 
 ACKS_NONE = 0
 ACKS_ALL = -1
@@ -73,6 +70,8 @@ def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Co
         return _handle_in_turns(broker, request, call, items)
     effort = Effort()
     outcomes = [_produce(broker, request, name, data, call, effort) for name, data in items]
+    if len(outcomes) == 1:
+        broker.shortcuts.learn(call, request, outcomes[0])
     return _answer(broker, request, call, outcomes, effort)
 
 
@@ -178,7 +177,7 @@ def _produce(
         outcome.info = append(broker, topic, partition, records, effort=effort, check=check)
         _count_success(broker, name, outcome.info, len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
-        _note_failure(broker, call, outcome, error)
+        note_failure(broker, outcome, error, call.client_id)
     return outcome
 
 
@@ -193,7 +192,7 @@ async def _produce_by_worker(
         outcome.info = await append_by_worker(broker, topic, partition, records, effort=effort, check=check)
         _count_success(broker, name, outcome.info, len(records))
     except Exception as error:
-        _note_failure(broker, call, outcome, error)
+        note_failure(broker, outcome, error, call.client_id)
     return outcome
 
 
@@ -215,18 +214,6 @@ def _admitted(
     outcome.min_in_sync = min(topic.settings.min_insync_replicas, len(partition.replicas))
     _check_leader(broker, outcome, partition, request.acks)
     return topic, partition
-
-
-def _note_failure(broker: "Broker", call: Call, outcome: Outcome, error: Exception) -> None:
-    place = f"{outcome.topic}-{outcome.index}"
-    if isinstance(error, DiskFault):
-        log.error("appending to %s for client %r failed: %s", place, call.client_id, error)
-    if not isinstance(error, ApiError):
-        log.error("appending to %s for client %r failed", place, call.client_id, exc_info=error)
-        error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
-    outcome.error = error
-    if outcome.is_counted and error.code not in EXPECTED_FAILURES:
-        broker.metrics.failed_produce_requests.of(outcome.topic).add()
 
 
 def _transaction_check(broker: "Broker", request: ProduceRequest, call: Call, outcome: Outcome) -> Check | None:
