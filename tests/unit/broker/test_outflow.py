@@ -1,13 +1,18 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
-from stepdown.broker.plain_run import TURN_BYTES, PlainRun
+from stepdown.broker.budget import MemoryBudget
+from stepdown.broker.buffers import BufferPool
+from stepdown.broker.held_chunk import HeldChunk
+from stepdown.broker.outflow import TURN_BYTES, Outflow
 from stepdown.broker.wire import PlainWire
+from stepdown.protocol.schema import Piece
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice
 
@@ -28,9 +33,20 @@ class Greedy(PlainWire):
 
 
 class Later:
-    """A piece that is neither bytes nor a file's."""
+    """A piece that only a worker can make."""
 
     size_bytes = 1
+    needs_worker = True
+    claim_bytes = buffer_bytes = 1
+
+    def chunks(self) -> "Later":
+        return self
+
+    def done(self) -> None: ...
+
+
+def flow(wire: PlainWire, pieces: Sequence[object]) -> Outflow:
+    return Outflow(wire, MemoryBudget(1 << 20), BufferPool(), cast(Sequence[Piece], pieces))
 
 
 def stored(folder: Path, size_bytes: int) -> FileSlice:
@@ -50,19 +66,19 @@ async def wires() -> AsyncIterator[tuple[PlainWire, socket.socket]]:
     theirs.close()
 
 
-def test_a_run_halts_before_a_piece_that_is_not_plain(tmp_path: Path) -> None:
+def test_a_flow_halts_before_a_piece_that_is_made_in_a_worker(tmp_path: Path) -> None:
     wire, later = Greedy(), Later()
-    run = PlainRun(wire, [b"head", stored(tmp_path, 4096), b"middle", later, b"tail"])
-    assert run.push()
-    assert (run.at, wire.taken, run.file_bytes) == (3, 4 + 4096 + 6, 4096)
-    assert run.take() is later
-    assert run.push()
-    assert (run.at, wire.taken) == (5, 4 + 4096 + 6 + 4)
+    run = flow(wire, [b"head", stored(tmp_path, 4096), b"middle", later, b"tail"])
+    assert run.push() and run.push()
+    assert (run.chunks, wire.taken, run.file_bytes) == (later, 4 + 4096 + 6, 4096)
+    run.take_up(1, HeldChunk(MemoryBudget(1).try_claim(1), BufferPool(), 1))  # type: ignore[arg-type]
+    assert run.push() and run.is_over
+    assert (wire.taken, run.converted_bytes) == (4 + 4096 + 6 + 4, 1)
 
 
 def test_others_have_their_turn_while_a_peer_takes_all_of_a_large_file(tmp_path: Path) -> None:
     wire = Greedy()
-    run = PlainRun(wire, [stored(tmp_path, 2 * TURN_BYTES + 4096)])
+    run = flow(wire, [stored(tmp_path, 2 * TURN_BYTES + 4096)])
     turns = 1
     while not run.push():
         assert wire.taken == turns * TURN_BYTES
@@ -73,7 +89,7 @@ def test_others_have_their_turn_while_a_peer_takes_all_of_a_large_file(tmp_path:
 def test_many_small_slices_are_one_turn_together(tmp_path: Path) -> None:
     wire = Greedy()
     part = stored(tmp_path, TURN_BYTES // 2)
-    run = PlainRun(wire, [part, b"between", part, part])
+    run = flow(wire, [part, b"between", part, part])
     assert not run.push() and wire.taken == TURN_BYTES + len(b"between")
     assert run.push()
 
@@ -83,7 +99,7 @@ async def test_the_loop_sends_on_and_wakes_who_waits_once_all_is_sent(
 ) -> None:
     wire, theirs = wires
     part = stored(tmp_path, 1 << 18)
-    run = PlainRun(wire, [b"head", part, b"tail"])
+    run = flow(wire, [b"head", part, b"tail"])
     assert not run.push()
     waiting = asyncio.ensure_future(wire.drive(run.push))
     received = bytearray()

@@ -1,0 +1,55 @@
+"""A piece of a response that is made while it is sent: what a sender needs to know of it."""
+
+from typing import Protocol
+
+from ..storage.slices import Outlet
+
+Sent = tuple[int, memoryview, int]
+"""Bytes of the chunks that were taken whole; the chunk that was not, empty if there is none, and how much of it was."""
+
+
+class Chunks(Protocol):
+    """One pass over a lazily converted slice."""
+
+    @property
+    def needs_worker(self) -> bool:
+        """Whether making the next chunk takes a codec, and so too long for the event loop."""
+        ...
+
+    @property
+    def claim_bytes(self) -> int:
+        """Memory that making and holding the next chunk takes."""
+        ...
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The part of it that the chunk itself is made in."""
+        ...
+
+    def make(self, out: bytearray) -> memoryview | None:
+        """The next chunk, the same until `advance`; None when `out` is too small (`buffer_bytes` has grown then)."""
+        ...
+
+    def advance(self) -> None:
+        """The chunk has been sent."""
+        ...
+
+    def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> Sent:
+        """Makes chunk after chunk in `out` and gives each to `outlet`, until `turn_bytes` are sent, or `most_bytes`, at
+        which the last is cut; until one is not taken whole; or until the next is better made alone. Those that were
+        taken whole are behind it then. Like `make` it belongs in a worker if `needs_worker`, and stays within the claim
+        that it begins with."""
+        ...
+
+
+class LazyPiece(Protocol):
+    """A piece whose size was promised before its bytes exist."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def chunks(self) -> Chunks: ...
+
+    def done(self) -> None:
+        """Nothing more of it will be asked for, whether all was sent or the peer has gone."""
+        ...
