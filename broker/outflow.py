@@ -20,6 +20,9 @@ TURN_BYTES = 1 << 20
 """Sent in one go, of files or of what is converted, while the peer takes all: then others have their turn. To convert
 so much takes about 0.6 ms; looking at the loop after each chunk would cost a tenth of that."""
 
+SMALL_BYTES = 32 * 1024
+"""A chunk, as is the padding of a slice, that waits for what follows: the peer is not woken for it alone."""
+
 
 class Outflow:
     """Bytes, slices of files, and slices that are converted on the way; `sent` bytes of the first are gone already.
@@ -169,7 +172,8 @@ class Outflow:
 
     def _push_chunk(self, chunks: Chunks, held: HeldChunk) -> bool:
         held.keep()
-        self._sent += self._wire.try_send(held.data[self._sent :])
+        is_small = self.unsent_bytes <= SMALL_BYTES and self._at < len(self._pieces) - 1
+        self._sent += self._wire.try_send(held.data[self._sent :], more=is_small)
         if self._sent < self.unsent_bytes:
             held.offer()
             return False
