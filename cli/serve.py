@@ -9,7 +9,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,26 +72,16 @@ async def _run(loaded: Loaded) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    with _without_collections():
-        broker = Broker(loaded.settings, loaded.layers)
-        await broker.start()
+    broker = Broker(loaded.settings, loaded.layers)
+    await broker.start()
+    gc.freeze()  # what was imported and made so far stays, and is much with thousands of partitions
+    gc.enable()
     print(_greeting(broker), flush=True)
     await stopping.wait()
     log.info("stopping: finishing what is in flight")
     await broker.stop()
     log.info("stopped")
     return 0
-
-
-@contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
-    """What is made in here is never looked through for garbage: it stays, and is much with thousands of partitions."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _greeting(broker: Broker) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ lists every setting."""
 def main(arguments: Sequence[str]) -> int:
     """The process's exit code, once the broker has stopped. Raises: SystemExit for --help and bad usage."""
     given = _parser().parse_args(arguments)
+    gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
     from .serve import ServeOptions, serve
 
     options = ServeOptions(

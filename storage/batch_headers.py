@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-import crc32c
-
 from ..protocol.errors import CorruptRecord
+from ..protocol.records.kernel import crc32c
 from .file_handle import Buffer, FileHandle
 
 V2_HEADER = Struct(">qiiBIhiqqqhii")
@@ -226,7 +225,7 @@ def _crc_from(magic: int) -> int:
 
 
 def _checksum(magic: int, data: Buffer, before: int = 0) -> int:
-    return zlib.crc32(data, before) if magic < 2 else crc32c.crc32c(data, before)
+    return zlib.crc32(data, before) if magic < 2 else crc32c(data, before)
 
 
 def _checksum_in_parts(file: FileHandle, header: BatchHeader) -> int:
