@@ -1,12 +1,13 @@
 """floor.c in Python, on uvloop: the least that a server has to do whose loop is the interpreter's.
 
-    python floor.py fetch PORT PLAN 1 sendfile|relay|v1|v0|mapped-v1|mapped-v0|run-v1|run-v0 READ SEND MESSAGE
+    python floor.py fetch PORT PLAN 1 sendfile|relay|[mapped-|run-|told-]v1|v0 READ SEND MESSAGE
     python floor.py produce PORT PLAN 1 PARTITION_AT RECORDS_AT
 
 Arguments and plan are those of floor.c; one thread. A chunk is summed whole, by one call of our compiled kernel,
 however many messages are in it. `v1` and `v0` are no floor but what we do, bare: chunks read by pread, or out of the
 mapped file, are converted as a fetch of that magic has them; with `run-` one call of storage/relay.py does it for each
-slice. Nothing is decoded, looked up, counted or logged.
+slice, with `told-` after the two reads and the conversion of the first batch that tell how large the slice will be.
+Nothing is decoded, looked up, counted or logged.
 """
 
 import asyncio
@@ -21,12 +22,14 @@ from typing import cast
 
 import uvloop
 from stepdown.protocol.records.convert import convert_down
-from stepdown.protocol.records.kernel import crc32, crc32c
+from stepdown.protocol.records.kernel import convert_plain, crc32, crc32c
+from stepdown.protocol.records.layout import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
 from stepdown.storage.relay import Relay
 
 BUFFER_BYTES = 256 * 1024
 REQUEST_BYTES = 4096
 SOCKET_BUFFER_BYTES = 100 * 1024
+BATCH_LENGTH_OFFSET = 8
 _INT = Struct(">i")
 _CORRELATION_IN_ANSWER = slice(4, 8)
 _CORRELATION_IN_REQUEST = slice(8, 12)
@@ -65,7 +68,12 @@ class Fetches:
         self, sock: socket.socket, plan: Plan, way: str, read_bytes: int, send_bytes: int, message_bytes: int
     ) -> None:
         self.sock, self.plan = sock, plan
-        self.by_sendfile, self.by_map, self.by_run = way == "sendfile", way.startswith("mapped"), way.startswith("run")
+        self.by_sendfile, self.by_map, self.is_told = (
+            way == "sendfile",
+            way.startswith("mapped"),
+            way.startswith("told"),
+        )
+        self.by_run = self.is_told or way.startswith("run")
         self.target = None if way in ("sendfile", "relay") else int(way[-1])
         self.read_bytes, self.send_bytes, self.sums = read_bytes, send_bytes, bool(message_bytes)
         self.loop = asyncio.get_running_loop()
@@ -123,7 +131,7 @@ class Fetches:
                 self.at += os.sendfile(target, fd, self.at, size - self.at)
             return
         while self.at < size:
-            if not self.unsent and self.by_run:
+            if not self.unsent and (self.by_run or self.is_told):
                 self.run(fd, size)
             elif not self.unsent:
                 self.unsent = self.make(fd, min(self.send_bytes, size - self.at))
@@ -134,9 +142,11 @@ class Fetches:
 
     def run(self, fd: int, size: int) -> None:
         """Sends chunk after chunk, until there is one that is not taken whole."""
+        assert self.target is not None
         if self.at == 0:
             self.stored_at = 0
-        assert self.target is not None
+            if self.is_told:
+                promise(fd, self.target, self.chunk)
         relay, left = Relay(self.target, 0, self.read_bytes), size - self.at
         relay.go(fd, self.stored_at, self.ends[fd], self.sock.fileno(), self.chunk, self.converted, left, left, False)
         self.at += relay.sent_bytes + relay.unsent_taken_bytes
@@ -209,6 +219,14 @@ class Produces:
             buffer[: end - begin] = bytes(buffer[begin:end])
             begin, end = 0, end - begin
         self.begin, self.end = begin, end
+
+
+def promise(fd: int, target: int, chunk: memoryview) -> int:
+    """What the first batch of a file becomes, in bytes."""
+    size = _INT.unpack_from(os.pread(fd, RECORD_BATCH_OVERHEAD, 0), BATCH_LENGTH_OFFSET)[0] + LOG_OVERHEAD
+    first = chunk[:size]
+    os.preadv(fd, (first,), 0)
+    return convert_plain(first, 0, target, 0, None)[1]
 
 
 def page_aligned() -> memoryview:

@@ -21,6 +21,7 @@ Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, 
 | append | recv, CRC-32C, write to the partition's file, a small answer |
 | our kernel | Python: what pread, or the mapped file, gives goes through our conversion, and out by send |
 | our loop | Python: one call of our compiled loop for each partition, which reads, converts and sends |
+| our loop + promise | the same, after the two reads and the conversion of a batch that tell the size of an answer |
 
 A figure of a floor over Kafka's is the most that such a server could reach. "out of reach": none in C, or no library,
 reaches the bar; "not in Python": they do, but none in Python does; "not proven": what lies between is ours to find.
@@ -137,6 +138,7 @@ def fetch_floors(bench: Bench, case: FetchCase, filling: Filling) -> list[FloorS
         maker.fetch(plan, f"Python: {RELAY_WAY}", "relay", sizes),
         ours,
         maker.fetch(plan, "Python: our loop", f"run-v{magic}", sizes),
+        maker.fetch(plan, "Python: our loop + promise", f"told-v{magic}", sizes),
         maker.fetch(plan, "Python: mapped + our kernel", f"mapped-v{magic}", sizes),
     ]
     if case.readers > 1:
