@@ -143,6 +143,9 @@ class Outflow:
         """Whether all of it is sent; None at a halt."""
         chunks = self.chunks
         if chunks is None:
+            if self._turn_left < TURN_BYTES // 2:  # a slice is mostly a turn: begun now, it would take two
+                self._let_go()
+                return False
             chunks = self.chunks = piece.chunks()
             self.remaining_bytes = piece.size_bytes
         while self.remaining_bytes:

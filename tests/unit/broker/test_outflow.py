@@ -45,6 +45,28 @@ class Later:
     def done(self) -> None: ...
 
 
+class Made:
+    """A piece that is made on the loop, as much as is asked for at once; it tells how often it was asked."""
+
+    needs_worker = False
+    claim_bytes = buffer_bytes = 1
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.runs = 0
+
+    def chunks(self) -> "Made":
+        return self
+
+    def run(self, out: bytearray, outlet: Greedy, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
+        self.runs += 1
+        done = min(most_bytes, turn_bytes)
+        outlet.taken += done
+        return done, memoryview(b""), 0
+
+    def done(self) -> None: ...
+
+
 def flow(wire: PlainWire, pieces: Sequence[object]) -> Outflow:
     return Outflow(wire, MemoryBudget(1 << 20), BufferPool(), cast(Sequence[Piece], pieces))
 
@@ -92,6 +114,17 @@ def test_many_small_slices_are_one_turn_together(tmp_path: Path) -> None:
     run = flow(wire, [part, b"between", part, part])
     assert not run.push() and wire.taken == TURN_BYTES + len(b"between")
     assert run.push()
+
+
+def test_a_slice_that_is_converted_is_not_begun_at_the_end_of_a_turn() -> None:
+    wire = Greedy()
+    nearly, small = [Made(TURN_BYTES - 100) for _ in range(3)], [Made(TURN_BYTES // 8) for _ in range(5)]
+    run = flow(wire, [*nearly, *small])
+    turns = 1
+    while not run.push():
+        turns += 1
+    assert turns == 4 and run.is_over
+    assert [piece.runs for piece in nearly + small] == [1] * 8
 
 
 async def test_the_loop_sends_on_and_wakes_who_waits_once_all_is_sent(
