@@ -37,6 +37,9 @@ MOST_HELD = 16
 TURN_READS = 4
 """How often one peer is read from before the others get their turn."""
 
+ENOUGH_BYTES = READ_BYTES // 4
+"""A read that brought less has most likely brought all that there is."""
+
 log = logging.getLogger(__name__)
 
 
@@ -110,6 +113,7 @@ class Connection:
         self._claim: Claim | None = None
         self._seen_sent_bytes = 0
         self._turn_reads = 0  # since others had their turn
+        self._is_dry = False  # the last read has most likely brought all
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
@@ -124,7 +128,7 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    if await self._has_ended(answerer):
+                    if not self._goes_on(answerer) and await self._has_ended(answerer):
                         return "end"
                     continue
                 self.is_busy = self.is_waiting = True
@@ -159,6 +163,21 @@ class Connection:
         finally:
             self.close()
 
+    def _goes_on(self, answerer: Answerer) -> bool:
+        """Without a whole frame: whether more bytes have come, and there was nothing to wait for. Else `_has_ended`."""
+        if self._is_dry or self._turn_reads + 1 >= TURN_READS or self._unsent or self._at_end or self._is_draining:
+            return False
+        if self._parser.pending_frame_bytes > READ_AHEAD_BYTES:
+            return False
+        if self._held:
+            if not self._company.is_there(self.last_active_ms):
+                return False
+            self._send_soon(answerer)
+        if not self._read():
+            return False
+        self._turn_reads += 1
+        return True
+
     async def _has_ended(self, answerer: Answerer) -> bool:
         """Without a whole frame: sees to what is held; whether that was the end, else when more bytes have come."""
         if self._unsent or self._at_end or self._is_draining:
@@ -167,9 +186,8 @@ class Connection:
                 return True
         elif self._held and not self._may_defer():
             await self._send_held(answerer)
-        elif self._held and not self._is_sending_soon:
-            self._is_sending_soon = True
-            asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
+        elif self._held:
+            self._send_soon(answerer)
         await self._more()
         return False
 
@@ -214,6 +232,11 @@ class Connection:
         """Whether what is held may leave at the end of the turn: not so if the peer's next frame has to wait before."""
         return self._company.is_there(self.last_active_ms) and self._parser.pending_frame_bytes <= READ_AHEAD_BYTES
 
+    def _send_soon(self, answerer: Answerer) -> None:
+        if not self._is_sending_soon:
+            self._is_sending_soon = True
+            asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
+
     def _send_at_last(self, answerer: Answerer) -> None:
         """Sends what is held; what the socket does not take, or that there is an end to it, is for `serve`."""
         self._is_sending_soon = False
@@ -252,7 +275,7 @@ class Connection:
     async def _more(self) -> None:
         """Returns when bytes have been fed to the parser, or the stream has ended."""
         await self._charge_frame()
-        if self._read():
+        if not self._is_dry and self._read():
             self._turn_reads += 1
             if self._turn_reads >= TURN_READS:
                 self._turn_reads = 0
@@ -281,6 +304,7 @@ class Connection:
     def _read(self) -> bool:
         """Feeds what has arrived to the parser; False when nothing has."""
         data = self._wire.try_receive(READ_BYTES)
+        self._is_dry = data is None or 0 < len(data) < ENOUGH_BYTES
         if data is None:
             return False
         if data:

@@ -246,8 +246,7 @@ def _records(frame: memoryview, version: int, at: int) -> memoryview | None:
             return None
     if start + size != end or size > INLINE_BYTES:
         return None
-    records = frame[start:end]
-    return records if _is_plain(records) else None
+    return None if frame[start + ATTRIBUTES_OFFSET + 1] else frame[start:end]
 
 
 def _is_plain(records: Buffer | None) -> bool:

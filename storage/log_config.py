@@ -38,7 +38,9 @@ class LogConfig:
     @property
     def roll_ms(self) -> int:
         """`segment.ms`, for a compacted topic no more than `max.compaction.lag.ms`."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
+        if self.max_compaction_lag_ms < self.segment_ms and self.is_compacted:
+            return self.max_compaction_lag_ms
+        return self.segment_ms
 
     def pick_jitter_ms(self) -> int:
         """How much earlier than `segment.ms` one segment rolls, so that not all roll at once."""

@@ -69,7 +69,7 @@ class OffsetIndex(EntryIndex):
         self.keep_first(self.floor(relative_offset - 1) + 1)
 
     def is_full(self, max_bytes: int) -> bool:
-        return self.count >= max_bytes // self.layout.size
+        return self._count >= max_bytes // self.layout.size
 
     def looks_right(self, segment_bytes: int) -> bool:
         """Whether the last entry can be true of a segment of that size; preallocated zeros are not."""

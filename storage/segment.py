@@ -129,7 +129,7 @@ class Segment:
             self.file.truncate(position)
             self._tail_is_dirty = False
         try:
-            written = self.file.write(pieces, position)
+            written = self.files.write(self.file, pieces, position)
         except DiskFault:
             self._tail_is_dirty = True
             with suppress(DiskFault):  # tried again before the next append and when the segment closes
@@ -154,14 +154,13 @@ class Segment:
         size = self.size
         if size + size_bytes > config.segment_bytes or not self.takes(last_offset):
             return True
-        if size and self._waited_ms(max_timestamp, clock) > config.roll_ms - self.jitter_ms:
-            return True
+        if size:
+            first = self.first_timestamp() if self._first_timestamp is None else self._first_timestamp
+            waited_ms = max_timestamp - first if first >= 0 else clock.now_ms() - self.created_ms
+            if waited_ms > config.roll_ms - self.jitter_ms:
+                return True
         limit = config.segment_index_bytes
         return self.offset_index.is_full(limit) or self.time_index.is_full(limit)
-
-    def _waited_ms(self, max_timestamp: int, clock: Clock) -> int:
-        first = self.first_timestamp()
-        return max_timestamp - first if first >= 0 else clock.now_ms() - self.created_ms
 
     def first_timestamp(self) -> int:
         """The largest timestamp of the first batch, -1 when there is none."""

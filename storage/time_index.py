@@ -44,7 +44,7 @@ class TimeIndex(EntryIndex):
 
     def is_full(self, max_bytes: int) -> bool:
         """Whether only the slot is left that a closing segment takes for its largest timestamp."""
-        return self.count >= max_bytes // self.layout.size - 1
+        return self._count >= max_bytes // self.layout.size - 1
 
     def looks_right(self) -> bool:
         """Whether the last entry can be true; preallocated zeros are not."""

@@ -13,7 +13,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.budget import MemoryBudget
 from stepdown.broker.company import Company
-from stepdown.broker.connection import CloseConnection, Connection, Peer, Reply
+from stepdown.broker.connection import READ_BYTES, CloseConnection, Connection, Peer, Reply
 from stepdown.broker.metrics import Metrics
 from stepdown.broker.request_meter import RequestMeter
 from stepdown.broker.sender import Sender
@@ -507,3 +507,37 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
     finished.set()
     assert await serving == "fault"
     assert requests < 10
+
+
+async def test_a_read_that_brought_little_is_not_followed_by_one_that_brings_nothing() -> None:
+    steps: list[str] = []
+    arrivals = [framed(b"one") + framed(b"two"), framed(bytes(READ_BYTES // 2)), b"", framed(b"last")]
+
+    class Arriving:
+        """A wire on which something arrives whenever it is watched; b"" stands for nothing, and the end follows."""
+
+        sent_bytes = 0
+
+        def try_receive(self, most_bytes: int) -> bytes | None:
+            steps.append("read")
+            return arrivals.pop(0) or None if arrivals else b""
+
+        def watch(self, on_readable: Callable[[], None]) -> None:
+            steps.append("watch")
+            asyncio.get_running_loop().call_soon(on_readable)
+
+        def unwatch(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    class Answering:
+        def answer(self, frame: memoryview, peer: Peer) -> Reply:
+            steps.append("answer")
+            return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
+
+        def answered(self, reply: Reply) -> None: ...
+
+    peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
+    connection = Connection(Arriving(), peer, FrameParser(1 << 20), None, ManualClock(), memory, Company(memory))  # type: ignore[arg-type]
+    assert await connection.serve(Answering()) == "end"  # type: ignore[arg-type]
+    assert " ".join(steps) == "read answer answer watch read answer read watch read answer watch read"
