@@ -6,6 +6,7 @@
 
    Folding: a CRC is a remainder modulo a polynomial P, so a block that lies n bits before the end may be replaced by
    its product with x^n mod P. A constant pair holds x^(n+32) and x^(n-32) mod P, bit-reflected and shifted left by one.
+   What is left in the end are 96 bits, of which a product with floor(x^96 / P) tells how often P is in them (Barrett).
    Source: V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
    docs/decisions/compiled-kernel.md tells why this is not zlib. */
 
@@ -17,21 +18,28 @@
 #include <string.h>
 
 typedef struct {
-    uint64_t by_2048[2], by_512[2], by_384[2], by_256[2], by_128[2];
-    uint64_t to_64[2];   /* x^64 mod P */
-    uint64_t barrett[2]; /* P and floor(x^64 / P) */
+    uint64_t by_2048[2];
+    uint64_t powers[9];   /* x^544, x^480 … x^32 mod P: from every other one a pair, for 512, 384, 256, 128 bits */
+    uint64_t quotient[2]; /* floor(x^96 / P) without its lowest bit, which does not count */
+    uint64_t divisor[2];  /* P */
     uint32_t polynomial;
 } crc_constants;
 
 static const crc_constants CRC_IEEE = {
-    {0x11542778aULL, 0x1322d1430ULL}, {0x154442bd4ULL, 0x1c6e41596ULL}, {0x03db1ecdcULL, 0x174359406ULL},
-    {0x0f1da05aaULL, 0x15a546366ULL}, {0x1751997d0ULL, 0x0ccaa009eULL}, {0x163cd6124ULL, 0},
-    {0x1db710641ULL, 0x1f7011641ULL}, 0xedb88320U,
+    {0x11542778aULL, 0x1322d1430ULL},
+    {0x154442bd4ULL, 0x1c6e41596ULL, 0x03db1ecdcULL, 0x174359406ULL, 0x0f1da05aaULL, 0x15a546366ULL, 0x1751997d0ULL,
+     0x0ccaa009eULL, 1},
+    {0xb4e5b025f7011641ULL, 0},
+    {0x1db710641ULL, 0},
+    0xedb88320U,
 };
 static const crc_constants CRC_CASTAGNOLI = {
-    {0x0dcb17aa4ULL, 0x0b9e02b86ULL}, {0x0740eef02ULL, 0x09e4addf8ULL}, {0x01c291d04ULL, 0x1d82c63daULL},
-    {0x1384aa63aULL, 0x0ba4fc28eULL}, {0x0f20c0dfeULL, 0x14cd00bd6ULL}, {0x0dd45aab8ULL, 0},
-    {0x105ec76f1ULL, 0x0dea713f1ULL}, 0x82f63b78U,
+    {0x0dcb17aa4ULL, 0x0b9e02b86ULL},
+    {0x0740eef02ULL, 0x09e4addf8ULL, 0x01c291d04ULL, 0x1d82c63daULL, 0x1384aa63aULL, 0x0ba4fc28eULL, 0x0f20c0dfeULL,
+     0x14cd00bd6ULL, 1},
+    {0x4869ec38dea713f1ULL, 0},
+    {0x105ec76f1ULL, 0},
+    0x82f63b78U,
 };
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
@@ -68,7 +76,7 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size, uin
 #include <immintrin.h>
 
 #define CRC_NARROW __attribute__((target("pclmul,sse4.2")))
-#define CRC_WIDE __attribute__((target("avx512f,avx512vl,avx512bw,vpclmulqdq,pclmul,sse4.2")))
+#define CRC_WIDE __attribute__((target("avx512f,avx512vl,avx512bw,avx512vbmi2,vpclmulqdq,pclmul,sse4.2")))
 #define CRC_INLINE static inline __attribute__((always_inline))
 
 static int crc_folds, crc_folds_wide;
@@ -83,36 +91,33 @@ static const uint8_t CRC_SHIFTS[48] = {
     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 };
 
-/* Folds `size` more bytes into the 16 of `x`, of which at least 16 bytes lie before data + size, and reduces to 32 bits. */
-#define CRC_DEFINE_FINISH(NAME, TARGET)                                                                                \
-    TARGET CRC_INLINE uint32_t NAME(__m128i x, const uint8_t *data, size_t size, const crc_constants *c) {             \
-        const __m128i by_128 = CRC_LOAD(c->by_128), low32 = _mm_setr_epi32(~0, 0, ~0, 0);                              \
-        for (; size >= 16; data += 16, size -= 16) x = _mm_xor_si128(CRC_FOLD(x, by_128), CRC_LOAD(data));             \
-        if (size) {                                                                                                    \
-            __m128i first = _mm_shuffle_epi8(x, CRC_LOAD(CRC_SHIFTS + size));                                          \
-            __m128i last = _mm_shuffle_epi8(x, CRC_LOAD(CRC_SHIFTS + 16 + size));                                      \
-            __m128i tail = CRC_LOAD(data + size - 16);                                                                 \
-            __m128i is_tail = _mm_cmpgt_epi8(_mm_setzero_si128(), CRC_LOAD(CRC_SHIFTS + 16 + size));                   \
-            last = _mm_or_si128(last, _mm_and_si128(is_tail, tail));                                                   \
-            x = _mm_xor_si128(CRC_FOLD(first, by_128), last);                                                          \
-        }                                                                                                              \
-        x = _mm_xor_si128(_mm_clmulepi64_si128(x, by_128, 0x10), _mm_srli_si128(x, 8));                                \
-        __m128i high = _mm_srli_si128(x, 4);                                                                           \
-        x = _mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(x, low32), CRC_LOAD(c->to_64), 0x00), high);              \
-        const __m128i barrett = CRC_LOAD(c->barrett);                                                                  \
-        __m128i q = _mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(x, low32), barrett, 0x10), low32);                \
-        x = _mm_xor_si128(_mm_clmulepi64_si128(q, barrett, 0x00), x);                                                  \
-        return (uint32_t)_mm_extract_epi32(x, 1);                                                                      \
-    }
+/* The remainder, 32 bits, of the 96 of `x`. */
+CRC_NARROW CRC_INLINE uint32_t crc_divide(__m128i x, const crc_constants *c) {
+    const __m128i times = _mm_clmulepi64_si128(x, CRC_LOAD(c->quotient), 0x00);
+    x = _mm_xor_si128(x, _mm_clmulepi64_si128(times, CRC_LOAD(c->divisor), 0x00));
+    return (uint32_t)_mm_extract_epi32(x, 2);
+}
 
-CRC_DEFINE_FINISH(crc_finish, CRC_NARROW)
-CRC_DEFINE_FINISH(crc_finish_wide, CRC_WIDE)
+/* Folds `size` more bytes into the 16 of `x`, of which at least 16 bytes lie before data + size, and reduces to 32 bits. */
+CRC_NARROW CRC_INLINE uint32_t crc_finish(__m128i x, const uint8_t *data, size_t size, const crc_constants *c) {
+    const __m128i by_128 = CRC_LOAD(c->powers + 6);
+    for (; size >= 16; data += 16, size -= 16) x = _mm_xor_si128(CRC_FOLD(x, by_128), CRC_LOAD(data));
+    if (size) {
+        __m128i first = _mm_shuffle_epi8(x, CRC_LOAD(CRC_SHIFTS + size));
+        __m128i last = _mm_shuffle_epi8(x, CRC_LOAD(CRC_SHIFTS + 16 + size));
+        __m128i tail = CRC_LOAD(data + size - 16);
+        __m128i is_tail = _mm_cmpgt_epi8(_mm_setzero_si128(), CRC_LOAD(CRC_SHIFTS + 16 + size));
+        last = _mm_or_si128(last, _mm_and_si128(is_tail, tail));
+        x = _mm_xor_si128(CRC_FOLD(first, by_128), last);
+    }
+    return crc_divide(_mm_xor_si128(_mm_clmulepi64_si128(x, by_128, 0x10), _mm_srli_si128(x, 8)), c);
+}
 
 /* size >= 16 */
 CRC_NARROW static uint32_t crc_by_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
     __m128i x = _mm_xor_si128(CRC_LOAD(data), _mm_cvtsi32_si128((int)crc));
     if (size < 128) return crc_finish(x, data + 16, size - 16, c);
-    const __m128i by_512 = CRC_LOAD(c->by_512);
+    const __m128i by_512 = CRC_LOAD(c->powers);
     __m128i y = CRC_LOAD(data + 16), z = CRC_LOAD(data + 32), w = CRC_LOAD(data + 48);
     for (data += 64, size -= 64; size >= 64; data += 64, size -= 64) {
         x = _mm_xor_si128(CRC_FOLD(x, by_512), CRC_LOAD(data));
@@ -120,24 +125,33 @@ CRC_NARROW static uint32_t crc_by_folding(uint32_t crc, const uint8_t *data, siz
         z = _mm_xor_si128(CRC_FOLD(z, by_512), CRC_LOAD(data + 32));
         w = _mm_xor_si128(CRC_FOLD(w, by_512), CRC_LOAD(data + 48));
     }
-    w = _mm_xor_si128(w, CRC_FOLD(x, CRC_LOAD(c->by_384)));
-    w = _mm_xor_si128(w, CRC_FOLD(y, CRC_LOAD(c->by_256)));
-    w = _mm_xor_si128(w, CRC_FOLD(z, CRC_LOAD(c->by_128)));
+    w = _mm_xor_si128(w, CRC_FOLD(x, CRC_LOAD(c->powers + 2)));
+    w = _mm_xor_si128(w, CRC_FOLD(y, CRC_LOAD(c->powers + 4)));
+    w = _mm_xor_si128(w, CRC_FOLD(z, CRC_LOAD(c->powers + 6)));
     return crc_finish(w, data, size, c);
 }
 
 #define CRC_LOAD_WIDE(at) _mm512_loadu_si512((const void *)(at))
+#define CRC_WIDEN(number) _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)(number)))
 #define CRC_FOLD_WIDE(x, by, next)                                                                                     \
     _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, by, 0x00), _mm512_clmulepi64_epi128(x, by, 0x11), next, 0x96)
 
-/* size >= 64 */
+/* size >= 4. The first block has what is too much for whole ones, behind zeros, which do not count. */
 CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
-    const __m512i by_512 = _mm512_broadcast_i32x4(CRC_LOAD(c->by_512));
-    __m512i x = _mm512_xor_si512(CRC_LOAD_WIDE(data), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
-    if (size >= 512) {
+    const __m512i by_512 = _mm512_broadcast_i32x4(CRC_LOAD(c->powers));
+    const size_t lead = (size - 1) % 64 + 1;
+    __m512i x = size < 64 ? _mm512_maskz_loadu_epi8(~0ULL >> (64 - size), data) : CRC_LOAD_WIDE(data);
+    x = _mm512_xor_si512(x, CRC_WIDEN(crc));
+    x = _mm512_maskz_expand_epi8(~0ULL << (64 - lead), x);
+    data += lead, size -= lead;
+    if (lead < 4) { /* the rest of the start goes into the next block */
+        x = CRC_FOLD_WIDE(x, by_512, _mm512_xor_si512(CRC_LOAD_WIDE(data), CRC_WIDEN(crc >> 8 * lead)));
+        data += 64, size -= 64;
+    }
+    if (size >= 448) {
         const __m512i by_2048 = _mm512_broadcast_i32x4(CRC_LOAD(c->by_2048));
-        __m512i y = CRC_LOAD_WIDE(data + 64), z = CRC_LOAD_WIDE(data + 128), w = CRC_LOAD_WIDE(data + 192);
-        for (data += 256, size -= 256; size >= 256; data += 256, size -= 256) {
+        __m512i y = CRC_LOAD_WIDE(data), z = CRC_LOAD_WIDE(data + 64), w = CRC_LOAD_WIDE(data + 128);
+        for (data += 192, size -= 192; size >= 256; data += 256, size -= 256) {
             x = CRC_FOLD_WIDE(x, by_2048, CRC_LOAD_WIDE(data));
             y = CRC_FOLD_WIDE(y, by_2048, CRC_LOAD_WIDE(data + 64));
             z = CRC_FOLD_WIDE(z, by_2048, CRC_LOAD_WIDE(data + 128));
@@ -146,15 +160,11 @@ CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, 
         y = CRC_FOLD_WIDE(x, by_512, y);
         z = CRC_FOLD_WIDE(y, by_512, z);
         x = CRC_FOLD_WIDE(z, by_512, w);
-    } else {
-        data += 64, size -= 64;
     }
-    for (; size >= 64; data += 64, size -= 64) x = CRC_FOLD_WIDE(x, by_512, CRC_LOAD_WIDE(data));
-    __m128i last = _mm512_extracti32x4_epi32(x, 3);
-    last = _mm_xor_si128(last, CRC_FOLD(_mm512_castsi512_si128(x), CRC_LOAD(c->by_384)));
-    last = _mm_xor_si128(last, CRC_FOLD(_mm512_extracti32x4_epi32(x, 1), CRC_LOAD(c->by_256)));
-    last = _mm_xor_si128(last, CRC_FOLD(_mm512_extracti32x4_epi32(x, 2), CRC_LOAD(c->by_128)));
-    return crc_finish_wide(last, data, size, c);
+    for (; size; data += 64, size -= 64) x = CRC_FOLD_WIDE(x, by_512, CRC_LOAD_WIDE(data));
+    x = CRC_FOLD_WIDE(x, CRC_LOAD_WIDE(c->powers + 1), _mm512_setzero_si512()); /* 96 bits in each quarter */
+    __m256i half = _mm256_xor_si256(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
+    return crc_divide(_mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)), c);
 }
 #endif
 
@@ -168,14 +178,15 @@ static inline void crc_prepare(void) {
     __builtin_cpu_init();
     crc_folds = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.2");
     crc_folds_wide = crc_folds && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("vpclmulqdq");
+                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2") &&
+                     __builtin_cpu_supports("vpclmulqdq");
 #endif
 }
 
 static inline uint32_t crc_update(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c, int table) {
     crc = ~crc;
 #ifdef CRC_CAN_FOLD
-    if (size >= 64 && crc_folds_wide) return ~crc_by_wide_folding(crc, data, size, c);
+    if (size >= 4 && crc_folds_wide) return ~crc_by_wide_folding(crc, data, size, c);
     if (size >= 16 && crc_folds) return ~crc_by_folding(crc, data, size, c);
 #endif
     return ~crc_by_table(crc, data, size, crc_tables[table]);
