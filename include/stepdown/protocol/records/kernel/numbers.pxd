@@ -15,8 +15,12 @@ cdef inline long long added(long long a, long long b) noexcept nogil:
 
 
 cdef inline long long get32(Source data, Py_ssize_t at) noexcept nogil:
-    cdef unsigned int high = data[at]
-    return <int>(high << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3])
+    return <int>(
+        <unsigned int>data[at] << 24
+        | <unsigned int>data[at + 1] << 16
+        | <unsigned int>data[at + 2] << 8
+        | <unsigned int>data[at + 3]
+    )
 
 
 cdef inline long long get64(Source data, Py_ssize_t at) noexcept nogil:
@@ -53,7 +57,7 @@ cdef inline long long unzigzag(unsigned long long value) noexcept nogil:
     return half ^ -sign
 
 
-cdef inline (long long, Py_ssize_t) varint(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+cdef inline (long long, Py_ssize_t) long_varint(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     cdef unsigned long long byte
     cdef unsigned long long value = 0
     cdef int shift = 0
@@ -67,7 +71,15 @@ cdef inline (long long, Py_ssize_t) varint(Source data, Py_ssize_t at, Py_ssize_
     return 0, end + 1
 
 
-cdef inline (long long, Py_ssize_t) varlong(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+cdef inline (long long, Py_ssize_t) varint(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    if at < end and data[at] < 0x80:
+        return unzigzag(data[at]), at + 1
+    if end - at > 1 and data[at + 1] < 0x80:
+        return unzigzag(data[at] & 0x7F | <unsigned int>data[at + 1] << 7), at + 2
+    return long_varint(data, at, end)
+
+
+cdef inline (long long, Py_ssize_t) long_varlong(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     cdef unsigned long long byte
     cdef unsigned long long value = 0
     cdef int shift = 0
@@ -79,6 +91,14 @@ cdef inline (long long, Py_ssize_t) varlong(Source data, Py_ssize_t at, Py_ssize
             return unzigzag(value), at
         shift += 7
     return 0, end + 1
+
+
+cdef inline (long long, Py_ssize_t) varlong(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    if at < end and data[at] < 0x80:
+        return unzigzag(data[at]), at + 1
+    if end - at > 1 and data[at + 1] < 0x80:
+        return unzigzag(data[at] & 0x7F | <unsigned int>data[at + 1] << 7), at + 2
+    return long_varlong(data, at, end)
 
 
 cdef inline unsigned long long zigzag(long long value) noexcept nogil:

@@ -46,6 +46,10 @@ cdef inline Py_ssize_t read_record(Item item, Source data, Py_ssize_t at, Py_ssi
         if size > end - at:
             return -1
         at += size
+    if end - at == 1 and data[at] == 0:
+        item.headers_at = end
+        item.header_count = 0
+        return end
     size, at = varint(data, at, end)
     item.headers_at = at
     item.header_count = size
