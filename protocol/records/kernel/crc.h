@@ -137,7 +137,7 @@ CRC_NARROW static uint32_t crc_by_folding(uint32_t crc, const uint8_t *data, siz
     _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, by, 0x00), _mm512_clmulepi64_epi128(x, by, 0x11), next, 0x96)
 
 /* size >= 4. The first block has what is too much for whole ones, behind zeros, which do not count. */
-CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
+CRC_WIDE CRC_INLINE uint32_t crc_folded(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
     const __m512i by_512 = _mm512_broadcast_i32x4(CRC_LOAD(c->powers));
     const size_t lead = (size - 1) % 64 + 1;
     __m512i x = size < 64 ? _mm512_maskz_loadu_epi8(~0ULL >> (64 - size), data) : CRC_LOAD_WIDE(data);
@@ -165,6 +165,10 @@ CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, 
     x = CRC_FOLD_WIDE(x, CRC_LOAD_WIDE(c->powers + 1), _mm512_setzero_si512()); /* 96 bits in each quarter */
     __m256i half = _mm256_xor_si256(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
     return crc_divide(_mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)), c);
+}
+
+CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
+    return crc_folded(crc, data, size, c);
 }
 #endif
 
@@ -198,6 +202,49 @@ static inline uint32_t crc32_update(uint32_t crc, const uint8_t *data, size_t si
 
 static inline uint32_t crc32c_update(uint32_t crc, const uint8_t *data, size_t size) {
     return crc_update(crc, data, size, &CRC_CASTAGNOLI, 1);
+}
+
+/* --- a message's checksum ---------------------------------------------------------------------------------------- */
+
+/* Where a message of magic 0 or 1 has its size and its CRC-32, and from where on they count. */
+enum { CRC_MESSAGE_SIZE = 8, CRC_MESSAGE_SUM = 12, CRC_MESSAGE_SUMMED = 16 };
+
+static inline uint8_t *crc_message_end(uint8_t *message) {
+    const uint8_t *size = message + CRC_MESSAGE_SIZE;
+    return message + CRC_MESSAGE_SUM +
+           ((uint32_t)size[0] << 24 | (uint32_t)size[1] << 16 | (uint32_t)size[2] << 8 | size[3]);
+}
+
+static inline void crc_message_seal(uint8_t *message, uint32_t crc) {
+    uint8_t *sum = message + CRC_MESSAGE_SUM;
+    sum[0] = (uint8_t)(crc >> 24), sum[1] = (uint8_t)(crc >> 16), sum[2] = (uint8_t)(crc >> 8), sum[3] = (uint8_t)crc;
+}
+
+#ifdef CRC_CAN_FOLD
+/* In a loop that does nothing else several messages are in the CPU's works at a time. */
+CRC_WIDE static void crc_seal_by_wide_folding(uint8_t *message, const uint8_t *end) {
+    for (uint8_t *next; message < end; message = next) {
+        next = crc_message_end(message);
+        const uint8_t *data = message + CRC_MESSAGE_SUMMED;
+        crc_message_seal(message, ~crc_folded(~0U, data, (size_t)(next - data), &CRC_IEEE));
+    }
+}
+#endif
+
+/* Puts its checksum into each of the messages, whole ones, of which there are `size` bytes. */
+static inline void crc32_seal(uint8_t *message, size_t size) {
+    const uint8_t *end = message + size;
+#ifdef CRC_CAN_FOLD
+    if (crc_folds_wide) {
+        crc_seal_by_wide_folding(message, end);
+        return;
+    }
+#endif
+    for (uint8_t *next; message < end; message = next) {
+        next = crc_message_end(message);
+        const uint8_t *data = message + CRC_MESSAGE_SUMMED;
+        crc_message_seal(message, crc32_update(0, data, (size_t)(next - data)));
+    }
 }
 
 #endif

@@ -7,6 +7,7 @@ import binascii
 import ctypes
 import random
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,7 @@ SOURCE = """
 #include "crc.h"
 uint32_t ieee(uint32_t crc, const uint8_t *data, size_t size) { return crc32_update(crc, data, size); }
 uint32_t castagnoli(uint32_t crc, const uint8_t *data, size_t size) { return crc32c_update(crc, data, size); }
+void seal(uint8_t *messages, size_t size) { crc32_seal(messages, size); }
 int choose(int way) {
     crc_prepare();
 #ifdef CRC_CAN_FOLD
@@ -46,7 +48,14 @@ def build(folder, *options):
         function = getattr(library, name)
         function.restype = ctypes.c_uint32
         function.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t]
+    library.seal.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    library.seal.restype = None
     return library
+
+
+def message(value_bytes, crc=None):
+    summed = struct.pack(">bbii", 0, 0, -1, value_bytes) + BYTES[:value_bytes]
+    return struct.pack(">qiI", 7, 4 + len(summed), binascii.crc32(summed) if crc is None else crc) + summed
 
 
 def check(library):
@@ -58,6 +67,9 @@ def check(library):
             assert library.ieee(0, at, len(data)) == binascii.crc32(data)
             assert library.castagnoli(0, at, len(data)) == crc32c.crc32c(data)
             assert library.ieee(0x12345678, at, len(data)) == binascii.crc32(data, 0x12345678)
+    messages = bytearray(b"".join(message(size, crc=1) for size in SIZES))
+    library.seal((ctypes.c_char * len(messages)).from_buffer(messages), len(messages))
+    assert messages == b"".join(map(message, SIZES))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ cdef extern from "crc.h" nogil:
     void crc_prepare()
     unsigned int crc32_update(unsigned int crc, const unsigned char *data, size_t size)
     unsigned int crc32c_update(unsigned int crc, const unsigned char *data, size_t size)
+    void crc32_seal(unsigned char *message, size_t size)
 
 
 cdef inline unsigned int crc32_over(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:

@@ -1,6 +1,6 @@
 # Messages into a buffer, inlined. protocol/records/kernel/writing.py is the readable twin, and says what each does.
 
-from stepdown.protocol.records.kernel.crc cimport crc32_over
+from stepdown.protocol.records.kernel.crc cimport crc32_seal
 from stepdown.protocol.records.kernel.item cimport Item
 from stepdown.protocol.records.kernel.numbers cimport Sink, Source, copy, get32, put32, put64
 from stepdown.protocol.records.layout cimport *
@@ -45,8 +45,4 @@ cdef inline void write_message(
 
 
 cdef inline void seal(Sink sink, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t next_at
-    while at < end:
-        next_at = at + LOG_OVERHEAD + get32(sink, at + 8)
-        put32(sink, at + LEGACY_CRC_OFFSET, crc32_over(sink, at + MAGIC_OFFSET, next_at))
-        at = next_at
+    crc32_seal(sink + at, end - at)
