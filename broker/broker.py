@@ -19,6 +19,7 @@ from ..protocol.frame import FrameParser
 from ..protocol.records.layout import Codec
 from ..storage.files import Files
 from ..storage.log_dirs import LogDirs
+from ..storage.shared_chunks import SharedChunks
 from .appending import RulesByTopic
 from .budget import MemoryBudget
 from .buffers import BufferPool
@@ -87,6 +88,14 @@ class Broker:
             settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
             self.metrics.conversion_wait.observe,
             clock=self.clock,
+        )
+        self.shared_chunks = SharedChunks(
+            self.conversion_budget,
+            self.clock,
+            min(settings.stepdown_conversion_shared_bytes, self.conversion_budget.limit_bytes // 2),
+            self.metrics.shared_bytes.add,
+            self.metrics.shared_kept.add,
+            self.metrics.shared_dropped.add,
         )
         pool = settings.queued_max_request_bytes
         self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)

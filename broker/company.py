@@ -17,7 +17,7 @@ class Company:
     __slots__ = ("_converting", "_latest", "_since_ms")
 
     def __init__(self, converting: MemoryBudget) -> None:
-        """`converting` is the memory that conversions hold."""
+        """`converting` is the memory that conversions hold; what is kept for later of it is no conversion."""
         self._converting = converting
         self._latest = 0
         self._since_ms = 0
@@ -28,4 +28,4 @@ class Company:
             self._latest, self._since_ms = connection, now_ms
 
     def is_there(self, now_ms: int) -> bool:
-        return now_ms - self._since_ms <= COMPANY_MS and not self._converting.in_use_bytes
+        return now_ms - self._since_ms <= COMPANY_MS and self._converting.in_use_bytes == self._converting.spare_bytes

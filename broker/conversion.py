@@ -184,7 +184,7 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
         broker.settings.stepdown_downconversion_chunk_bytes,
         not terms.limits_are_soft,
     )
-    converted = ConvertedSlice(reading.slice, rules)
+    converted = ConvertedSlice(reading.slice, rules, broker.shared_chunks)
     if converted.needs_worker or not converted.promise():
         with await broker.conversion_budget.claim(converted.claim_bytes):
             await broker.heavy(converted.promise)

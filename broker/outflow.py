@@ -167,8 +167,12 @@ class Outflow:
             if self._sent:
                 held.offer()
                 return False
-            if not done and not self.unsent_bytes:
-                return None
+            if not self.unsent_bytes:
+                if not done:
+                    return None
+                if self.remaining_bytes and self._turn_left > 0:  # of what is shared the rest is for later
+                    self._let_go()
+                    return False
         piece.done()
         self.chunks = None
         return True

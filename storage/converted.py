@@ -25,6 +25,7 @@ from .batch_headers import BatchHeader
 from .chunk_claims import claim_for
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, through_codec
 from .converted_chunks import OVERFLOW_ENTRY, ConvertedChunks
+from .shared_chunks import SharedChunks
 from .slices import FileSlice
 from .windows import batch_at, read_window
 
@@ -36,32 +37,36 @@ class ConvertedSlice:
     """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
 
     `first_magic` and `first_attributes` are those of the first batch, -1 and 0 where there is none. `on_done`, if set,
-    hears the stats once, when nothing more will be asked for.
+    hears the stats once, when nothing more will be asked for. `shared` has what other readers get, too.
     """
 
     __slots__ = (
         "_at",
         "_begins_with_codec",
         "_first",
+        "_is_trimmed",
         "first_attributes",
         "first_magic",
         "needs_worker",
         "next_offset",
         "on_done",
         "rules",
+        "shared",
         "size_bytes",
         "source",
         "stats",
     )
 
-    def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
+    def __init__(self, source: FileSlice, rules: ConversionRules, shared: SharedChunks | None = None) -> None:
         self.source = source
         self.rules = rules
+        self.shared = shared
         self.stats = _NOTHING_YET
         self.size_bytes = 0
         self._at = 0
         self.next_offset = rules.first_offset
         self._first = first = batch_at(source, 0)
+        self._is_trimmed = first is not None and first.base_offset < rules.first_offset
         self._begins_with_codec = self.needs_worker = first is not None and has_to_be_opened(first, rules.target)
         self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
         self.on_done: Callable[[ConversionStats], None] | None = None
@@ -97,7 +102,13 @@ class ConvertedSlice:
     def chunks(self) -> "ConvertedChunks":
         self.stats = ConversionStats()
         return ConvertedChunks(
-            self.source, self.rules, self.size_bytes, self.stats, needs_worker=self._begins_with_codec
+            self.source,
+            self.rules,
+            self.size_bytes,
+            self.stats,
+            needs_worker=self._begins_with_codec,
+            is_trimmed=self._is_trimmed,
+            shared=self.shared,
         )
 
     def done(self) -> None:

@@ -10,23 +10,27 @@ A batch that cannot be converted ends the chunks: the client reads what came bef
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from struct import Struct
 from time import perf_counter
 
 from ..protocol.errors import ApiError
-from ..protocol.records.kernel import convert_plain, plan
-from ..protocol.records.single import convert_singles
-from .batch_headers import BatchHeader
 from .chunk_claims import buffer_for, claim_for
-from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, needs_codec, through_codec
+from .chunk_making import ChunkMaking, Made
+from .conversion_rules import ConversionRules, ConversionStats, needs_codec
 from .relay import Relay
+from .shared_chunks import WHOLE, KeptChunk, SharedChunks, SharedFile
 from .slices import FileSlice, Outlet
-from .windows import batch_at, batch_in, kept_window, read_window
+from .windows import kept_window
 
 OVERFLOW_ENTRY = Struct(">qi")
 SMALLEST_OVERFLOW = 61
 PADDING_BYTES = 128 * 1024
+
+LEAST_SHARED_BYTES = 16 * 1024
+"""Smaller slices are converted for each reader: that takes no longer than looking for them."""
+
+MADE_A_TURN_BYTES = 256 * 1024
+"""A reader in front of others makes no more in one go: those behind, who find what it made, catch up and stay close."""
 
 _ZEROS = bytes(PADDING_BYTES)
 
@@ -34,17 +38,22 @@ _ZEROS = bytes(PADDING_BYTES)
 class ConvertedChunks:
     """One pass over a converted slice; `broker/sender.py` says who calls what when.
 
-    `_at` is the position in the source up to which chunks have been sent, `_made` what `make` made last.
+    `_at` is the position in the source up to which chunks have been sent, `_made` what `make` made last, `_skip` how
+    much was sent of the chunk at `_at` while others had it, too: nobody holds the rest meanwhile.
     """
 
     __slots__ = (
         "_at",
         "_made",
+        "_making",
         "_produced",
         "_promised_bytes",
         "_rules",
+        "_shared",
+        "_skip",
         "_source",
         "_stats",
+        "_trimmed_from",
         "buffer_bytes",
         "claim_bytes",
         "is_padding",
@@ -59,15 +68,22 @@ class ConvertedChunks:
         stats: ConversionStats,
         *,
         needs_worker: bool,
+        is_trimmed: bool = False,
+        shared: SharedChunks | None = None,
     ) -> None:
-        """`needs_worker`: whether the first batch has to be opened; `stats` grow by what is sent."""
+        """`needs_worker`: whether the first batch has to be opened; `is_trimmed`: whether it begins before the first
+        offset; `stats` grow by what is sent."""
         self._source = source
         self._rules = rules
         self._promised_bytes = promised_bytes
         self._stats = stats
         self._at = 0
         self._produced = 0
-        self._made = _Made()
+        self._skip = 0
+        self._made = Made()
+        self._making = ChunkMaking(source, rules)
+        self._trimmed_from = rules.first_offset if is_trimmed else WHOLE
+        self._shared = shared if source.size_bytes >= LEAST_SHARED_BYTES else None
         self.is_padding = False
         self.needs_worker = needs_worker
         self.claim_bytes = claim_for(source, 0, needs_worker)
@@ -80,11 +96,16 @@ class ConvertedChunks:
         """
         began = perf_counter()
         while not self.is_padding:
-            made = self._convert(out)
+            made = self._make_next(out, self._rules.chunk_bytes)
             if made.size_bytes:
                 made.seconds = perf_counter() - began
                 self._made = made
-                return memoryview(out)[: made.size_bytes]
+                if made.size_bytes > self._skip:
+                    return memoryview(out)[self._skip : made.size_bytes]
+                self.advance()
+                if made.needs_worker:
+                    return None
+                continue
             if made.end == self._at and made.wants_bytes:
                 self.claim_bytes += made.wants_bytes - self.buffer_bytes
                 self.buffer_bytes = made.wants_bytes
@@ -98,16 +119,21 @@ class ConvertedChunks:
     def advance(self) -> None:
         """The chunk has been sent."""
         made, stats = self._made, self._stats
-        self._produced += made.size_bytes
-        stats.records += made.records
-        stats.temporary_bytes += made.temporary_bytes
-        stats.seconds += made.seconds
-        stats.is_truncated = self._produced > self._promised_bytes
+        self._count(made)
         if self.is_padding:
             stats.padding_bytes += made.size_bytes
         else:
             stats.chunks += 1
             self._move_to(made)
+
+    def _count(self, made: Made) -> None:
+        stats = self._stats
+        self._skip = max(0, self._skip - made.size_bytes)
+        self._produced += made.size_bytes
+        stats.records += made.records
+        stats.temporary_bytes += made.temporary_bytes
+        stats.seconds += made.seconds
+        stats.is_truncated = self._produced > self._promised_bytes
 
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         """As `make`, sending and `advance` in turn, with little in between; see `broker/sender.py`.
@@ -116,6 +142,13 @@ class ConvertedChunks:
         the padding.
         """
         in_worker, claimed_bytes = self.needs_worker, self.claim_bytes
+        if self._shared is not None and not in_worker:
+            done, made = self._send_shared(self._shared, out, outlet, most_bytes, turn_bytes)
+            if done or made:
+                return done, made, 0
+        if self._skip:
+            rest = self.make(out)
+            return 0, memoryview(out)[:0] if rest is None else rest[:most_bytes], 0
         done, unsent, taken = self._relay(out, outlet, most_bytes, turn_bytes)
         if unsent:
             return done, unsent, taken
@@ -155,9 +188,9 @@ class ConvertedChunks:
         if unsent:
             end, size_bytes, records, temporary_bytes, seconds = relay.unsent()
             self._at = relay.end - start
-            made = self._made = _Made(end - start, size_bytes, records, temporary_bytes, seconds)
+            made = self._made = Made(end - start, size_bytes, records, temporary_bytes, seconds)
         else:
-            made = _Made(relay.end - start)
+            made = Made(relay.end - start)
         made.needs_worker = relay.needs_codec
         if with_codec:
             with contextlib.suppress(ApiError):  # the frame may be damaged, which making the next chunk finds
@@ -165,6 +198,82 @@ class ConvertedChunks:
         if not unsent:
             self._move_to(made)
         return relay.sent_bytes, unsent, relay.unsent_taken_bytes
+
+    def _send_shared(
+        self, shared: SharedChunks, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int
+    ) -> tuple[int, memoryview]:
+        """As `run`, of chunks that others have, too: bytes that were sent, and a chunk for which there was no memory.
+
+        What the socket does not take is not held, but found again or made again from where it was sent up to.
+        """
+        source, reader, done, made_bytes = self._source, id(outlet), 0, 0
+        file, start = source.file, source.position
+        nothing = memoryview(out)[:0]
+        if file is None:
+            return 0, nothing
+        if not self._at:
+            shared.begins(file, self._rules.target, start, source.size_bytes, reader)
+        known = shared.shared_file(file, self._rules.target)
+        if known is None:
+            return 0, nothing
+        turn_bytes = min(most_bytes, turn_bytes)
+        while done < turn_bytes and not (self.needs_worker or self.is_padding or self._at == source.size_bytes):
+            chunk = known.find(start + self._at, self._first_offset, start + source.size_bytes, reader)
+            if chunk is None:
+                if made_bytes >= MADE_A_TURN_BYTES or not known.is_worth_keeping:
+                    break
+                chunk, unkept = self._make_shared(known, out, reader)
+                if chunk is None:
+                    return done, unkept[: most_bytes - done]
+                made_bytes += chunk.size_bytes
+            sent, is_full = self._send_kept(chunk, outlet, most_bytes - done)
+            done += sent
+            if is_full:
+                break
+        return done, nothing
+
+    def _send_kept(self, chunk: KeptChunk, outlet: Outlet, most_bytes: int) -> tuple[int, bool]:
+        """Bytes sent of `chunk`, and whether the socket would not take all; else it is behind us."""
+        size, sent = min(max(0, chunk.size_bytes - self._skip), most_bytes), 0
+        if size:
+            with chunk.view(self._skip, size) as view:
+                sent = outlet.try_send(view)
+            self._skip += sent
+            if sent < size:
+                return sent, True
+        made = Made(chunk.end - self._source.position, chunk.size_bytes, chunk.records, chunk.temporary_bytes)
+        made.needs_worker = chunk.needs_worker
+        self._count(made)
+        self._move_to(made)
+        return sent, False
+
+    @property
+    def _first_offset(self) -> int:
+        """The one that matters to the chunk at `_at`."""
+        return WHOLE if self._at else self._trimmed_from
+
+    def _make_shared(self, known: SharedFile, out: bytearray, reader: int) -> tuple[KeptChunk | None, memoryview]:
+        """The next chunk, kept for others; or as `make` if there is no memory, and nothing if it is better made
+        alone."""
+        position, began = self._source.position + self._at, perf_counter()
+        others_begin = known.next_start(position)
+        chunk_bytes = self._rules.chunk_bytes
+        made = self._make_next(out, chunk_bytes if others_begin is None else min(chunk_bytes, others_begin - position))
+        made.seconds = perf_counter() - began
+        view = memoryview(out)
+        if not made.size_bytes:
+            return None, view[:0]
+        end = self._source.position + made.end
+        chunk = KeptChunk(end, made.size_bytes, made.records, made.temporary_bytes, made.needs_worker)
+        if known.keep(position, self._first_offset, chunk, view[: made.size_bytes], reader):
+            self._stats.chunks += 1
+            self._stats.seconds += made.seconds
+            return chunk, view[:0]
+        known.pause()
+        if made.size_bytes <= self._skip or others_begin is not None:  # `make` would not make the same again
+            return None, view[:0]
+        self._made = made
+        return None, view[self._skip : made.size_bytes]
 
     def _made_alone(self, out: bytearray, sent_bytes: int, turn_bytes: int, most_bytes: int) -> memoryview:
         """The chunk for which a run ended before its turn did; empty when that is not made here, or not in `out`."""
@@ -196,7 +305,7 @@ class ConvertedChunks:
             self.advance()
         return done, memoryview(out)[:0], 0
 
-    def _move_to(self, made: "_Made") -> bool:
+    def _move_to(self, made: "Made") -> bool:
         """Goes behind what `made` covers; whether the next chunk is to be made elsewhere than the last."""
         was_in_worker = self.needs_worker
         self._at, self.needs_worker = made.end, made.needs_worker
@@ -204,87 +313,8 @@ class ConvertedChunks:
         self.buffer_bytes = buffer_for(self._source, self._at, self.needs_worker)
         return self.needs_worker != was_in_worker
 
-    def _convert(self, out: bytearray) -> "_Made":
-        """What the batches from `_at` on become, as far as chunk, buffer and good batches reach."""
-        try:
-            return self._convert_with_codec(out) if self.needs_worker else self._convert_plain(out)
-        except ApiError:
-            return self._convert_good(out)
-
-    def _convert_plain(self, out: bytearray) -> "_Made":
-        rules, source = self._rules, self._source
-        window = read_window(source, self._at, rules.chunk_bytes)
-        read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
-            window, 0, rules.target, rules.first_offset, out
-        )
-        made = _Made(
-            end=self._at + read,
-            size_bytes=written,
-            records=records,
-            temporary_bytes=temporary_bytes,
-            needs_worker=has_codec,
-        )
-        if not read and not has_codec:
-            self._convert_large(made, out)
-        return made
-
-    def _convert_large(self, made: "_Made", out: bytearray) -> None:
-        """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
-        header = batch_at(self._source, self._at)
-        if header is not None:
-            self._convert_one(header, read_window(self._source, self._at, header.size_bytes), out, made)
-
-    def _convert_with_codec(self, out: bytearray) -> "_Made":
-        """As `_convert_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
-        made = _Made(end=self._at)
-        source, target = self._source, self._rules.target
-        window = read_window(source, self._at, self._rules.chunk_bytes)
-        while True:
-            at, made.size_bytes, records, temporary_bytes = convert_singles(
-                window, made.end - self._at, target, out, made.size_bytes
-            )
-            made.end = self._at + at
-            made.records += records
-            made.temporary_bytes += temporary_bytes
-            header = batch_in(window, at, source.position + self._at)
-            if header is None or not self._convert_one(header, window[at : at + header.size_bytes], out, made):
-                break
-        if made.end == self._at and not made.wants_bytes:
-            self._convert_large(made, out)
-        made.needs_worker = needs_codec(source, made.end, self._rules.target)
-        return made
-
-    def _convert_one(self, header: BatchHeader, batch: memoryview, out: bytearray, made: "_Made") -> bool:
-        """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
-        rules = self._rules
-        if has_to_be_opened(header, rules.target):
-            written, records, temporary_bytes, fits = _through_codec_into(batch, rules, out, made.size_bytes)
-            wanted = written
-        else:
-            read, written, _, records, _, temporary_bytes, _ = convert_plain(
-                batch, 0, rules.target, rules.first_offset, out, made.size_bytes
-            )
-            fits = read > 0
-            wanted = plan(batch, rules.target, header.size_bytes)[3] if not fits else 0
-        if not fits:
-            made.wants_bytes = 0 if made.size_bytes else wanted
-            return False
-        made.end += header.size_bytes
-        made.size_bytes = written
-        made.records += records
-        made.temporary_bytes += temporary_bytes
-        return True
-
-    def _convert_good(self, out: bytearray) -> "_Made":
-        """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
-        made = _Made(end=self._at)
-        with contextlib.suppress(ApiError):
-            while (header := batch_at(self._source, made.end)) is not None:
-                batch = read_window(self._source, made.end, header.size_bytes)
-                if not self._convert_one(header, batch, out, made):
-                    break
-        made.needs_worker = self.needs_worker and made.end == self._at  # else a frame is read, which may be the damage
-        return made
+    def _make_next(self, out: bytearray, stored_bytes: int) -> Made:
+        return self._making.make(self._at, out, with_codec=self.needs_worker, stored_bytes=stored_bytes)
 
     def _pad(self, out: bytearray) -> memoryview:
         """An overflow entry over what is left of the promise, or over the first 128 KiB of it."""
@@ -292,32 +322,5 @@ class ConvertedChunks:
         size = max(OVERFLOW_ENTRY.size, min(remaining + 1, PADDING_BYTES))
         out[:size] = _ZEROS[:size]
         OVERFLOW_ENTRY.pack_into(out, 0, -1, max(remaining + 1, SMALLEST_OVERFLOW))
-        self._made = _Made(end=self._at, size_bytes=min(size, remaining))
+        self._made = Made(end=self._at, size_bytes=min(size, remaining))
         return memoryview(out)[:size]
-
-
-@dataclass(slots=True)
-class _Made:
-    """One chunk: the source position behind it, its size, what it took; whether a codec is needed behind it.
-
-    `wants_bytes`: the room that the first batch would have needed.
-    """
-
-    end: int = 0
-    size_bytes: int = 0
-    records: int = 0
-    temporary_bytes: int = 0
-    seconds: float = 0.0
-    wants_bytes: int = 0
-    needs_worker: bool = False
-
-
-def _through_codec_into(
-    batch: memoryview, rules: ConversionRules, out: bytearray, at: int
-) -> tuple[int, int, int, bool]:
-    """Where a compressed batch ends in `out` once converted, its records, temporary bytes, whether there was room."""
-    converted = through_codec(batch, rules)
-    end = at + converted.size_bytes
-    if fits := end <= len(out):
-        out[at:end] = converted.data
-    return end, converted.records, converted.temporary_bytes, fits

@@ -15,12 +15,16 @@ Buffer = bytes | bytearray | memoryview  # of single bytes
 
 
 class OpenFile:
-    """A descriptor that closes when its last holder is gone."""
+    """A descriptor that closes when its last holder is gone.
 
-    __slots__ = ("__weakref__", "fd")
+    `generation` changes when something is cut off: other bytes may then come to lie where those were.
+    """
+
+    __slots__ = ("__weakref__", "fd", "generation")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.generation = 0
 
     def __del__(self) -> None:
         with suppress(OSError):

@@ -118,8 +118,13 @@ class Files:
             raise DiskFault(f"{handle.path}: writing at {position}: {fault.strerror or fault}") from fault
 
     def truncate(self, handle: FileHandle, size: int) -> None:
-        with _disk(handle.path):
-            os.ftruncate(handle.opened_or_created().fd, size)
+        opened = handle.opened_or_created()
+        opened.generation += 1
+        try:
+            with _disk(handle.path):
+                os.ftruncate(opened.fd, size)
+        finally:  # what a thread has read meanwhile is neither known by the number before nor by the one after
+            opened.generation += 1
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""

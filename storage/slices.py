@@ -34,6 +34,11 @@ class FileSlice:
             raise ValueError("an empty slice has no file")
         return self._file.fd
 
+    @property
+    def file(self) -> OpenFile | None:
+        """The open file; None for an empty slice."""
+        return self._file
+
     def read(self, at: int, size: int) -> bytes:
         """Up to `size` bytes from `at`, counted from the start of the slice; fewer at its end.
 

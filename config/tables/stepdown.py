@@ -24,6 +24,15 @@ KEYS = (
         "with them. Work beyond it waits for its turn; one chunk is always let through.",
     ),
     acted_on(
+        "stepdown.conversion.shared.bytes",
+        LONG,
+        8_388_608,
+        AtLeast(0),
+        AT_START,
+        "How much of that memory may hold chunks that several readers get at about the same time, each converted once; "
+        "whole MiB, at most a quarter of it, given up when others need it. 0: each reader has its own converted.",
+    ),
+    acted_on(
         "stepdown.downconversion.zstd",
         STRING,
         "error",

@@ -149,3 +149,53 @@ async def test_of_several_that_stalled_only_those_are_asked_that_are_needed() ->
     await clock.advance(200)
     assert waiting.done()
     assert (first.size_bytes, second.size_bytes) == (40, 0)
+
+
+async def test_spare_memory_is_given_up_before_anybody_waits() -> None:
+    budget, dropped = MemoryBudget(100), []
+    claims: dict[str, Claim] = {}
+
+    def drop(name: str) -> None:
+        dropped.append(name)
+        claims[name].release()
+
+    for name in ("first", "second"):
+        claim = budget.try_spare(40, lambda name=name: drop(name))  # type: ignore[misc]
+        assert claim is not None
+        claims[name] = claim
+    assert budget.spare_bytes == 80
+    assert budget.try_spare(40, lambda: None) is None
+    held = budget.try_claim(50)
+    assert held is not None
+    assert dropped == ["first"]
+    assert (budget.in_use_bytes, budget.spare_bytes, budget.waits) == (90, 40, 0)
+    with await budget.claim(50):
+        assert dropped == ["first", "second"]
+    held.release()
+    assert (budget.in_use_bytes, budget.spare_bytes) == (0, 0)
+
+
+async def test_spare_memory_goes_before_what_stalled_readers_hold() -> None:
+    budget = MemoryBudget(100)
+    stalled = await budget.claim(40)
+    stalled.reclaimable(stalled.release)
+    spare: list[Claim] = []
+    taken = budget.try_spare(40, lambda: spare[0].release())
+    assert taken is not None
+    spare.append(taken)
+    with await budget.claim(60):
+        assert stalled.size_bytes == 40
+        assert budget.spare_bytes == 0
+
+
+async def test_a_claim_above_the_limit_takes_all_spare_memory() -> None:
+    budget = MemoryBudget(100)
+    spare: list[Claim] = []
+    for _ in range(2):
+        taken = budget.try_spare(30, lambda: spare.pop(0).release())
+        assert taken is not None
+        spare.append(taken)
+    with await budget.claim(500):
+        assert budget.spare_bytes == 0
+        assert budget.in_use_bytes == 500
+        assert budget.try_spare(1, lambda: None) is None

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -15,11 +14,12 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.convert import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
-from stepdown.storage import converted_chunks
+from stepdown.storage import chunk_making
 from stepdown.storage.conversion_rules import ConversionRules, ConversionStats
 from stepdown.storage.converted import ConvertedSlice
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice
+from support.line import Line
 
 STANDARD_BUFFER = 256 * 1024
 
@@ -62,49 +62,6 @@ def sent(lazily: ConvertedSlice) -> bytes:
         out += once[: lazily.size_bytes - len(out)]
         chunks.advance()
     return bytes(out)
-
-
-class Line:
-    """Both ends of a socket; what was sent into it is read where there is no room left, and at the end."""
-
-    def __init__(self, room_bytes: int) -> None:
-        self.near, self.far = socket.socketpair()
-        self.near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room_bytes)
-        self.near.setblocking(False)
-        self.far.setblocking(False)
-        self.received = bytearray()
-        self.taken_bytes = 0
-
-    def __enter__(self) -> "Line":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.near.close()
-        self.far.close()
-
-    def fileno(self) -> int:
-        return self.near.fileno()
-
-    def try_send(self, data: memoryview) -> int:
-        try:
-            sent = self.near.send(data)
-        except BlockingIOError:
-            return 0
-        self.took(sent)
-        return sent
-
-    def took(self, size_bytes: int) -> None:
-        self.taken_bytes += size_bytes
-
-    def send_all(self, data: memoryview) -> None:
-        while len(data):
-            data = data[self.try_send(data) :]
-            self.drain()
-
-    def drain(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while data := self.far.recv(1 << 20):
-                self.received += data
 
 
 def sent_in_runs(lazily: ConvertedSlice, random: Random) -> bytes:
@@ -201,7 +158,7 @@ def test_a_run_ends_before_a_batch_that_takes_more_than_it_began_with(
 ) -> None:
     """A worker opened a large batch behind small ones in what had been claimed for the small ones."""
     opened: list[int] = []
-    monkeypatch.setattr(converted_chunks, "through_codec", lambda batch, rules: opened.append(len(batch)))
+    monkeypatch.setattr(chunk_making, "through_codec", lambda batch, rules: opened.append(len(batch)))
     small = b"".join(batch(n * 4, 4, 1000, Codec.LZ4) for n in range(20))
     values = [Random(n).randbytes(1000) for n in range(2000)]
     records = [Record(offset=80 + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]

@@ -1,0 +1,133 @@
+"""How one chunk is made: the batches from a place of a slice on, as far as chunk, buffer and good batches reach."""
+
+import contextlib
+from dataclasses import dataclass
+
+from ..protocol.errors import ApiError
+from ..protocol.records.kernel import convert_plain, plan
+from ..protocol.records.single import convert_singles
+from .batch_headers import BatchHeader
+from .conversion_rules import ConversionRules, has_to_be_opened, needs_codec, through_codec
+from .slices import FileSlice
+from .windows import batch_at, batch_in, read_window
+
+
+@dataclass(slots=True)
+class Made:
+    """One chunk: the source position behind it, its size, what it took; whether a codec is needed behind it.
+
+    `wants_bytes`: the room that the first batch would have needed.
+    """
+
+    end: int = 0
+    size_bytes: int = 0
+    records: int = 0
+    temporary_bytes: int = 0
+    seconds: float = 0.0
+    wants_bytes: int = 0
+    needs_worker: bool = False
+
+
+class ChunkMaking:
+    """Makes chunks of `source`; positions are counted from its start."""
+
+    __slots__ = ("_rules", "_source")
+
+    def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
+        self._source = source
+        self._rules = rules
+
+    def make(self, at: int, out: bytearray, *, with_codec: bool, stored_bytes: int) -> Made:
+        """The chunk at `at`, of up to `stored_bytes` (more if the first batch has more), in `out`."""
+        try:
+            if with_codec:
+                return self._make_with_codec(at, out)
+            return self._make_plain(at, out, stored_bytes)
+        except ApiError:
+            return self._make_good(at, out, with_codec)
+
+    def _make_plain(self, at: int, out: bytearray, stored_bytes: int) -> Made:
+        rules, source = self._rules, self._source
+        window = read_window(source, at, stored_bytes)
+        read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
+            window, 0, rules.target, rules.first_offset, out
+        )
+        made = Made(
+            end=at + read,
+            size_bytes=written,
+            records=records,
+            temporary_bytes=temporary_bytes,
+            needs_worker=has_codec,
+        )
+        if not read and not has_codec:
+            self._make_large(made, out)
+        return made
+
+    def _make_large(self, made: Made, out: bytearray) -> None:
+        """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
+        header = batch_at(self._source, made.end)
+        if header is not None:
+            self._add(header, read_window(self._source, made.end, header.size_bytes), out, made)
+
+    def _make_with_codec(self, at: int, out: bytearray) -> Made:
+        """As `_make_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
+        made = Made(end=at)
+        source, target = self._source, self._rules.target
+        window = read_window(source, at, self._rules.chunk_bytes)
+        while True:
+            read, made.size_bytes, records, temporary_bytes = convert_singles(
+                window, made.end - at, target, out, made.size_bytes
+            )
+            made.end = at + read
+            made.records += records
+            made.temporary_bytes += temporary_bytes
+            header = batch_in(window, read, source.position + at)
+            if header is None or not self._add(header, window[read : read + header.size_bytes], out, made):
+                break
+        if made.end == at and not made.wants_bytes:
+            self._make_large(made, out)
+        made.needs_worker = needs_codec(source, made.end, target)
+        return made
+
+    def _add(self, header: BatchHeader, batch: memoryview, out: bytearray, made: Made) -> bool:
+        """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
+        rules = self._rules
+        if has_to_be_opened(header, rules.target):
+            written, records, temporary_bytes, fits = _through_codec_into(batch, rules, out, made.size_bytes)
+            wanted = written
+        else:
+            read, written, _, records, _, temporary_bytes, _ = convert_plain(
+                batch, 0, rules.target, rules.first_offset, out, made.size_bytes
+            )
+            fits = read > 0
+            wanted = plan(batch, rules.target, header.size_bytes)[3] if not fits else 0
+        if not fits:
+            made.wants_bytes = 0 if made.size_bytes else wanted
+            return False
+        made.end += header.size_bytes
+        made.size_bytes = written
+        made.records += records
+        made.temporary_bytes += temporary_bytes
+        return True
+
+    def _make_good(self, at: int, out: bytearray, with_codec: bool) -> Made:
+        """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
+        made = Made(end=at)
+        with contextlib.suppress(ApiError):
+            while (header := batch_at(self._source, made.end)) is not None:
+                batch = read_window(self._source, made.end, header.size_bytes)
+                if not self._add(header, batch, out, made):
+                    break
+        made.needs_worker = with_codec and made.end == at  # else a frame is read, which may be the damage
+        return made
+
+
+def _through_codec_into(
+    batch: memoryview, rules: ConversionRules, out: bytearray, at: int
+) -> tuple[int, int, int, bool]:
+    """Where a compressed batch ends in `out` once converted, its records, temporary bytes, whether there was room."""
+    converted = through_codec(batch, rules)
+    end = at + converted.size_bytes
+    if fits := end <= len(out):
+        out[at:end] = converted.data
+    return end, converted.records, converted.temporary_bytes, fits
