@@ -34,6 +34,11 @@ class Chunks(Protocol):
         """The chunk has been sent."""
         ...
 
+    def send_found(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
+        """Sends the next chunks as far as they lie somewhere, made for others, up to one that ends behind `turn_bytes`,
+        or is cut at `most_bytes`: how many bytes, and whether the socket is full."""
+        ...
+
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> Sent:
         """Makes chunk after chunk in `out` and gives each to `outlet`, until `turn_bytes` are sent, or `most_bytes`, at
         which the last is cut; until one is not taken whole; or until the next is better made alone. Those that were

@@ -158,6 +158,13 @@ class Outflow:
             if self._turn_left <= 0:
                 self._let_go()
                 return False
+            found, is_full = chunks.send_found(self._wire, self.remaining_bytes, self._turn_left)
+            self._count(found)
+            if is_full:
+                self._let_go()
+                return False
+            if found:
+                continue
             held = self._room_for(chunks)
             if held is None:
                 return None

@@ -14,7 +14,7 @@ from struct import Struct
 from time import perf_counter
 
 from ..protocol.errors import ApiError
-from .chunk_claims import buffer_for, claim_for
+from .chunk_claims import PLAIN_CLAIM_BYTES, buffer_for, claim_for
 from .chunk_making import ChunkMaking, Made
 from .conversion_rules import ConversionRules, ConversionStats, needs_codec
 from .relay import Relay
@@ -142,8 +142,8 @@ class ConvertedChunks:
         the padding.
         """
         in_worker, claimed_bytes = self.needs_worker, self.claim_bytes
-        if self._shared is not None and not in_worker:
-            done, made = self._send_shared(self._shared, out, outlet, most_bytes, turn_bytes)
+        if self._shared is not None and not (in_worker or self.is_padding):
+            done, made = self._run_shared(self._shared, out, outlet, most_bytes, turn_bytes)
             if done or made:
                 return done, made, 0
         if self._skip:
@@ -199,33 +199,52 @@ class ConvertedChunks:
             self._move_to(made)
         return relay.sent_bytes, unsent, relay.unsent_taken_bytes
 
-    def _send_shared(
+    def send_found(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
+        """Sends the next chunks as far as others had them, too: how many bytes, and whether the socket is full.
+
+        Takes no memory. What the socket does not take is not held, but found again, or made again from where it was
+        sent up to.
+        """
+        shared, source = self._shared, self._source
+        if shared is None or self.needs_worker or self.is_padding:
+            return 0, False
+        file, start, target = source.file, source.position, self._rules.target
+        if file is None:
+            return 0, False
+        if not self._at and not self._skip:
+            shared.begins(file, target, start, source.size_bytes, id(outlet))
+        known = shared.shared_file(file, target)
+        if known is None:
+            return 0, False
+        done, is_full, end, reader = 0, False, start + source.size_bytes, id(outlet)
+        turn_bytes = min(most_bytes, turn_bytes)
+        while done < turn_bytes and not (is_full or self.needs_worker):
+            chunk = known.find(start + self._at, self._first_offset, end, reader)
+            if chunk is None:
+                break
+            sent, is_full = self._send_kept(chunk, outlet, most_bytes - done)
+            done += sent
+        return done, is_full
+
+    def _run_shared(
         self, shared: SharedChunks, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int
     ) -> tuple[int, memoryview]:
-        """As `run`, of chunks that others have, too: bytes that were sent, and a chunk for which there was no memory.
-
-        What the socket does not take is not held, but found again or made again from where it was sent up to.
-        """
+        """As `run`, of chunks that others will want, too: bytes that were sent, and a chunk that there was no memory to
+        keep. Ends where chunks are that others had."""
         source, reader, done, made_bytes = self._source, id(outlet), 0, 0
-        file, start = source.file, source.position
+        known = None if source.file is None else shared.shared_file(source.file, self._rules.target)
         nothing = memoryview(out)[:0]
-        if file is None:
-            return 0, nothing
-        if not self._at:
-            shared.begins(file, self._rules.target, start, source.size_bytes, reader)
-        known = shared.shared_file(file, self._rules.target)
         if known is None:
             return 0, nothing
-        turn_bytes = min(most_bytes, turn_bytes)
-        while done < turn_bytes and not (self.needs_worker or self.is_padding or self._at == source.size_bytes):
-            chunk = known.find(start + self._at, self._first_offset, start + source.size_bytes, reader)
+        turn_bytes, end = min(most_bytes, turn_bytes), source.position + source.size_bytes
+        while done < turn_bytes and made_bytes < MADE_A_TURN_BYTES and known.is_worth_keeping:
+            at = source.position + self._at
+            if self.needs_worker or at == end or known.find(at, self._first_offset, end, reader) is not None:
+                break
+            chunk, unkept = self._make_shared(known, out, reader)
             if chunk is None:
-                if made_bytes >= MADE_A_TURN_BYTES or not known.is_worth_keeping:
-                    break
-                chunk, unkept = self._make_shared(known, out, reader)
-                if chunk is None:
-                    return done, unkept[: most_bytes - done]
-                made_bytes += chunk.size_bytes
+                return done, unkept[: most_bytes - done]
+            made_bytes += chunk.size_bytes
             sent, is_full = self._send_kept(chunk, outlet, most_bytes - done)
             done += sent
             if is_full:
@@ -309,8 +328,9 @@ class ConvertedChunks:
         """Goes behind what `made` covers; whether the next chunk is to be made elsewhere than the last."""
         was_in_worker = self.needs_worker
         self._at, self.needs_worker = made.end, made.needs_worker
-        self.claim_bytes = claim_for(self._source, self._at, self.needs_worker)
-        self.buffer_bytes = buffer_for(self._source, self._at, self.needs_worker)
+        if was_in_worker or self.needs_worker or self.buffer_bytes != PLAIN_CLAIM_BYTES:  # else they stay as they are
+            self.claim_bytes = claim_for(self._source, self._at, self.needs_worker)
+            self.buffer_bytes = buffer_for(self._source, self._at, self.needs_worker)
         return self.needs_worker != was_in_worker
 
     def _make_next(self, out: bytearray, stored_bytes: int) -> Made:

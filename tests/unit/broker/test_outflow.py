@@ -42,6 +42,9 @@ class Later:
     def chunks(self) -> "Later":
         return self
 
+    def send_found(self, *_: object) -> tuple[int, bool]:
+        return 0, False
+
     def done(self) -> None: ...
 
 
@@ -57,6 +60,9 @@ class Made:
 
     def chunks(self) -> "Made":
         return self
+
+    def send_found(self, *_: object) -> tuple[int, bool]:
+        return 0, False
 
     def run(self, out: bytearray, outlet: Greedy, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         self.runs += 1

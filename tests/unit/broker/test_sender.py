@@ -50,6 +50,9 @@ class Pattern:
     def advance(self) -> None:
         self.at += 1
 
+    def send_found(self, *_: object) -> tuple[int, bool]:
+        return 0, False
+
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         done = 0
         while done < min(most_bytes, turn_bytes):

@@ -90,7 +90,12 @@ class Reader:
         chunks, before = self.chunks, self.line.taken_bytes
         assert chunks is not None
         out = bytearray(chunks.buffer_bytes)
-        done, unsent, taken = chunks.run(out, self.line, self.left_bytes, turn_bytes)
+        found, is_full = chunks.send_found(self.line, self.left_bytes, turn_bytes)
+        self.left_bytes -= found
+        before += found
+        if is_full or found >= turn_bytes or not self.left_bytes:
+            return
+        done, unsent, taken = chunks.run(out, self.line, self.left_bytes, turn_bytes - found)
         assert self.line.taken_bytes == before + done + taken
         if len(unsent):
             self.line.send_all(unsent[taken:])
