@@ -29,8 +29,9 @@ PADDING_BYTES = 128 * 1024
 LEAST_SHARED_BYTES = 16 * 1024
 """Smaller slices are converted for each reader: that takes no longer than looking for them."""
 
-MADE_A_TURN_BYTES = 256 * 1024
-"""A reader in front of others makes no more in one go: those behind, who find what it made, catch up and stay close."""
+MADE_A_TURN_BYTES = 64 * 1024
+"""A reader in front of others makes one chunk in one go, or small ones of so much: those behind, who find what it made,
+catch up and stay close."""
 
 _ZEROS = bytes(PADDING_BYTES)
 
