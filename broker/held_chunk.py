@@ -9,7 +9,7 @@ NOTHING = memoryview(b"")
 class HeldChunk:
     """A buffer with the claim that pays for it; `data` is the chunk that was made in it, of which `sent` bytes went."""
 
-    __slots__ = ("_buffers", "_claim", "_lent", "_unwanted", "buffer", "data", "sent", "was_dropped")
+    __slots__ = ("_buffers", "_claim", "_lent", "_unwanted", "buffer", "data", "sent", "was_dropped", "was_offered")
 
     def __init__(self, claim: Claim, buffers: BufferPool, size_bytes: int) -> None:
         self._claim = claim
@@ -21,7 +21,7 @@ class HeldChunk:
             raise
         self.data = NOTHING
         self.sent = 0
-        self.was_dropped = False
+        self.was_dropped = self.was_offered = False
         self._lent = False
         self._unwanted = False
 
@@ -40,6 +40,7 @@ class HeldChunk:
 
     def offer(self) -> None:
         """The peer stalls: others may have the memory."""
+        self.was_offered = True
         self._claim.reclaimable(self.drop)
 
     def keep(self) -> None:

@@ -20,8 +20,11 @@ TURN_BYTES = 1 << 20
 """Sent in one go, of files or of what is converted, while the peer takes all: then others have their turn. To convert
 so much takes about 0.6 ms; looking at the loop after each chunk would cost a tenth of that."""
 
+SLICE_BYTES = 16 * 1024
+"""What a slice counts for in a turn beside its bytes: ten thousand small ones, 20 µs each, would be one turn else."""
+
 SMALL_BYTES = 32 * 1024
-"""A chunk, as is the padding of a slice, that waits for what follows: the peer is not woken for it alone."""
+"""What `make` made, as the padding of a slice, that waits for what follows: the peer is not woken for it alone."""
 
 
 class Outflow:
@@ -84,10 +87,12 @@ class Outflow:
             elif isinstance(piece, FileSlice):
                 if not self._push_file(piece):
                     return False
+                self._turn_left -= SLICE_BYTES
             else:
                 pushed = self._push_lazy(cast(LazyPiece, piece))
                 if pushed is not True:
                     return pushed is None
+                self._turn_left -= SLICE_BYTES
             self._at += 1
             self._sent = 0
         return True
@@ -102,8 +107,13 @@ class Outflow:
             held.offer()
 
     def resume(self, held: HeldChunk) -> None:
-        """After a halt: the chunk that was dropped has been made again."""
+        """After a halt: the chunk that was dropped has been made again.
+
+        Raises: EOFError when it came out shorter, as it does when its file cannot be read any more.
+        """
         self.held = held
+        if len(held.data) < self.unsent_bytes:
+            raise EOFError(f"{len(held.data)} bytes of a chunk, of which {self.unsent_bytes} had been promised")
         held.data = held.data[: self.unsent_bytes]
 
     def close(self) -> None:
@@ -176,6 +186,8 @@ class Outflow:
                 return False
             if not self.unsent_bytes:
                 if not done:
+                    if chunks.needs_worker:  # another claim is for that
+                        self._let_go()
                     return None
                 if self.remaining_bytes and self._turn_left > 0:  # of what is shared the rest is for later
                     self._let_go()
@@ -195,6 +207,8 @@ class Outflow:
         held.data = NOTHING
         self._count(self.unsent_bytes)
         self.unsent_bytes = self._sent = 0
+        if held.was_offered:  # who stalls now and then would hold it for ever, and those who wait get none
+            self._let_go()
         return True
 
     def _room_for(self, chunks: Chunks) -> HeldChunk | None:

@@ -1,4 +1,4 @@
-"""The one place that sends pieces: bytes, a slice of a file, a slice that is converted chunk by chunk as it goes out.
+"""Sends responses, by `outflow.py`, and does what it cannot: waits, and has chunks made in a worker.
 
 Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one converted chunk,
 charged to the conversion budget. When others wait for that budget the chunk is dropped and made again once the reader
@@ -50,12 +50,15 @@ class Sender:
                 return
             is_full = True
         flow = Outflow(self._wire, self._budget, self._buffers, pieces, sent)
+        has_waited = False
         try:
             while True:
                 if is_full or not flow.push():
                     await self._wire.drive(flow.push)
-                    is_full = False
+                    is_full, has_waited = False, True
                 if flow.is_over:
+                    if not has_waited:  # the peer may have asked for a thousand more: others have their turn in between
+                        await asyncio.sleep(0)
                     return
                 await self._help_on(flow, cast(Chunks, flow.chunks))
         finally:

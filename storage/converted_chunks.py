@@ -37,7 +37,7 @@ _ZEROS = bytes(PADDING_BYTES)
 
 
 class ConvertedChunks:
-    """One pass over a converted slice; `broker/sender.py` says who calls what when.
+    """One pass over a converted slice; `broker/lazy_piece.py` says who calls what when.
 
     `_at` is the position in the source up to which chunks have been sent, `_made` what `make` made last, `_skip` how
     much was sent of the chunk at `_at` while others had it, too: nobody holds the rest meanwhile.
@@ -137,7 +137,7 @@ class ConvertedChunks:
         stats.is_truncated = self._produced > self._promised_bytes
 
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
-        """As `make`, sending and `advance` in turn, with little in between; see `broker/sender.py`.
+        """As `make`, sending and `advance` in turn, with little in between; see `broker/lazy_piece.py`.
 
         Whatever is not plain sailing is made by `make`, for others to send: a batch too large for a chunk, damage,
         the padding.

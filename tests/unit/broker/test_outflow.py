@@ -10,7 +10,7 @@ import pytest
 from stepdown.broker.budget import MemoryBudget
 from stepdown.broker.buffers import BufferPool
 from stepdown.broker.held_chunk import HeldChunk
-from stepdown.broker.outflow import TURN_BYTES, Outflow
+from stepdown.broker.outflow import SLICE_BYTES, TURN_BYTES, Outflow
 from stepdown.broker.wire import PlainWire
 from stepdown.protocol.schema import Piece
 from stepdown.storage.files import Files
@@ -118,19 +118,40 @@ def test_many_small_slices_are_one_turn_together(tmp_path: Path) -> None:
     wire = Greedy()
     part = stored(tmp_path, TURN_BYTES // 2)
     run = flow(wire, [part, b"between", part, part])
-    assert not run.push() and wire.taken == TURN_BYTES + len(b"between")
+    assert not run.push() and wire.taken == TURN_BYTES - SLICE_BYTES + len(b"between")
     assert run.push()
+
+
+@pytest.mark.parametrize("kind", ["made", "file"])
+def test_thousands_of_tiny_slices_are_many_turns(tmp_path: Path, kind: str) -> None:
+    """Counted by their bytes alone they held the loop for a quarter of a second."""
+    tiny = [Made(100) if kind == "made" else stored(tmp_path, 4096) for _ in range(1000)]
+    run = flow(Greedy(), tiny)
+    turns = 1
+    while not run.push():
+        turns += 1
+    assert turns > 1000 * SLICE_BYTES // TURN_BYTES
+
+
+def test_a_chunk_that_comes_out_shorter_the_second_time_ends_the_connection() -> None:
+    """The loop tried for ever to send what was not there."""
+    run = flow(Greedy(), [Made(100)])
+    run.unsent_bytes = 10
+    held = HeldChunk(MemoryBudget(1).try_claim(1), BufferPool(), 1)  # type: ignore[arg-type]
+    held.data = memoryview(b"short")
+    with pytest.raises(EOFError, match="5 bytes of a chunk"):
+        run.resume(held)
 
 
 def test_a_slice_that_is_converted_is_not_begun_at_the_end_of_a_turn() -> None:
     wire = Greedy()
-    nearly, small = [Made(TURN_BYTES - 100) for _ in range(3)], [Made(TURN_BYTES // 8) for _ in range(5)]
+    nearly, small = [Made(TURN_BYTES - 100) for _ in range(3)], [Made(TURN_BYTES // 8) for _ in range(4)]
     run = flow(wire, [*nearly, *small])
     turns = 1
     while not run.push():
         turns += 1
     assert turns == 4 and run.is_over
-    assert [piece.runs for piece in nearly + small] == [1] * 8
+    assert [piece.runs for piece in nearly + small] == [1] * 7
 
 
 async def test_the_loop_sends_on_and_wakes_who_waits_once_all_is_sent(

@@ -16,7 +16,7 @@ from stepdown.broker.sender import Sender
 from stepdown.broker.wire import PlainWire
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice, Outlet
-from support.clock import settle
+from support.clock import ManualClock, settle
 
 CHUNK = 100_000
 
@@ -310,6 +310,42 @@ async def test_many_stalled_readers_share_the_budget_and_all_get_everything() ->
         await asyncio.gather(*sends)
     assert budget.peak_bytes <= 2 * CHUNK
     assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+
+
+async def test_who_stalls_and_goes_on_leaves_its_memory_to_those_who_wait() -> None:
+    """A reader that stalled at each chunk held the same memory to its end; others waited until it was taken away."""
+    budget = MemoryBudget(CHUNK, clock=ManualClock())
+    slow, other = Pattern(3), Pattern(1)
+    async with line(budget) as there, line(budget) as elsewhere:
+        sending = asyncio.create_task(there.sender.send([slow]))
+        await settle()
+        waiting = asyncio.create_task(elsewhere.sender.send([other]))
+        await settle()
+        assert budget.waiting == 1
+        assert await there.read(CHUNK) == slow.expected[:CHUNK]
+        assert await elsewhere.read(CHUNK) == other.expected
+        await waiting
+        assert await there.read(2 * CHUNK) == slow.expected[CHUNK:]
+        await sending
+    assert slow.made == [0, 1, 2]
+
+
+async def test_a_peer_that_asks_for_a_thousand_small_answers_leaves_the_loop_to_others() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with line() as there:
+        there.wire._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
+        elsewhere = asyncio.create_task(others())
+        for _ in range(10):
+            await there.sender.send([b"head", Pattern(1, promised=100)])
+        elsewhere.cancel()
+    assert turns >= 10
 
 
 async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_claim() -> None:
