@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from .partition import Partition
 
 MOST_SHORTCUTS = 4096
+LEARNED_OF_MANY = 64
+"""With more beginnings in use than are kept, one in so many takes the oldest's place: learning costs more than the long
+way."""
 MOST_BEGINNING_BYTES = 512
 
 _SPEC = API[ApiKey.PRODUCE]
@@ -128,6 +131,7 @@ class Shortcuts:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._known: dict[tuple[int, bytes], Shortcut] = {}
+        self._passed_over = 0
 
     def __len__(self) -> int:
         return len(self._known)
@@ -197,25 +201,34 @@ class Shortcuts:
             return
         if version < MAGIC_2_VERSION or request.transactional_id is not None:
             return
+        if len(self._known) >= MOST_SHORTCUTS:
+            self._passed_over += 1
+            if self._passed_over % LEARNED_OF_MANY:
+                return
         topic = self._broker.cluster.topics[outcome.topic]
         rules = self._broker.append_rules.of(topic)
         data = request.topic_data[0].partition_data[0]
         if topic.is_internal or rules.codec or rules.stamps_append_time or not _is_plain(data.records):
             return
         beginning = _beginning(call, request)
-        if len(beginning) > MOST_BEGINNING_BYTES:
+        if len(beginning) > MOST_BEGINNING_BYTES or not _is_found_again(version, topic.name):
             return
         known = self._known.get((version, beginning))
         if known is not None and known.is_open(self._broker.cluster):
             return  # a client that writes the same in another way
         if len(self._known) >= MOST_SHORTCUTS:
-            self._known.clear()
+            del self._known[next(iter(self._known))]
         self._known[version, beginning] = Shortcut(self._broker, call, topic, partition, request.acks)
 
     def forget(self, topics: Iterable["Topic"]) -> None:
         """Drops what is known of topics that were deleted."""
         gone = set(map(id, topics))
         self._known = {key: way for key, way in self._known.items() if id(way.topic) not in gone}
+
+
+def _is_found_again(version: int, topic: str) -> bool:
+    """Whether `_end_of_beginning` reads the length of the topic's name: one byte of it, where that is flexible."""
+    return version < _FIRST_FLEXIBLE or len(topic.encode()) + 1 < 1 << 7
 
 
 def _end_of_beginning(frame: memoryview, version: int, client_bytes: int) -> int:

@@ -275,6 +275,12 @@ async def test_shortcuts_are_not_kept_without_end(
         client.client_id = f"client {n}"
         await client.send(produce(), 9)
         assert len(broker.shortcuts) <= 3
+    first = list(broker.shortcuts._known)
+    for n in range(shortcuts.LEARNED_OF_MANY):
+        client.client_id = f"another {n}"
+        await client.send(produce(), 9)
+    assert len(set(first) & set(broker.shortcuts._known)) == 2
     client.client_id = "long" * 200
-    await client.send(produce(), 9)
-    assert len(broker.shortcuts) == 1
+    for _ in range(shortcuts.LEARNED_OF_MANY):
+        await client.send(produce(), 9)
+    assert len(set(first) & set(broker.shortcuts._known)) == 2
