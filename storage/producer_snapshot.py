@@ -22,6 +22,7 @@ from collections.abc import Collection
 from struct import Struct
 
 from ..protocol.errors import DiskFault
+from ..protocol.records.kernel import crc32c
 from .files import Files
 from .names import SNAPSHOT, segment_file
 from .producer_state import NO_OFFSET, BatchSequence, ProducerEntry
@@ -48,13 +49,7 @@ def encode_snapshot(producers: Collection[ProducerEntry]) -> bytes:
             entry.producer_id, entry.epoch, last.last_sequence, last.last_offset, last.offset_delta,
             entry.last_timestamp, entry.coordinator_epoch, entry.transaction_first_offset,
         )  # fmt: skip
-    return _VERSION.to_bytes(2, "big") + _checksum(body).to_bytes(4, "big") + bytes(body)
-
-
-def _checksum(body: bytearray | memoryview) -> int:
-    import crc32c  # brings half of `email` along, which would be a twentieth of the time that a broker takes to start
-
-    return crc32c.crc32c(body)
+    return _VERSION.to_bytes(2, "big") + crc32c(body).to_bytes(4, "big") + bytes(body)
 
 
 def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
@@ -67,7 +62,7 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
     version, crc, count = _HEAD.unpack_from(data)
     if version != _VERSION:
         raise CorruptSnapshot(f"{path}: version {_VERSION} expected, found {version}")
-    if crc != _checksum(memoryview(data)[_CRC_FROM:]):
+    if crc != crc32c(memoryview(data)[_CRC_FROM:]):
         raise CorruptSnapshot(f"{path}: wrong checksum")
     if count < 0 or len(data) != _HEAD.size + count * _ENTRY.size:
         raise CorruptSnapshot(f"{path}: {count} entries do not fit into {len(data)} bytes")
