@@ -189,7 +189,8 @@ class Outflow:
                     if chunks.needs_worker:  # another claim is for that
                         self._let_go()
                     return None
-                if self.remaining_bytes and self._turn_left > 0:  # of what is shared the rest is for later
+                # Of what is shared the rest is for later.
+                if self.remaining_bytes and self._turn_left > 0 and not chunks.needs_worker:
                     self._let_go()
                     return False
         piece.done()

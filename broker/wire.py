@@ -10,18 +10,22 @@ import select
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
+_numbers = count(1)
+
 
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read.
+    the end, to be read; `number` is no other's.
     """
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         sock.setblocking(False)
+        self.number = next(_numbers)
         self._sock = sock
         self._loop = loop
         self._fd = sock.fileno()

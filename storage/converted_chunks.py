@@ -45,6 +45,7 @@ class ConvertedChunks:
 
     __slots__ = (
         "_at",
+        "_has_begun",
         "_made",
         "_making",
         "_produced",
@@ -81,6 +82,7 @@ class ConvertedChunks:
         self._at = 0
         self._produced = 0
         self._skip = 0
+        self._has_begun = False
         self._made = Made()
         self._making = ChunkMaking(source, rules)
         self._trimmed_from = rules.first_offset if is_trimmed else WHOLE
@@ -94,6 +96,7 @@ class ConvertedChunks:
         """The next chunk in `out`, the same until `advance`.
 
         None when it could not be made this time: `out` was too small, or the next batch turned out to need a worker.
+        Raises: EOFError when a part of the chunk is sent and the rest cannot be made again.
         """
         began = perf_counter()
         while not self.is_padding:
@@ -115,6 +118,8 @@ class ConvertedChunks:
                 self.is_padding = True
             elif self._move_to(made):
                 return None
+        if self._skip:
+            raise EOFError(f"{self._skip} bytes of a chunk are sent, and its file cannot be read any more")
         return self._pad(out)
 
     def advance(self) -> None:
@@ -212,12 +217,13 @@ class ConvertedChunks:
         file, start, target = source.file, source.position, self._rules.target
         if file is None:
             return 0, False
-        if not self._at and not self._skip:
-            shared.begins(file, target, start, source.size_bytes, id(outlet))
+        if not self._has_begun:
+            self._has_begun = True
+            shared.begins(file, target, start, source.size_bytes, outlet.number)
         known = shared.shared_file(file, target)
         if known is None:
             return 0, False
-        done, is_full, end, reader = 0, False, start + source.size_bytes, id(outlet)
+        done, is_full, end, reader = 0, False, start + source.size_bytes, outlet.number
         turn_bytes = min(most_bytes, turn_bytes)
         while done < turn_bytes and not (is_full or self.needs_worker):
             chunk = known.find(start + self._at, self._first_offset, end, reader)
@@ -232,7 +238,7 @@ class ConvertedChunks:
     ) -> tuple[int, memoryview]:
         """As `run`, of chunks that others will want, too: bytes that were sent, and a chunk that there was no memory to
         keep. Ends where chunks are that others had."""
-        source, reader, done, made_bytes = self._source, id(outlet), 0, 0
+        source, reader, done, made_bytes = self._source, outlet.number, 0, 0
         known = None if source.file is None else shared.shared_file(source.file, self._rules.target)
         nothing = memoryview(out)[:0]
         if known is None:
@@ -277,6 +283,8 @@ class ConvertedChunks:
         alone."""
         position, began = self._source.position + self._at, perf_counter()
         others_begin = known.next_start(position)
+        if others_begin is not None and others_begin - position < LEAST_SHARED_BYTES:
+            others_begin = None  # a chunk so small is dearer to find than to make
         chunk_bytes = self._rules.chunk_bytes
         made = self._make_next(out, chunk_bytes if others_begin is None else min(chunk_bytes, others_begin - position))
         made.seconds = perf_counter() - began

@@ -4,6 +4,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ..protocol.errors import DiskFault
@@ -13,17 +14,21 @@ if TYPE_CHECKING:
 
 Buffer = bytes | bytearray | memoryview  # of single bytes
 
+_numbers = count(1)
+
 
 class OpenFile:
     """A descriptor that closes when its last holder is gone.
 
-    `generation` changes when something is cut off: other bytes may then come to lie where those were.
+    `generation` changes when something is cut off: other bytes may then come to lie where those were. `number` is no
+    other's, ever: by it what is known of the file can be kept without keeping it open.
     """
 
-    __slots__ = ("__weakref__", "fd", "generation")
+    __slots__ = ("__weakref__", "fd", "generation", "number")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.number = next(_numbers)
         self.generation = 0
 
     def __del__(self) -> None:

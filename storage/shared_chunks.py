@@ -9,9 +9,10 @@
 Nothing is kept for a reader that is alone: what counts as found is a chunk that somebody else had before, and a file
 of which much was kept and nothing found is left alone for a while (its readers are too far apart).
 
-A chunk is known by its open file, what it was converted to, and where it begins. The file's generation tells whether
-anything was cut off it since; else stored bytes stay what they are. Where a chunk ends does not matter to a reader
-whose slice goes as far: converted batches lie one behind the other, so that the bytes are the same wherever chunks end.
+A chunk is known by the number of its open file, which no other ever has, by what it was converted to, and where it
+begins. The file's generation tells whether anything was cut off it since; else stored bytes stay what they are. Where a
+chunk ends does not matter to a reader whose slice goes as far: converted batches lie one behind the other, so that the
+bytes are the same wherever chunks end.
 Only the first batch of a slice may be converted in part, from the reader's first offset on, which is part of the key
 then.
 
@@ -164,9 +165,9 @@ class SharedChunks:
         self._on_kept = on_kept
         self._on_dropped = on_dropped
         self._shelves: list[tuple[Shelf, list[Callable[[], None]]]] = []
-        self._files: dict[tuple[OpenFile, int], SharedFile] = {}
-        self._begun: dict[tuple[OpenFile, int, int], int] = {}
-        self._begun_before: dict[tuple[OpenFile, int, int], int] = {}
+        self._files: dict[tuple[int, int], SharedFile] = {}
+        self._begun: dict[tuple[int, int, int], int] = {}
+        self._begun_before: dict[tuple[int, int, int], int] = {}
         self._rotate_at = 0
         self._is_watching = False
         self._found_lately = False
@@ -187,21 +188,21 @@ class SharedChunks:
         self.begun_bytes += size_bytes
         if self.begun_bytes >= self._rotate_at:
             self._rotate()
-        key = file, target, position
+        key = file.number, target, position
         before = self._begun.get(key) or self._begun_before.get(key)
         self._begun[key] = reader
         if before is not None and before != reader:
             shared = self.shared_file(file, target)
             if shared is None:
-                self._files[file, target] = SharedFile(self, file.generation)
+                self._files[file.number, target] = SharedFile(self, file.generation)
             else:
                 shared.try_again()
 
     def shared_file(self, file: OpenFile, target: int) -> SharedFile | None:
         """What is kept of a file that several read, as long as nothing is cut off it."""
-        shared = self._files.get((file, target))
+        shared = self._files.get((file.number, target))
         if shared is not None and shared.generation != file.generation:
-            del self._files[file, target]
+            del self._files[file.number, target]
             return None
         return shared
 

@@ -69,7 +69,10 @@ EMPTY_SLICE = FileSlice(None, 0, 0)
 
 
 class Outlet(Protocol):
-    """A socket that takes what it has room for."""
+    """A socket that takes what it has room for; it has a `number`, from 1 on, that no other ever has."""
+
+    @property
+    def number(self) -> int: ...
 
     def fileno(self) -> int: ...
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import socket
+from itertools import count
+
+_numbers = count(1)
 
 
 class Line:
@@ -12,6 +15,7 @@ class Line:
         self.near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room_bytes)
         self.near.setblocking(False)
         self.far.setblocking(False)
+        self.number = next(_numbers)
         self.received = bytearray()
         self.taken_bytes = 0
 

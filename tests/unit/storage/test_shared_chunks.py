@@ -1,6 +1,7 @@
 """Chunks that several readers get: who finds them, when they are given up, and that bytes are what each gets alone."""
 
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -55,7 +56,6 @@ class Sharing:
         self.chunks = SharedChunks(self.memory, self.clock, limit_bytes, self.on_found, self.on_kept, self.on_dropped)
 
     def reader(self, room_bytes: int = 1 << 20) -> "Reader":
-        """One that lives as long as the rest: who is gone may share its identity with the next."""
         self.readers.append(Reader(room_bytes))
         return self.readers[-1]
 
@@ -245,6 +245,44 @@ def test_a_chunk_that_goes_further_than_the_slice_is_not_for_its_reader(source: 
         reader.read(sharing.slice(source))
     shorter = source.part(0, 200_000)
     assert sharing.reader().read(sharing.slice(shorter)) == alone(shorter)
+
+
+def test_a_chunk_of_which_a_part_was_sent_and_that_cannot_be_made_again_ends_the_connection(
+    tmp_path: Path,
+) -> None:
+    """Padding went out in the middle of a message."""
+    path = tmp_path / "segment"
+    path.write_bytes(b"".join(batches(40)))
+    source = FileSlice(Files().handle(str(path)).opened(), 0, path.stat().st_size)
+    sharing = Sharing()
+    for reader in [sharing.reader(), sharing.reader()]:
+        reader.read(sharing.slice(source))
+    chunks, line = sharing.slice(source).chunks(), sharing.reader(room_bytes=5000).line
+    sent, is_full = chunks.send_found(line, source.size_bytes, source.size_bytes)
+    assert 0 < sent < 131072 and is_full
+    for drop in sharing.memory.drops:
+        drop()
+    os.truncate(path, 100)
+    line.drain()
+    with pytest.raises(EOFError, match="cannot be read any more"):
+        chunks.run(bytearray(chunks.buffer_bytes), line, source.size_bytes - sent, 1 << 20)
+
+
+def test_what_is_known_of_a_file_does_not_keep_it_open(tmp_path: Path) -> None:
+    sharing = Sharing()
+    readers = [sharing.reader(), sharing.reader(), sharing.reader()]
+    path = tmp_path / "segment"
+    path.write_bytes(b"".join(batches(40)))
+    handle = Files().handle(str(path))
+    source = FileSlice(handle.opened(), 0, path.stat().st_size)
+    opened = weakref.ref(handle.opened())
+    for reader in readers:
+        reader.read(sharing.slice(source))
+        reader.chunks = None
+    assert sharing.chunks.held_bytes and opened() is not None
+    handle.close()
+    del source
+    assert opened() is None
 
 
 @pytest.mark.parametrize("evicts", [False, True], ids=["same-handle", "handle-opened-again"])
