@@ -285,5 +285,6 @@ def _limits(settings: BrokerSettings) -> Limits:
         idle_ms=settings.connections_max_idle_ms,
         backlog=settings.socket_listen_backlog_size,
         send_buffer_bytes=settings.socket_send_buffer_bytes,
+        most_send_buffer_bytes=settings.stepdown_socket_send_buffer_bytes,
         receive_buffer_bytes=settings.socket_receive_buffer_bytes,
     )

@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 class Limits:
     """How many connections, and for how long without a word.
 
-    `per_host` overrides `per_ip` for the addresses it names.
+    `per_host` overrides `per_ip` for the addresses it names. A send buffer of `send_buffer_bytes` grows to
+    `most_send_buffer_bytes` when a response does not fit; -1: to what the operating system says.
     """
 
     connections: int
@@ -32,7 +33,14 @@ class Limits:
     idle_ms: int
     backlog: int
     send_buffer_bytes: int
+    most_send_buffer_bytes: int
     receive_buffer_bytes: int
+
+    @property
+    def grown_send_buffer_bytes(self) -> int | None:
+        """What a send buffer grows to; None if it stays as it is."""
+        is_larger = 0 < self.send_buffer_bytes < self.most_send_buffer_bytes
+        return self.most_send_buffer_bytes if is_larger else None
 
 
 class Server:
@@ -172,7 +180,7 @@ class Server:
             if self._limits.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         loop = asyncio.get_running_loop()
-        connection = self._connect(PlainWire(sock, loop), peer)
+        connection = self._connect(PlainWire(sock, loop, self._limits.grown_send_buffer_bytes), peer)
         self._per_host[peer.host] += 1
         self._open[connection] = loop.create_task(self._serve(connection))
 

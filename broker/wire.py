@@ -20,11 +20,13 @@ _numbers = count(1)
 
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read; `number` is no other's.
+    the end, to be read; `number` is no other's. The first time that the peer is waited for, the send buffer grows to
+    `grown_bytes`.
     """
 
-    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, grown_bytes: int | None = None) -> None:
         sock.setblocking(False)
+        self._grown_bytes = grown_bytes
         self.number = next(_numbers)
         self._sock = sock
         self._loop = loop
@@ -111,12 +113,20 @@ class PlainWire:
         """
         if self._closed:
             raise ConnectionResetError("closed")
+        if self._grown_bytes is not None:
+            self._grow(self._grown_bytes)
         self._push = push
         self._room = room = self._loop.create_future()
         if not self._writing:
             self._writing = True
             self._loop.add_writer(self._fd, self._has_room)
         await room
+
+    def _grow(self, send_buffer_bytes: int) -> None:
+        """A peer that takes much at once, and with two chunks in the buffer it need not wait for one to be made."""
+        self._grown_bytes = None
+        with suppress(OSError):  # then it stays as it is
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
 
     def rest(self) -> None:
         """Stops watching for room."""

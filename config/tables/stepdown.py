@@ -33,6 +33,15 @@ KEYS = (
         "whole MiB, at most a quarter of it, given up when others need it. 0: each reader has its own converted.",
     ),
     acted_on(
+        "stepdown.socket.send.buffer.bytes",
+        INT,
+        262_144,
+        AtLeast(-1),
+        AT_START,
+        "Size of a socket's send buffer from its first response on that does not fit into socket.send.buffer.bytes, "
+        "if that is smaller and not -1; -1 keeps it.",
+    ),
+    acted_on(
         "stepdown.downconversion.zstd",
         STRING,
         "error",

@@ -32,6 +32,9 @@ from support.clock import ManualClock, settle
 from support.fetching import create, fetch, parked, produce, records
 from support.running import running_broker
 
+NARROW = {"socket_send_buffer_bytes": 16384, "stepdown_socket_send_buffer_bytes": -1}
+"""The kernel takes little of a response ahead of its reader, however long the reader lets it wait."""
+
 
 async def connect(broker: Broker) -> RawClient:
     return await RawClient.connect(broker.address.host, broker.address.port, client_id="probe")
@@ -363,7 +366,7 @@ async def test_what_was_asked_before_leaving_is_answered(tmp_path: Path) -> None
 async def test_a_slow_reader_is_not_idle(tmp_path: Path) -> None:
     """A response that takes longer to read than connections.max.idle.ms was broken off, again and again."""
     clock = ManualClock()
-    small = {"socket_send_buffer_bytes": 16384, "connections_max_idle_ms": 60_000}
+    small = {**NARROW, "connections_max_idle_ms": 60_000}
     async with running_broker(tmp_path, clock=clock, **small) as broker, await connect(broker) as writer:
         await create(writer, "t")
         for _ in range(8):
@@ -400,7 +403,7 @@ async def taken(reader: socket.socket, most: int) -> int:
 
 async def test_a_peer_that_never_reads_is_idle(tmp_path: Path) -> None:
     clock = ManualClock()
-    small = {"socket_send_buffer_bytes": 16384, "connections_max_idle_ms": 60_000}
+    small = {**NARROW, "connections_max_idle_ms": 60_000}
     async with running_broker(tmp_path, clock=clock, **small) as broker, await connect(broker) as writer:
         await create(writer, "t")
         for _ in range(8):

@@ -75,7 +75,11 @@ async def test_soon_after_the_last_nothing_is_held(tmp_path: Path) -> None:
 async def test_the_budget_holds_while_readers_stall_and_others_share(tmp_path: Path) -> None:
     """Those that stall hold a chunk each; what is shared makes room for them."""
     limit = 4 << 20
-    settings = {"stepdown.conversion.memory.bytes": 2 * limit, "socket.send.buffer.bytes": 16384}
+    settings = {
+        "stepdown.conversion.memory.bytes": 2 * limit,
+        "socket.send.buffer.bytes": 16384,
+        "stepdown.socket.send.buffer.bytes": -1,
+    }
     async with running_broker(tmp_path, **settings) as broker, AsyncExitStack() as stack:
         await written(broker)
         clients = [await stack.enter_async_context(await connect(broker)) for _ in range(3 * READERS)]
