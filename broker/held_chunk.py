@@ -47,10 +47,17 @@ class HeldChunk:
         self._claim.in_use()
 
     def keep_only(self, made: memoryview) -> None:
-        """The chunk is `made`: from here on only its bytes are held, not what making them took."""
+        """The chunk is `made`: from here on only its bytes are held, not what making them took.
+
+        Raises: MemoryError; then nothing is held.
+        """
         self.data = made
         if len(self.buffer) - STANDARD_BYTES > max(len(made), STANDARD_BYTES):
-            kept = self._buffers.take(len(made))
+            try:
+                kept = self._buffers.take(len(made))
+            except MemoryError:
+                self.drop()
+                raise
             kept[: len(made)] = made
             self._buffers.give(self.buffer)
             self.buffer, self.data = kept, memoryview(kept)[: len(made)]
