@@ -131,7 +131,7 @@ class Fetches:
                 self.at += os.sendfile(target, fd, self.at, size - self.at)
             return
         while self.at < size:
-            if not self.unsent and (self.by_run or self.is_told):
+            if not self.unsent and self.by_run:
                 self.run(fd, size)
             elif not self.unsent:
                 self.unsent = self.make(fd, min(self.send_bytes, size - self.at))
