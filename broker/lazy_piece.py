@@ -34,9 +34,10 @@ class Chunks(Protocol):
         """The chunk has been sent."""
         ...
 
-    def send_found(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
-        """Sends the next chunks as far as they lie somewhere, made for others, up to one that ends behind `turn_bytes`,
-        or is cut at `most_bytes`: how many bytes, and whether the socket is full."""
+    def send_shared(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
+        """Sends the next chunks as far as others had them, too, or will want them, up to one that ends behind
+        `turn_bytes`, or is cut at `most_bytes`: how many bytes, and whether the rest is for later: the socket is full,
+        or others are to catch up."""
         ...
 
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> Sent:

@@ -168,12 +168,12 @@ class Outflow:
             if self._turn_left <= 0:
                 self._let_go()
                 return False
-            found, is_full = chunks.send_found(self._wire, self.remaining_bytes, self._turn_left)
-            self._count(found)
-            if is_full:
+            shared, rests = chunks.send_shared(self._wire, self.remaining_bytes, self._turn_left)
+            self._count(shared)
+            if rests:
                 self._let_go()
                 return False
-            if found:
+            if shared:
                 continue
             held = self._room_for(chunks)
             if held is None:
@@ -184,15 +184,10 @@ class Outflow:
             if self._sent:
                 held.offer()
                 return False
-            if not self.unsent_bytes:
-                if not done:
-                    if chunks.needs_worker:  # another claim is for that
-                        self._let_go()
-                    return None
-                # Of what is shared the rest is for later.
-                if self.remaining_bytes and self._turn_left > 0 and not chunks.needs_worker:
+            if not self.unsent_bytes and not done:
+                if chunks.needs_worker:  # another claim is for that
                     self._let_go()
-                    return False
+                return None
         piece.done()
         self.chunks = None
         return True

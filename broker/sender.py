@@ -18,12 +18,9 @@ from .buffers import STANDARD_BYTES, BufferPool
 from .held_chunk import HeldChunk
 from .lazy_piece import Chunks
 from .metrics import Metrics
-from .outflow import Outflow
+from .outflow import TURN_BYTES, Outflow
 from .wire import PlainWire
 from .worker import in_worker
-
-WORKER_TURN_BYTES = 1 << 20
-"""Converted by a worker before it comes back: the way there and back takes as long as 30 kB of LZ4."""
 
 _Done = TypeVar("_Done")
 
@@ -82,10 +79,13 @@ class Sender:
             flow.take_up(0, await self._hold(chunks))
 
     async def _send_by_worker(self, flow: Outflow, chunks: Chunks) -> None:
-        """Nothing is sent of a large chunk: what making it took is to be given back before."""
+        """A turn's chunks, since the way to a worker and back takes as long as 30 kB of LZ4.
+
+        Nothing is sent of a large chunk: what making it took is to be given back before.
+        """
         held, done = await self._hold(chunks), 0
         if chunks.buffer_bytes <= STANDARD_BYTES:
-            run = partial(chunks.run, held.buffer, self._wire, flow.remaining_bytes, WORKER_TURN_BYTES)
+            run = partial(chunks.run, held.buffer, self._wire, flow.remaining_bytes, TURN_BYTES)
             done, data, held.sent = await self._in_worker(held, run)
             if data:
                 held.keep_only(data)

@@ -37,7 +37,7 @@ class ChunkMaking:
         self._source = source
         self._rules = rules
 
-    def make(self, at: int, out: bytearray, *, with_codec: bool, stored_bytes: int) -> Made:
+    def make(self, at: int, out: bytearray | memoryview, *, with_codec: bool, stored_bytes: int) -> Made:
         """The chunk at `at`, of up to `stored_bytes` (more if the first batch has more), in `out`."""
         try:
             if with_codec:
@@ -46,7 +46,7 @@ class ChunkMaking:
         except ApiError:
             return self._make_good(at, out, with_codec)
 
-    def _make_plain(self, at: int, out: bytearray, stored_bytes: int) -> Made:
+    def _make_plain(self, at: int, out: bytearray | memoryview, stored_bytes: int) -> Made:
         rules, source = self._rules, self._source
         window = read_window(source, at, stored_bytes)
         read, written, _, records, _, temporary_bytes, has_codec = convert_plain(
@@ -63,13 +63,13 @@ class ChunkMaking:
             self._make_large(made, out)
         return made
 
-    def _make_large(self, made: Made, out: bytearray) -> None:
+    def _make_large(self, made: Made, out: bytearray | memoryview) -> None:
         """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
         header = batch_at(self._source, made.end)
         if header is not None:
             self._add(header, read_window(self._source, made.end, header.size_bytes), out, made)
 
-    def _make_with_codec(self, at: int, out: bytearray) -> Made:
+    def _make_with_codec(self, at: int, out: bytearray | memoryview) -> Made:
         """As `_make_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
         made = Made(end=at)
         source, target = self._source, self._rules.target
@@ -89,7 +89,7 @@ class ChunkMaking:
         made.needs_worker = needs_codec(source, made.end, target)
         return made
 
-    def _add(self, header: BatchHeader, batch: memoryview, out: bytearray, made: Made) -> bool:
+    def _add(self, header: BatchHeader, batch: memoryview, out: bytearray | memoryview, made: Made) -> bool:
         """Whether the batch behind `made` could be put into `out`; if so `made` now covers it."""
         rules = self._rules
         if has_to_be_opened(header, rules.target):
@@ -110,7 +110,7 @@ class ChunkMaking:
         made.temporary_bytes += temporary_bytes
         return True
 
-    def _make_good(self, at: int, out: bytearray, with_codec: bool) -> Made:
+    def _make_good(self, at: int, out: bytearray | memoryview, with_codec: bool) -> Made:
         """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
         made = Made(end=at)
         with contextlib.suppress(ApiError):
@@ -123,7 +123,7 @@ class ChunkMaking:
 
 
 def _through_codec_into(
-    batch: memoryview, rules: ConversionRules, out: bytearray, at: int
+    batch: memoryview, rules: ConversionRules, out: bytearray | memoryview, at: int
 ) -> tuple[int, int, int, bool]:
     """Where a compressed batch ends in `out` once converted, its records, temporary bytes, whether there was room."""
     converted = through_codec(batch, rules)

@@ -17,8 +17,9 @@ from ..protocol.errors import ApiError
 from .chunk_claims import PLAIN_CLAIM_BYTES, buffer_for, claim_for
 from .chunk_making import ChunkMaking, Made
 from .conversion_rules import ConversionRules, ConversionStats, needs_codec
+from .kept_chunks import WHOLE, KeptRun
 from .relay import Relay
-from .shared_chunks import WHOLE, KeptChunk, SharedChunks, SharedFile
+from .shared_chunks import SharedChunks, SharedFile
 from .slices import FileSlice, Outlet
 from .windows import kept_window
 
@@ -46,6 +47,7 @@ class ConvertedChunks:
     __slots__ = (
         "_at",
         "_has_begun",
+        "_kept_run",
         "_made",
         "_making",
         "_produced",
@@ -84,6 +86,7 @@ class ConvertedChunks:
         self._skip = 0
         self._has_begun = False
         self._made = Made()
+        self._kept_run = KeptRun()
         self._making = ChunkMaking(source, rules)
         self._trimmed_from = rules.first_offset if is_trimmed else WHOLE
         self._shared = shared if source.size_bytes >= LEAST_SHARED_BYTES else None
@@ -116,7 +119,7 @@ class ConvertedChunks:
                 return None
             if made.end == self._at and made.needs_worker == self.needs_worker:
                 self.is_padding = True
-            elif self._move_to(made):
+            elif self._move_to(made.end, made.needs_worker):
                 return None
         if self._skip:
             raise EOFError(f"{self._skip} bytes of a chunk are sent, and its file cannot be read any more")
@@ -130,7 +133,7 @@ class ConvertedChunks:
             stats.padding_bytes += made.size_bytes
         else:
             stats.chunks += 1
-            self._move_to(made)
+            self._move_to(made.end, made.needs_worker)
 
     def _count(self, made: Made) -> None:
         stats = self._stats
@@ -148,10 +151,6 @@ class ConvertedChunks:
         the padding.
         """
         in_worker, claimed_bytes = self.needs_worker, self.claim_bytes
-        if self._shared is not None and not (in_worker or self.is_padding):
-            done, made = self._run_shared(self._shared, out, outlet, most_bytes, turn_bytes)
-            if done or made:
-                return done, made, 0
         if self._skip:
             rest = self.make(out)
             return 0, memoryview(out)[:0] if rest is None else rest[:most_bytes], 0
@@ -202,106 +201,80 @@ class ConvertedChunks:
             with contextlib.suppress(ApiError):  # the frame may be damaged, which making the next chunk finds
                 made.needs_worker = needs_codec(source, made.end, rules.target)
         if not unsent:
-            self._move_to(made)
+            self._move_to(made.end, made.needs_worker)
         return relay.sent_bytes, unsent, relay.unsent_taken_bytes
 
-    def send_found(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
-        """Sends the next chunks as far as others had them, too: how many bytes, and whether the socket is full.
+    def send_shared(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
+        """Sends the next chunks as far as others had them, too, or will want them: how many bytes, and whether the rest
+        is for later, because the socket is full, or because others are to catch up.
 
-        Takes no memory. What the socket does not take is not held, but found again, or made again from where it was
-        sent up to.
+        Takes no memory of the reader's. What the socket does not take is not held, but found again, or made again from
+        where it was sent up to.
         """
-        shared, source = self._shared, self._source
-        if shared is None or self.needs_worker or self.is_padding:
-            return 0, False
-        file, start, target = source.file, source.position, self._rules.target
-        if file is None:
+        shared, file = self._shared, self._source.file
+        if shared is None or file is None or self.needs_worker or self.is_padding:
             return 0, False
         if not self._has_begun:
             self._has_begun = True
-            shared.begins(file, target, start, source.size_bytes, outlet.number)
-        known = shared.shared_file(file, target)
+            shared.begins(file, self._rules.target, self._source.position, self._source.size_bytes, outlet.number)
+        known = shared.shared_file(file, self._rules.target)
         if known is None:
             return 0, False
-        done, is_full, end, reader = 0, False, start + source.size_bytes, outlet.number
-        turn_bytes = min(most_bytes, turn_bytes)
-        while done < turn_bytes and not (is_full or self.needs_worker):
-            chunk = known.find(start + self._at, self._first_offset, end, reader)
-            if chunk is None:
-                break
-            sent, is_full = self._send_kept(chunk, outlet, most_bytes - done)
+        done, made_bytes, turn_bytes = 0, 0, min(most_bytes, turn_bytes)
+        while True:
+            sent, is_full = self._send_kept(known, outlet, most_bytes - done, turn_bytes - done)
             done += sent
-        return done, is_full
+            if is_full or made_bytes >= MADE_A_TURN_BYTES:
+                return done, is_full or done < most_bytes
+            if done >= turn_bytes or not known.is_worth_keeping:
+                return done, False
+            made = self._make_shared(known, outlet.number)
+            if not made:
+                return done, False
+            made_bytes += made
 
-    def _run_shared(
-        self, shared: SharedChunks, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int
-    ) -> tuple[int, memoryview]:
-        """As `run`, of chunks that others will want, too: bytes that were sent, and a chunk that there was no memory to
-        keep. Ends where chunks are that others had."""
-        source, reader, done, made_bytes = self._source, outlet.number, 0, 0
-        known = None if source.file is None else shared.shared_file(source.file, self._rules.target)
-        nothing = memoryview(out)[:0]
-        if known is None:
-            return 0, nothing
-        turn_bytes, end = min(most_bytes, turn_bytes), source.position + source.size_bytes
-        while done < turn_bytes and made_bytes < MADE_A_TURN_BYTES and known.is_worth_keeping:
-            at = source.position + self._at
-            if self.needs_worker or at == end or known.find(at, self._first_offset, end, reader) is not None:
-                break
-            chunk, unkept = self._make_shared(known, out, reader)
-            if chunk is None:
-                return done, unkept[: most_bytes - done]
-            made_bytes += chunk.size_bytes
-            sent, is_full = self._send_kept(chunk, outlet, most_bytes - done)
-            done += sent
-            if is_full:
-                break
-        return done, nothing
-
-    def _send_kept(self, chunk: KeptChunk, outlet: Outlet, most_bytes: int) -> tuple[int, bool]:
-        """Bytes sent of `chunk`, and whether the socket would not take all; else it is behind us."""
-        size, sent = min(max(0, chunk.size_bytes - self._skip), most_bytes), 0
-        if size:
-            with chunk.view(self._skip, size) as view:
-                sent = outlet.try_send(view)
-            self._skip += sent
-            if sent < size:
-                return sent, True
-        made = Made(chunk.end - self._source.position, chunk.size_bytes, chunk.records, chunk.temporary_bytes)
-        made.needs_worker = chunk.needs_worker
-        self._count(made)
-        self._move_to(made)
-        return sent, False
+    def _send_kept(self, known: SharedFile, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
+        """Bytes sent of the chunks that are kept from here on, and whether the socket would not take all."""
+        source, stats, run = self._source, self._stats, self._kept_run
+        end = source.position + source.size_bytes
+        run.begin(source.position + self._at, self._skip)
+        try:
+            known.send(run, self._first_offset, end, outlet, most_bytes, turn_bytes)
+        finally:
+            self._skip = run.skip
+            self._produced += run.written_bytes
+            stats.records += run.records
+            stats.temporary_bytes += run.temporary_bytes
+            stats.is_truncated = self._produced > self._promised_bytes
+        self._move_to(run.end - source.position, run.needs_worker)
+        return run.sent_bytes, run.is_full
 
     @property
     def _first_offset(self) -> int:
         """The one that matters to the chunk at `_at`."""
         return WHOLE if self._at else self._trimmed_from
 
-    def _make_shared(self, known: SharedFile, out: bytearray, reader: int) -> tuple[KeptChunk | None, memoryview]:
-        """The next chunk, kept for others; or as `make` if there is no memory, and nothing if it is better made
-        alone."""
-        position, began = self._source.position + self._at, perf_counter()
+    def _make_shared(self, known: SharedFile, reader: int) -> int:
+        """The size of the next chunk, made and kept for others; 0 if it is better made alone, or nobody has memory."""
+        source, chunk_bytes = self._source, self._rules.chunk_bytes
+        position, end = source.position + self._at, source.position + source.size_bytes
+        if self.needs_worker or position == end:
+            return 0
         others_begin = known.next_start(position)
-        if others_begin is not None and others_begin - position < LEAST_SHARED_BYTES:
-            others_begin = None  # a chunk so small is dearer to find than to make
-        chunk_bytes = self._rules.chunk_bytes
-        made = self._make_next(out, chunk_bytes if others_begin is None else min(chunk_bytes, others_begin - position))
-        made.seconds = perf_counter() - began
-        view = memoryview(out)
-        if not made.size_bytes:
-            return None, view[:0]
-        end = self._source.position + made.end
-        chunk = KeptChunk(end, made.size_bytes, made.records, made.temporary_bytes, made.needs_worker)
-        if known.keep(position, self._first_offset, chunk, view[: made.size_bytes], reader):
+        if others_begin is not None and others_begin - position >= LEAST_SHARED_BYTES:
+            chunk_bytes = min(chunk_bytes, others_begin - position)  # a smaller chunk is dearer to find than to make
+        room = known.room(PLAIN_CLAIM_BYTES)
+        if room is None:
+            known.pause()
+            return 0
+        began = perf_counter()
+        with room:
+            made = self._make_next(room, chunk_bytes)
+        if made.size_bytes:
+            self._stats.seconds += perf_counter() - began
             self._stats.chunks += 1
-            self._stats.seconds += made.seconds
-            return chunk, view[:0]
-        known.pause()
-        if made.size_bytes <= self._skip or others_begin is not None:  # `make` would not make the same again
-            return None, view[:0]
-        self._made = made
-        return None, view[self._skip : made.size_bytes]
+            known.keep(position, self._first_offset, made, source.position + made.end, reader)
+        return made.size_bytes
 
     def _made_alone(self, out: bytearray, sent_bytes: int, turn_bytes: int, most_bytes: int) -> memoryview:
         """The chunk for which a run ended before its turn did; empty when that is not made here, or not in `out`."""
@@ -333,16 +306,16 @@ class ConvertedChunks:
             self.advance()
         return done, memoryview(out)[:0], 0
 
-    def _move_to(self, made: "Made") -> bool:
-        """Goes behind what `made` covers; whether the next chunk is to be made elsewhere than the last."""
+    def _move_to(self, at: int, needs_worker: bool) -> bool:
+        """What lies before `at` is sent; whether the next chunk is to be made elsewhere than the last."""
         was_in_worker = self.needs_worker
-        self._at, self.needs_worker = made.end, made.needs_worker
-        if was_in_worker or self.needs_worker or self.buffer_bytes != PLAIN_CLAIM_BYTES:  # else they stay as they are
+        self._at, self.needs_worker = at, needs_worker
+        if was_in_worker or needs_worker or self.buffer_bytes != PLAIN_CLAIM_BYTES:  # else they stay as they are
             self.claim_bytes = claim_for(self._source, self._at, self.needs_worker)
             self.buffer_bytes = buffer_for(self._source, self._at, self.needs_worker)
-        return self.needs_worker != was_in_worker
+        return needs_worker != was_in_worker
 
-    def _make_next(self, out: bytearray, stored_bytes: int) -> Made:
+    def _make_next(self, out: bytearray | memoryview, stored_bytes: int) -> Made:
         return self._making.make(self._at, out, with_codec=self.needs_worker, stored_bytes=stored_bytes)
 
     def _pad(self, out: bytearray) -> memoryview:

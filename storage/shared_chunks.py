@@ -21,11 +21,16 @@ For one thread: the event loop's.
 
 from bisect import bisect_right, insort
 from collections.abc import Callable
+from functools import partial
+from mmap import mmap
 from typing import Protocol
 
+from .chunk_making import Made
 from .clock import Clock
 from .file_handle import OpenFile
+from .kept_chunks import KeptChunk, KeptRun
 from .shelf import SHELF_BYTES, Held, Shelf
+from .slices import Outlet
 
 SWEEP_MS = 1000
 TRIAL_BYTES = 2 << 20
@@ -34,8 +39,6 @@ GHOST_LIMITS = 4
 """Slices are noted until so many times the limit has been begun."""
 BESIDE_BYTES = 512
 """Charged with each chunk for what tells where it is."""
-WHOLE = -1
-"""Stands for the first offset where nothing lies before it."""
 
 
 class SpareMemory(Protocol):
@@ -52,31 +55,6 @@ class Timers(Clock, Protocol):
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> object: ...
 
 
-class KeptChunk:
-    """What the batches up to `end` of the file became, `size_bytes` of a shelf; what that took, and whether the batch
-    behind them needs a codec. `reader` is who had it last."""
-
-    __slots__ = ("_at", "_shelf", "end", "needs_worker", "reader", "records", "size_bytes", "temporary_bytes")
-
-    def __init__(self, end: int, size_bytes: int, records: int, temporary_bytes: int, needs_worker: bool) -> None:
-        self.end = end
-        self.size_bytes = size_bytes
-        self.records = records
-        self.temporary_bytes = temporary_bytes
-        self.needs_worker = needs_worker
-        self.reader = 0
-        self._shelf: Shelf | None = None
-        self._at = 0
-
-    def lies(self, shelf: Shelf, at: int) -> None:
-        self._shelf, self._at = shelf, at
-
-    def view(self, skip: int, size_bytes: int) -> memoryview:
-        """`size_bytes` behind the first `skip`, to be released at once."""
-        assert self._shelf is not None
-        return self._shelf.view(self._at + skip, size_bytes)
-
-
 class SharedFile:
     """The kept chunks of one file for one magic."""
 
@@ -90,16 +68,15 @@ class SharedFile:
         self._unfound_bytes = 0
         self._again_at = 0
 
-    def find(self, position: int, first_offset: int, end: int, reader: int) -> KeptChunk | None:
-        """The chunk that begins at `position` and goes no further than `end`, for `reader` to send."""
-        chunk = self._chunks.get((position, first_offset))
-        if chunk is None or chunk.end > end:
-            return None
-        if chunk.reader != reader:
-            chunk.reader = reader
-            self._unfound_bytes = self._again_at = 0
-            self._keeper.found(chunk.size_bytes)
-        return chunk
+    def send(self, run: KeptRun, first_offset: int, end: int, outlet: Outlet, most_bytes: int, turn_bytes: int) -> None:
+        """Lets `run` go on. Raises: OSError when the peer has gone."""
+        try:
+            run.go(self._chunks, first_offset, end, outlet.number, outlet.fileno(), most_bytes, turn_bytes)
+        finally:
+            outlet.took(run.sent_bytes)
+            if run.found_bytes:
+                self._unfound_bytes = self._again_at = 0
+                self._keeper.found(run.found_bytes)
 
     @property
     def has_chunks(self) -> bool:
@@ -127,17 +104,21 @@ class SharedFile:
         at = bisect_right(self._starts, position)
         return self._starts[at] if at < len(self._starts) else None
 
-    def keep(self, position: int, first_offset: int, chunk: KeptChunk, data: memoryview, reader: int) -> bool:
-        """Whether there was memory for it."""
+    def room(self, least_bytes: int) -> memoryview | None:
+        """Where the next chunk can be made that is to be kept, to be released at once; None when there is no memory."""
+        return self._keeper.room(least_bytes)
+
+    def keep(self, position: int, first_offset: int, made: Made, end: int, reader: int) -> None:
+        """Keeps for others what `reader` had `made` in `room` of the batches from `position` to `end`."""
         key = position, first_offset
-        if not self._keeper.put(chunk, data, lambda: self._forget(key, chunk)):
-            return False
+        memory, at = self._keeper.fill(made.size_bytes)
+        chunk = KeptChunk(end, made.size_bytes, made.records, made.temporary_bytes, made.needs_worker, memory, at)
         chunk.reader = reader
+        self._keeper.when_dropped(partial(self._forget, key, chunk))
         if key not in self._chunks:
             insort(self._starts, position)
         self._chunks[key] = chunk
         self._unfound_bytes += chunk.size_bytes
-        return True
 
     def _forget(self, key: tuple[int, int], chunk: KeptChunk) -> None:
         if self._chunks.get(key) is chunk:
@@ -164,7 +145,8 @@ class SharedChunks:
         self._on_found = on_found
         self._on_kept = on_kept
         self._on_dropped = on_dropped
-        self._shelves: list[tuple[Shelf, list[Callable[[], None]]]] = []
+        self._shelves: list[Shelf] = []
+        self._forgets: list[list[Callable[[], None]]] = []
         self._files: dict[tuple[int, int], SharedFile] = {}
         self._begun: dict[tuple[int, int, int], int] = {}
         self._begun_before: dict[tuple[int, int, int], int] = {}
@@ -211,20 +193,23 @@ class SharedChunks:
         self._found_lately = True
         self._on_found(size_bytes)
 
-    def put(self, chunk: KeptChunk, data: memoryview, forget: Callable[[], None]) -> bool:
-        """Whether there was memory for `data`; `forget` is called when it is gone."""
-        at = self._shelves[-1][0].put(data, BESIDE_BYTES) if self._shelves else -1
-        if at < 0:
-            if not self._begin_shelf():
-                return False
-            at = self._shelves[-1][0].put(data, BESIDE_BYTES)
-            if at < 0:
-                return False
-        shelf, forgets = self._shelves[-1]
-        chunk.lies(shelf, at)
-        forgets.append(forget)
+    def room(self, least_bytes: int) -> memoryview | None:
+        """Room for a chunk, to be released at once; None when there is no memory for it."""
+        is_full = not self._shelves or self._shelves[-1].left_bytes < least_bytes + BESIDE_BYTES
+        if is_full and not self._begin_shelf():
+            return None
+        return self._shelves[-1].room(BESIDE_BYTES)
+
+    def fill(self, size_bytes: int) -> tuple[mmap, int]:
+        """So much of the `room` is a chunk now: the memory that it is in, and where."""
+        shelf = self._shelves[-1]
+        at = shelf.fill(size_bytes, BESIDE_BYTES)
         self._on_kept()
-        return True
+        return shelf.memory, at
+
+    def when_dropped(self, forget: Callable[[], None]) -> None:
+        """`forget` is called when the chunk that was kept last is gone."""
+        self._forgets[-1].append(forget)
 
     def _begin_shelf(self) -> bool:
         """Whether there is an empty shelf at the end: a new one, or the oldest."""
@@ -233,25 +218,25 @@ class SharedChunks:
             if claim is None:
                 return False
             try:
-                self._shelves.append((Shelf(claim), []))
+                self._shelves.append(Shelf(claim))
             except OSError:
                 return False
         else:
-            shelf, forgets = self._shelves.pop(0)
-            self._forget(forgets)
+            shelf = self._take_oldest()
             shelf.empty()
-            self._shelves.append((shelf, []))
+            self._shelves.append(shelf)
+        self._forgets.append([])
         return True
 
     def _drop_oldest(self) -> None:
-        shelf, forgets = self._shelves.pop(0)
-        self._forget(forgets)
-        shelf.release()
+        self._take_oldest().release()
 
-    def _forget(self, forgets: list[Callable[[], None]]) -> None:
-        for forget in forgets:
+    def _take_oldest(self) -> Shelf:
+        """Nobody finds what is on it any more."""
+        for forget in self._forgets.pop(0):
             forget()
             self._on_dropped()
+        return self._shelves.pop(0)
 
     def _rotate(self) -> None:
         self._begun_before, self._begun = self._begun, {}

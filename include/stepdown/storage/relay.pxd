@@ -1,6 +1,5 @@
 # What storage/relay.py takes from the operating system and from the kernel.
 
-from libc.errno cimport EAGAIN, EINTR, errno
 from libc.string cimport memmove
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport pread
@@ -12,11 +11,7 @@ from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.plain cimport *
 from stepdown.protocol.records.kernel.reading cimport batch_end
 from stepdown.protocol.records.single cimport SinglesDown
-
-cdef extern from "<sys/socket.h>" nogil:
-    enum:
-        MSG_NOSIGNAL
-    ssize_t send(int socket, const void *data, size_t size, int flags)
+from stepdown.storage.sockets cimport offer
 
 
 cdef inline double now_s() noexcept nogil:
@@ -27,12 +22,6 @@ cdef inline double now_s() noexcept nogil:
 
 cdef inline Py_ssize_t read_into(int file, Sink window, Py_ssize_t at, Py_ssize_t size, long long position) noexcept nogil:
     return pread(file, window + at, size, position)
-
-
-cdef inline Py_ssize_t offer(int socket, Sink chunk, Py_ssize_t size) noexcept nogil:
-    # Bytes taken, 0 when there is no room, less when the peer has gone.
-    cdef Py_ssize_t taken = send(socket, chunk, size, MSG_NOSIGNAL)
-    return 0 if taken < 0 and (errno == EAGAIN or errno == EINTR) else -errno if taken < 0 else taken
 
 
 cdef inline void move_to_front(Sink window, Py_ssize_t at, Py_ssize_t size) noexcept nogil:

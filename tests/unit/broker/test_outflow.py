@@ -42,7 +42,7 @@ class Later:
     def chunks(self) -> "Later":
         return self
 
-    def send_found(self, *_: object) -> tuple[int, bool]:
+    def send_shared(self, *_: object) -> tuple[int, bool]:
         return 0, False
 
     def done(self) -> None: ...
@@ -61,7 +61,7 @@ class Made:
     def chunks(self) -> "Made":
         return self
 
-    def send_found(self, *_: object) -> tuple[int, bool]:
+    def send_shared(self, *_: object) -> tuple[int, bool]:
         return 0, False
 
     def run(self, out: bytearray, outlet: Greedy, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:

@@ -50,7 +50,7 @@ class Pattern:
     def advance(self) -> None:
         self.at += 1
 
-    def send_found(self, *_: object) -> tuple[int, bool]:
+    def send_shared(self, *_: object) -> tuple[int, bool]:
         return 0, False
 
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:

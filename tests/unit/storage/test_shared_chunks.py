@@ -90,7 +90,7 @@ class Reader:
         chunks, before = self.chunks, self.line.taken_bytes
         assert chunks is not None
         out = bytearray(chunks.buffer_bytes)
-        found, is_full = chunks.send_found(self.line, self.left_bytes, turn_bytes)
+        found, is_full = chunks.send_shared(self.line, self.left_bytes, turn_bytes)
         self.left_bytes -= found
         before += found
         if is_full or found >= turn_bytes or not self.left_bytes:
@@ -141,6 +141,20 @@ def alone(source: FileSlice, *, target: int = 1, first_offset: int = 0) -> bytes
     lazily = ConvertedSlice(source, ConversionRules(target=target, first_offset=first_offset))
     assert lazily.promise()
     return Reader().read(lazily)
+
+
+def in_turns(sharing: Sharing, readers: list[Reader], source: FileSlice, after_turn: Callable[[], None]) -> list[bytes]:
+    """What each of `readers` has when all have read the slice, one turn after the other."""
+    for reader in readers:
+        reader.begin(sharing.slice(source))
+    received = [b""] * len(readers)
+    while any(reader.left_bytes for reader in readers):
+        for at, reader in enumerate(readers):
+            if reader.left_bytes:
+                reader.turn()
+            received[at] += reader.received()
+            after_turn()
+    return received
 
 
 @pytest.fixture
@@ -258,7 +272,7 @@ def test_a_chunk_of_which_a_part_was_sent_and_that_cannot_be_made_again_ends_the
     for reader in [sharing.reader(), sharing.reader()]:
         reader.read(sharing.slice(source))
     chunks, line = sharing.slice(source).chunks(), sharing.reader(room_bytes=5000).line
-    sent, is_full = chunks.send_found(line, source.size_bytes, source.size_bytes)
+    sent, is_full = chunks.send_shared(line, source.size_bytes, source.size_bytes)
     assert 0 < sent < 131072 and is_full
     for drop in sharing.memory.drops:
         drop()
@@ -311,18 +325,13 @@ def test_bytes_that_were_cut_off_are_never_sent_again(tmp_path: Path, evicts: bo
 def test_memory_that_others_need_is_given_up_while_readers_are_on_their_way(source: FileSlice) -> None:
     sharing, expected = Sharing(), alone(source)
     readers = [sharing.reader(20_000), sharing.reader(20_000), sharing.reader(20_000)]
-    for reader in readers:
-        reader.begin(sharing.slice(source))
-    received = [b"", b"", b""]
-    while any(reader.left_bytes for reader in readers):
-        for at, reader in enumerate(readers):
-            if reader.left_bytes:
-                reader.turn()
-            received[at] += reader.received()
+
+    def give_up() -> None:
         while sharing.memory.drops and sharing.chunks.held_bytes:
             sharing.memory.drops[-1]()
         assert sharing.memory.free_bytes == 1 << 30
-    assert received == [expected] * 3
+
+    assert in_turns(sharing, readers, source, give_up) == [expected] * 3
 
 
 def test_without_memory_each_has_its_own(source: FileSlice) -> None:
@@ -343,16 +352,10 @@ def test_no_more_is_held_than_the_limit_and_what_came_first_goes(tmp_path: Path)
     sharing = Sharing(limit_bytes=2 * SHELF_BYTES)
     source = stored(tmp_path, b"".join(batches(300)))
     expected, readers = alone(source), [sharing.reader(), sharing.reader(), sharing.reader()]
-    for reader in readers:
-        reader.begin(sharing.slice(source))
-    received = [b"", b"", b""]
-    while any(reader.left_bytes for reader in readers):
-        for at, reader in enumerate(readers):
-            if reader.left_bytes:
-                reader.turn()
-            received[at] += reader.received()
-            assert sharing.chunks.held_bytes <= 2 * SHELF_BYTES
+    held: list[int] = []
+    received = in_turns(sharing, readers, source, lambda: held.append(sharing.chunks.held_bytes))
     assert received == [expected] * 3
+    assert max(held) <= 2 * SHELF_BYTES
     assert sharing.dropped
     assert sharing.found_bytes > 1.5 * len(expected)
 
