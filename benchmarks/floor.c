@@ -43,7 +43,7 @@
 
 enum { MOST_PIECES = 64, MOST_THREADS = 8, MOST_LANES = 256, EVENTS = 64, PAGE = 4096, LEGACY_SUMMED_FROM = 16 };
 enum { SIZE_BYTES = 4, CORRELATION_IN_REQUEST = 8, CORRELATION_IN_ANSWER = 4 };
-enum { WINDOW_BYTES = 1024 * 1024, BUFFER_BYTES = 256 * 1024, SOCKET_BUFFER_BYTES = 100 * 1024 }; /* socket.send.buffer.bytes of both brokers */
+enum { WINDOW_BYTES = 1024 * 1024, BUFFER_BYTES = 256 * 1024, SOCKET_BUFFER_BYTES = 256 * 1024 }; /* stepdown.socket.send.buffer.bytes */
 
 typedef struct {
     int is_slice, fd;

@@ -168,9 +168,9 @@ class Outflow:
             if self._turn_left <= 0:
                 self._let_go()
                 return False
-            shared, rests = chunks.send_shared(self._wire, self.remaining_bytes, self._turn_left)
+            shared, is_for_later = chunks.send_shared(self._wire, self.remaining_bytes, self._turn_left)
             self._count(shared)
-            if rests:
+            if is_for_later:
                 self._let_go()
                 return False
             if shared:

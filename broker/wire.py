@@ -20,7 +20,7 @@ _numbers = count(1)
 
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read; `number` is no other's. The first time that the peer is waited for, the send buffer grows to
+    the end, to be read; `number` is no other's. The first time that it is full, its send buffer grows to
     `grown_bytes`.
     """
 
@@ -113,7 +113,7 @@ class PlainWire:
         """
         if self._closed:
             raise ConnectionResetError("closed")
-        if self._grown_bytes is not None:
+        if self._grown_bytes is not None and not self.has_room():
             self._grow(self._grown_bytes)
         self._push = push
         self._room = room = self._loop.create_future()

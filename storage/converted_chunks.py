@@ -246,7 +246,8 @@ class ConvertedChunks:
             stats.records += run.records
             stats.temporary_bytes += run.temporary_bytes
             stats.is_truncated = self._produced > self._promised_bytes
-        self._move_to(run.end - source.position, run.needs_worker)
+        if run.end - source.position != self._at:
+            self._move_to(run.end - source.position, run.needs_worker)
         return run.sent_bytes, run.is_full
 
     @property

@@ -40,7 +40,7 @@ class KeptChunk:
         memory: object,
         at: cython.Py_ssize_t,
     ) -> None:
-        if at < 0 or size_bytes < 0 or at + size_bytes > len(memory):
+        if at < 0 or size_bytes < 0 or size_bytes > len(memory) - at:
             raise ValueError(f"{size_bytes} bytes at {at} of {len(memory)}")
         self.end, self.size_bytes, self.records = end, size_bytes, records
         self.temporary_bytes, self.needs_worker = temporary_bytes, needs_worker
@@ -71,6 +71,8 @@ class KeptRun:
 
     def begin(self, position: cython.longlong, skip: cython.longlong) -> None:
         """At `position` of the file, where `skip` bytes of what is there are sent already."""
+        if position < 0 or skip < 0:
+            raise ValueError(f"{skip} bytes sent of what is at {position}")
         self.end, self.skip = position, skip
         self.sent_bytes = self.written_bytes = self.records = self.temporary_bytes = self.found_bytes = 0
         self.needs_worker = self.is_full = False

@@ -1,6 +1,5 @@
 """What Python sees of kept_chunks.py, which is typed for Cython."""
 
-from collections.abc import Mapping
 from mmap import mmap
 
 COMPILED: bool
@@ -51,7 +50,7 @@ class KeptRun:
     def begin(self, position: int, skip: int) -> None: ...
     def go(
         self,
-        chunks: Mapping[tuple[int, int], KeptChunk],
+        chunks: dict[tuple[int, int], KeptChunk],
         first_offset: int,
         end: int,
         reader: int,

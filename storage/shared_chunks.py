@@ -104,9 +104,9 @@ class SharedFile:
         at = bisect_right(self._starts, position)
         return self._starts[at] if at < len(self._starts) else None
 
-    def room(self, least_bytes: int) -> memoryview | None:
+    def room(self, size_bytes: int) -> memoryview | None:
         """Where the next chunk can be made that is to be kept, to be released at once; None when there is no memory."""
-        return self._keeper.room(least_bytes)
+        return self._keeper.room(size_bytes)
 
     def keep(self, position: int, first_offset: int, made: Made, end: int, reader: int) -> None:
         """Keeps for others what `reader` had `made` in `room` of the batches from `position` to `end`."""
@@ -193,12 +193,12 @@ class SharedChunks:
         self._found_lately = True
         self._on_found(size_bytes)
 
-    def room(self, least_bytes: int) -> memoryview | None:
-        """Room for a chunk, to be released at once; None when there is no memory for it."""
-        is_full = not self._shelves or self._shelves[-1].left_bytes < least_bytes + BESIDE_BYTES
+    def room(self, size_bytes: int) -> memoryview | None:
+        """Room for a chunk of up to so much, to be released at once; None when there is no memory for it."""
+        is_full = not self._shelves or self._shelves[-1].left_bytes < size_bytes + BESIDE_BYTES
         if is_full and not self._begin_shelf():
             return None
-        return self._shelves[-1].room(BESIDE_BYTES)
+        return self._shelves[-1].room(size_bytes)
 
     def fill(self, size_bytes: int) -> tuple[mmap, int]:
         """So much of the `room` is a chunk now: the memory that it is in, and where."""

@@ -31,11 +31,10 @@ class Shelf:
     def left_bytes(self) -> int:
         return SHELF_BYTES - self._filled_bytes
 
-    def room(self, beside_bytes: int) -> memoryview:
-        """What is left of it, but for the `beside_bytes` that come with what is put there; to be released before the
-        shelf is."""
+    def room(self, size_bytes: int) -> memoryview:
+        """The next `size_bytes`, to be released before the shelf is."""
         with memoryview(self.memory) as all_of_it:
-            return all_of_it[self._filled_bytes : SHELF_BYTES - beside_bytes]
+            return all_of_it[self._filled_bytes : self._filled_bytes + size_bytes]
 
     def fill(self, size_bytes: int, beside_bytes: int) -> int:
         """Where the `size_bytes` begin that were put into its `room`."""

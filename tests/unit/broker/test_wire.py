@@ -27,10 +27,11 @@ def send_buffer_bytes(sock: socket.socket) -> int:
     return sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2
 
 
-async def test_the_send_buffer_grows_when_the_peer_is_waited_for(ends: tuple[socket.socket, socket.socket]) -> None:
+async def test_the_send_buffer_grows_when_it_is_full(ends: tuple[socket.socket, socket.socket]) -> None:
     near, far = ends
     wire = PlainWire(near, asyncio.get_running_loop(), GROWN_BYTES)
     assert wire.try_send(b"fits") == 4
+    await wire.room()
     assert send_buffer_bytes(near) == SMALL_BYTES
     data = bytes(1_000_000)
     wire.try_send(data)

@@ -123,7 +123,18 @@ def test_a_peer_that_has_gone_raises(memory: mmap.mmap) -> None:
             run_of(line, kept(memory))
 
 
-@pytest.mark.parametrize(("size", "at"), [(1, 200_000), (200_001, 0), (1, -1), (-1, 0), (1 << 40, 1 << 40)])
+LIES = [
+    (1, 200_000),
+    (200_001, 0),
+    (1, -1),
+    (-1, 0),
+    (1 << 40, 1 << 40),
+    (1 << 62, 1 << 62),
+    ((1 << 63) - 1, 1),
+]
+
+
+@pytest.mark.parametrize(("size", "at"), LIES)
 def test_a_chunk_lies_within_its_memory(memory: mmap.mmap, size: int, at: int) -> None:
     with pytest.raises(ValueError, match="bytes at"):
         KeptChunk(1, size, 0, 0, False, memory, at)
@@ -134,3 +145,9 @@ def test_memory_that_is_gone_is_not_read(memory: mmap.mmap) -> None:
     memory.close()
     with Line(1 << 20) as line, pytest.raises(ValueError, match="closed"):
         run_of(line, chunks)
+
+
+@pytest.mark.parametrize(("position", "skip"), [(-1, 0), (0, -50)])
+def test_a_run_begins_within_a_file(position: int, skip: int) -> None:
+    with pytest.raises(ValueError, match="bytes sent of what is at"):
+        KeptRun().begin(position, skip)

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 from stepdown.storage.conversion_rules import ConversionRules
 from stepdown.storage.converted import ConvertedSlice
@@ -90,12 +91,12 @@ class Reader:
         chunks, before = self.chunks, self.line.taken_bytes
         assert chunks is not None
         out = bytearray(chunks.buffer_bytes)
-        found, is_full = chunks.send_shared(self.line, self.left_bytes, turn_bytes)
-        self.left_bytes -= found
-        before += found
-        if is_full or found >= turn_bytes or not self.left_bytes:
+        shared, is_for_later = chunks.send_shared(self.line, self.left_bytes, turn_bytes)
+        self.left_bytes -= shared
+        before += shared
+        if is_for_later or shared >= turn_bytes or not self.left_bytes:
             return
-        done, unsent, taken = chunks.run(out, self.line, self.left_bytes, turn_bytes - found)
+        done, unsent, taken = chunks.run(out, self.line, self.left_bytes, turn_bytes - shared)
         assert self.line.taken_bytes == before + done + taken
         if len(unsent):
             self.line.send_all(unsent[taken:])
@@ -272,8 +273,8 @@ def test_a_chunk_of_which_a_part_was_sent_and_that_cannot_be_made_again_ends_the
     for reader in [sharing.reader(), sharing.reader()]:
         reader.read(sharing.slice(source))
     chunks, line = sharing.slice(source).chunks(), sharing.reader(room_bytes=5000).line
-    sent, is_full = chunks.send_shared(line, source.size_bytes, source.size_bytes)
-    assert 0 < sent < 131072 and is_full
+    sent, is_for_later = chunks.send_shared(line, source.size_bytes, source.size_bytes)
+    assert 0 < sent < 131072 and is_for_later
     for drop in sharing.memory.drops:
         drop()
     os.truncate(path, 100)
@@ -380,15 +381,33 @@ def test_small_slices_are_not_looked_for(tmp_path: Path) -> None:
     assert sharing.kept == 0
 
 
+def any_batch(random: Random, first: int) -> tuple[bytes, int]:
+    """A batch of any kind and size from the offset `first` on, and the offset behind it."""
+    count, size = random.randint(1, 40), random.choice((10, 300, 1000, 8000))
+    kind, codec = random.random(), Codec.NONE
+    if kind < 0.05:
+        return build_batch([], base_offset=first, last_offset=first + count), first + count + 1
+    if kind < 0.1:
+        marker = Record(offset=first, timestamp=5, key=b"\0\0\0\1", value=bytes(6))
+        return build_batch([marker], producer_id=3, producer_epoch=1, transactional=True, control=True), first + 1
+    if kind < 0.2:
+        codec = random.choice((Codec.GZIP, Codec.LZ4, Codec.SNAPPY))
+    elif kind < 0.25:
+        count, size = random.randint(1, 2), random.choice((100_000, 200_000, 400_000))
+    elif kind < 0.3:
+        count, size = random.randint(1000, 5000), random.randint(0, 30)
+    records = [Record(offset=first + n, timestamp=5, key=b"k", value=random.randbytes(size)) for n in range(count)]
+    return build_batch(records, codec=codec, magic=random.choice((2, 2, 2, 1))), first + count
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_each_reader_gets_what_it_would_get_alone(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     parts: list[bytes] = []
     offset = 0
     while sum(map(len, parts)) < 1_500_000:
-        count = random.randint(1, 40)
-        parts += batches(1, first=offset, records=count, size=random.choice((10, 300, 1000, 8000)), seed=offset)
-        offset += count
+        part, offset = any_batch(random, offset)
+        parts.append(part)
     source = stored(tmp_path, b"".join(parts))
     starts = [sum(map(len, parts[:at])) for at in range(len(parts))]
     sharing = Sharing(random.choice((1, 2, 8)) * SHELF_BYTES)
