@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 class Limits:
     """How many connections, and for how long without a word.
 
-    `per_host` overrides `per_ip` for the addresses it names. A send buffer of `send_buffer_bytes` grows to
-    `most_send_buffer_bytes` when a response does not fit; -1: to what the operating system says.
+    `per_host` overrides `per_ip` for the addresses it names. A send buffer of `send_buffer_bytes` (-1: the
+    operating system's) grows to `most_send_buffer_bytes` (-1: it does not) when a response does not fit.
     """
 
     connections: int

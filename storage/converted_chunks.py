@@ -47,7 +47,6 @@ class ConvertedChunks:
     __slots__ = (
         "_at",
         "_has_begun",
-        "_kept_run",
         "_made",
         "_making",
         "_produced",
@@ -86,7 +85,6 @@ class ConvertedChunks:
         self._skip = 0
         self._has_begun = False
         self._made = Made()
-        self._kept_run = KeptRun()
         self._making = ChunkMaking(source, rules)
         self._trimmed_from = rules.first_offset if is_trimmed else WHOLE
         self._shared = shared if source.size_bytes >= LEAST_SHARED_BYTES else None
@@ -235,9 +233,9 @@ class ConvertedChunks:
 
     def _send_kept(self, known: SharedFile, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
         """Bytes sent of the chunks that are kept from here on, and whether the socket would not take all."""
-        source, stats, run = self._source, self._stats, self._kept_run
+        source, stats = self._source, self._stats
         end = source.position + source.size_bytes
-        run.begin(source.position + self._at, self._skip)
+        run = KeptRun(source.position + self._at, self._skip)
         try:
             known.send(run, self._first_offset, end, outlet, most_bytes, turn_bytes)
         finally:

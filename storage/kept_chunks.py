@@ -69,7 +69,7 @@ class KeptRun:
     needs_worker = cython.declare(cython.bint, visibility="readonly")
     is_full = cython.declare(cython.bint, visibility="readonly")
 
-    def begin(self, position: cython.longlong, skip: cython.longlong) -> None:
+    def __init__(self, position: cython.longlong, skip: cython.longlong) -> None:
         """At `position` of the file, where `skip` bytes of what is there are sent already."""
         if position < 0 or skip < 0:
             raise ValueError(f"{skip} bytes sent of what is at {position}")

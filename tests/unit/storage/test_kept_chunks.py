@@ -39,8 +39,7 @@ def data(memory: mmap.mmap, sizes: tuple[int, ...] = SIZES) -> bytes:
 
 def run_of(line: Line, chunks: dict[tuple[int, int], KeptChunk], **where: int) -> KeptRun:
     at = {"position": 0, "skip": 0, "first_offset": WHOLE, "end": 1 << 20, "most": 1 << 20, "turn": 1 << 20, **where}
-    run = KeptRun()
-    run.begin(at["position"], at["skip"])
+    run = KeptRun(at["position"], at["skip"])
     run.go(chunks, at["first_offset"], at["end"], ME, line.fileno(), at["most"], at["turn"])
     return run
 
@@ -150,4 +149,4 @@ def test_memory_that_is_gone_is_not_read(memory: mmap.mmap) -> None:
 @pytest.mark.parametrize(("position", "skip"), [(-1, 0), (0, -50)])
 def test_a_run_begins_within_a_file(position: int, skip: int) -> None:
     with pytest.raises(ValueError, match="bytes sent of what is at"):
-        KeptRun().begin(position, skip)
+        KeptRun(position, skip)
