@@ -8,7 +8,7 @@
 
 A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
 already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
-measured here, on the loop, those with a codec in a worker.
+measured here, on the loop, those with a codec, and large ones, in a worker.
 """
 
 from collections.abc import Callable, Sequence
@@ -185,9 +185,10 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
         not terms.limits_are_soft,
     )
     converted = ConvertedSlice(reading.slice, rules, broker.shared_chunks)
-    if converted.needs_worker or not converted.promise():
+    is_promised = not converted.needs_worker and converted.promise()
+    while not is_promised:
         with await broker.conversion_budget.claim(converted.claim_bytes):
-            await broker.heavy(converted.promise)
+            is_promised = await broker.heavy(converted.promise)
     return converted
 
 

@@ -1,6 +1,6 @@
 """Memory that a chunk of a converted slice takes while it is made and sent, to charge before it is."""
 
-from .batch_headers import BatchHeader
+from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
 from .windows import batch_at
 
@@ -10,26 +10,29 @@ CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
 
-def claim_for(source: FileSlice, at: int, with_codec: bool) -> int:
+def claim_for(source: FileSlice, at: int, in_worker: bool) -> int:
     """Memory to charge for making and holding a chunk that begins at `at`.
 
-    With a codec that is, beside the buffer, the batch as it is stored and as it grows when it is closed again, and what
-    a stream of either kind keeps.
+    In a worker that is, beside the buffer, the batch as it is stored; with a codec the batch as it grows when it is
+    closed again, too, and what a stream of either kind keeps.
     """
-    room = buffer_for(source, at, with_codec)
-    if not with_codec:
+    room = buffer_for(source, at, in_worker)
+    if not in_worker:
         return room
     header = batch_at(source, at)
-    batch_bytes = 0 if header is None else _closed_again(header) + header.size_bytes
+    batch_bytes = 0 if header is None else header.size_bytes
+    if header is not None and header.attributes & CODEC_MASK:
+        batch_bytes += _converted(header)
     return room + CODEC_WORKSPACE_BYTES + -(-batch_bytes // CLAIM_STEP_BYTES) * CLAIM_STEP_BYTES
 
 
-def buffer_for(source: FileSlice, at: int, with_codec: bool) -> int:
+def buffer_for(source: FileSlice, at: int, in_worker: bool) -> int:
     """The part of that which the chunk itself is given."""
-    header = batch_at(source, at) if with_codec else None
-    return PLAIN_CLAIM_BYTES if header is None else max(PLAIN_CLAIM_BYTES, _closed_again(header))
+    header = batch_at(source, at) if in_worker else None
+    return PLAIN_CLAIM_BYTES if header is None else max(PLAIN_CLAIM_BYTES, _converted(header))
 
 
-def _closed_again(header: BatchHeader) -> int:
-    """What a compressed batch is expected to take at most once it was opened, converted and compressed."""
+def _converted(header: BatchHeader) -> int:
+    """What a batch is expected to take at most once it is converted; one of small plain records takes more, and asks
+    for that when it comes to it."""
     return header.size_bytes + header.size_bytes // 8

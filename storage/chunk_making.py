@@ -7,14 +7,14 @@ from ..protocol.errors import ApiError
 from ..protocol.records.kernel import convert_plain, plan
 from ..protocol.records.single import convert_singles
 from .batch_headers import BatchHeader
-from .conversion_rules import ConversionRules, has_to_be_opened, needs_codec, through_codec
+from .conversion_rules import ConversionRules, has_to_be_opened, is_for_worker, next_is_for_worker, through_codec
 from .slices import FileSlice
-from .windows import batch_at, batch_in, read_window
+from .windows import KEPT_BYTES, batch_at, batch_in, read_window
 
 
 @dataclass(slots=True)
 class Made:
-    """One chunk: the source position behind it, its size, what it took; whether a codec is needed behind it.
+    """One chunk: the source position behind it, its size, what it took; whether what is behind it is for a worker.
 
     `wants_bytes`: the room that the first batch would have needed.
     """
@@ -37,14 +37,14 @@ class ChunkMaking:
         self._source = source
         self._rules = rules
 
-    def make(self, at: int, out: bytearray | memoryview, *, with_codec: bool, stored_bytes: int) -> Made:
+    def make(self, at: int, out: bytearray | memoryview, *, in_worker: bool, stored_bytes: int) -> Made:
         """The chunk at `at`, of up to `stored_bytes` (more if the first batch has more), in `out`."""
         try:
-            if with_codec:
-                return self._make_with_codec(at, out)
+            if in_worker:
+                return self._make_in_worker(at, out)
             return self._make_plain(at, out, stored_bytes)
         except ApiError:
-            return self._make_good(at, out, with_codec)
+            return self._make_good(at, out, in_worker)
 
     def _make_plain(self, at: int, out: bytearray | memoryview, stored_bytes: int) -> Made:
         rules, source = self._rules, self._source
@@ -60,16 +60,21 @@ class ChunkMaking:
             needs_worker=has_codec,
         )
         if not read and not has_codec:
-            self._make_large(made, out)
+            self._make_large(made, out, in_worker=False)
         return made
 
-    def _make_large(self, made: Made, out: bytearray | memoryview) -> None:
-        """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one."""
+    def _make_large(self, made: Made, out: bytearray | memoryview, *, in_worker: bool) -> None:
+        """Adds to an empty `made` the next batch, which is larger than a chunk or than `out`; if there is one, and it
+        is not for a worker."""
         header = batch_at(self._source, made.end)
-        if header is not None:
-            self._add(header, read_window(self._source, made.end, header.size_bytes), out, made)
+        if header is None:
+            return
+        if not in_worker and is_for_worker(header, self._rules.target):
+            made.needs_worker = True
+            return
+        self._add(header, read_window(self._source, made.end, header.size_bytes), out, made)
 
-    def _make_with_codec(self, at: int, out: bytearray | memoryview) -> Made:
+    def _make_in_worker(self, at: int, out: bytearray | memoryview) -> Made:
         """As `_make_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
         made = Made(end=at)
         source, target = self._source, self._rules.target
@@ -85,8 +90,8 @@ class ChunkMaking:
             if header is None or not self._add(header, window[read : read + header.size_bytes], out, made):
                 break
         if made.end == at and not made.wants_bytes:
-            self._make_large(made, out)
-        made.needs_worker = needs_codec(source, made.end, target)
+            self._make_large(made, out, in_worker=True)
+        made.needs_worker = next_is_for_worker(source, made.end, target)
         return made
 
     def _add(self, header: BatchHeader, batch: memoryview, out: bytearray | memoryview, made: Made) -> bool:
@@ -110,15 +115,17 @@ class ChunkMaking:
         made.temporary_bytes += temporary_bytes
         return True
 
-    def _make_good(self, at: int, out: bytearray | memoryview, with_codec: bool) -> Made:
+    def _make_good(self, at: int, out: bytearray | memoryview, in_worker: bool) -> Made:
         """The batches before the one that cannot be converted; without any, what is made ends where it begins."""
         made = Made(end=at)
         with contextlib.suppress(ApiError):
             while (header := batch_at(self._source, made.end)) is not None:
+                if made.end > at and header.size_bytes > KEPT_BYTES:  # nobody has claimed memory for it
+                    break
                 batch = read_window(self._source, made.end, header.size_bytes)
                 if not self._add(header, batch, out, made):
                     break
-        made.needs_worker = with_codec and made.end == at  # else a frame is read, which may be the damage
+        made.needs_worker = in_worker and made.end == at  # else a frame is read, which may be the damage
         return made
 
 

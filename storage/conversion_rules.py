@@ -1,4 +1,4 @@
-"""How stored batches are converted down, what that took, and which of them a codec has to open."""
+"""How stored batches are converted down, what that took, and which of them are for a worker."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from ..protocol.records.convert import Converted, convert_compressed
 from ..protocol.records.layout import Codec
 from .batch_headers import CODEC_MASK, BatchHeader
 from .slices import FileSlice
-from .windows import batch_at
+from .windows import KEPT_BYTES, batch_at
 
 CHUNK_BYTES = 128 * 1024
 
@@ -42,10 +42,16 @@ def has_to_be_opened(header: BatchHeader, target: int) -> bool:
     return header.magic > target and not header.is_control and bool(header.attributes & CODEC_MASK)
 
 
-def needs_codec(source: FileSlice, at: int, target: int) -> bool:
-    """Whether the batch at `at` has to be opened to be converted."""
+def is_for_worker(header: BatchHeader, target: int) -> bool:
+    """Whether a batch is not for the event loop: a codec would take too long, or the window that each thread has does
+    not hold it, so that memory has to be claimed before it is read."""
+    return header.size_bytes > KEPT_BYTES or has_to_be_opened(header, target)
+
+
+def next_is_for_worker(source: FileSlice, at: int, target: int) -> bool:
+    """As `is_for_worker`, of the batch at `at`."""
     header = batch_at(source, at)
-    return header is not None and has_to_be_opened(header, target)
+    return header is not None and is_for_worker(header, target)
 
 
 def through_codec(batch: memoryview, rules: ConversionRules) -> Converted:

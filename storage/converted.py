@@ -23,7 +23,7 @@ from ..protocol.records.kernel import convert_plain
 from ..protocol.records.single import single_bytes
 from .batch_headers import BatchHeader
 from .chunk_claims import claim_for
-from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, through_codec
+from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
 from .converted_chunks import OVERFLOW_ENTRY, ConvertedChunks
 from .shared_chunks import SharedChunks
 from .slices import FileSlice
@@ -42,7 +42,7 @@ class ConvertedSlice:
 
     __slots__ = (
         "_at",
-        "_begins_with_codec",
+        "_begins_in_worker",
         "_first",
         "_is_trimmed",
         "first_attributes",
@@ -67,7 +67,7 @@ class ConvertedSlice:
         self.next_offset = rules.first_offset
         self._first = first = batch_at(source, 0)
         self._is_trimmed = first is not None and first.base_offset < rules.first_offset
-        self._begins_with_codec = self.needs_worker = first is not None and has_to_be_opened(first, rules.target)
+        self._begins_in_worker = self.needs_worker = first is not None and is_for_worker(first, rules.target)
         self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
         self.on_done: Callable[[ConversionStats], None] | None = None
 
@@ -79,14 +79,17 @@ class ConvertedSlice:
     def promise(self) -> bool:
         """Sets `size_bytes`, and `next_offset` to what follows the last whole batch if all of them vanish.
 
-        In a worker if `needs_worker`: a codec is at work. False when it turns out on the way that it does: then it is
-        to be called again, there. Raises: UnsupportedCompression, CorruptRecord, InvalidRecord for the first batch
-        that does not vanish; DiskFault.
+        In a worker if `needs_worker`: a codec is at work, or a large batch. False when it turns out on the way that it
+        does, or that more memory has to be claimed: then it is to be called again. Raises: UnsupportedCompression,
+        CorruptRecord, InvalidRecord for the first batch that does not vanish; DiskFault.
         """
         header, self._first = self._first, None  # looked at already, kept no longer
+        began = self._at
         while (header := header or batch_at(self.source, self._at)) is not None:
-            if not self.needs_worker and has_to_be_opened(header, self.rules.target):
+            if not self.needs_worker and is_for_worker(header, self.rules.target):
                 self.needs_worker = True
+                return False
+            if self._at > began and self.needs_worker and self.claim_bytes > claim_for(self.source, began, True):
                 return False
             self.next_offset = max(self.next_offset, header.last_offset + 1)
             size = self._converted_bytes(header, self._at)
@@ -106,7 +109,7 @@ class ConvertedSlice:
             self.rules,
             self.size_bytes,
             self.stats,
-            needs_worker=self._begins_with_codec,
+            needs_worker=self._begins_in_worker,
             is_trimmed=self._is_trimmed,
             shared=self.shared,
         )

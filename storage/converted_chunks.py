@@ -16,7 +16,7 @@ from time import perf_counter
 from ..protocol.errors import ApiError
 from .chunk_claims import PLAIN_CLAIM_BYTES, buffer_for, claim_for
 from .chunk_making import ChunkMaking, Made
-from .conversion_rules import ConversionRules, ConversionStats, needs_codec
+from .conversion_rules import ConversionRules, ConversionStats, next_is_for_worker
 from .kept_chunks import WHOLE, KeptRun
 from .relay import Relay
 from .shared_chunks import SharedChunks, SharedFile
@@ -74,7 +74,7 @@ class ConvertedChunks:
         is_trimmed: bool = False,
         shared: SharedChunks | None = None,
     ) -> None:
-        """`needs_worker`: whether the first batch has to be opened; `is_trimmed`: whether it begins before the first
+        """`needs_worker`: whether the first batch is for a worker; `is_trimmed`: whether it begins before the first
         offset; `stats` grow by what is sent."""
         self._source = source
         self._rules = rules
@@ -158,7 +158,7 @@ class ConvertedChunks:
         if not in_worker:
             return done, self._made_alone(out, done, min(most_bytes, turn_bytes), most_bytes), 0
         turn_bytes = min(most_bytes, turn_bytes)
-        return self._run_with_codec(done, out, outlet.try_send, turn_bytes, most_bytes, claimed_bytes)
+        return self._run_in_worker(done, out, outlet.try_send, turn_bytes, most_bytes, claimed_bytes)
 
     def _relay(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         """As `run`, by one call of the compiled relay; nothing where what comes next is not for it."""
@@ -197,7 +197,7 @@ class ConvertedChunks:
         made.needs_worker = relay.needs_codec
         if with_codec:
             with contextlib.suppress(ApiError):  # the frame may be damaged, which making the next chunk finds
-                made.needs_worker = needs_codec(source, made.end, rules.target)
+                made.needs_worker = next_is_for_worker(source, made.end, rules.target)
         if not unsent:
             self._move_to(made.end, made.needs_worker)
         return relay.sent_bytes, unsent, relay.unsent_taken_bytes
@@ -282,7 +282,7 @@ class ConvertedChunks:
             made = self.make(out)
         return memoryview(out)[:0] if made is None else made[: most_bytes - sent_bytes]
 
-    def _run_with_codec(
+    def _run_in_worker(
         self,
         done: int,
         out: bytearray,
@@ -315,7 +315,7 @@ class ConvertedChunks:
         return needs_worker != was_in_worker
 
     def _make_next(self, out: bytearray | memoryview, stored_bytes: int) -> Made:
-        return self._making.make(self._at, out, with_codec=self.needs_worker, stored_bytes=stored_bytes)
+        return self._making.make(self._at, out, in_worker=self.needs_worker, stored_bytes=stored_bytes)
 
     def _pad(self, out: bytearray) -> memoryview:
         """An overflow entry over what is left of the promise, or over the first 128 KiB of it."""

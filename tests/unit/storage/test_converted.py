@@ -17,8 +17,10 @@ from stepdown.protocol.records.record import Record
 from stepdown.storage import chunk_making
 from stepdown.storage.conversion_rules import ConversionRules, ConversionStats
 from stepdown.storage.converted import ConvertedSlice
+from stepdown.storage.converted_chunks import ConvertedChunks
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice
+from stepdown.storage.windows import read_window
 from support.line import Line
 
 STANDARD_BUFFER = 256 * 1024
@@ -103,7 +105,7 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
             new = batch(offset, count, magic=random.choice((0, 1)))
         else:
             codec = random.choice((Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4))
-            new = batch(offset, count, random.choice((0, 10, 1000, 9000)), codec)
+            new = batch(offset, count, random.choice((0, 10, 1000, 9000, 30_000)), codec)
         data, offset = data + new, offset + count
     data += batch(offset, 3)[: random.randint(0, 100)]
     first_offset = random.randrange(offset)
@@ -169,6 +171,51 @@ def test_a_run_ends_before_a_batch_that_takes_more_than_it_began_with(
     assert done and not unsent
     assert not opened
     assert chunks.needs_worker and chunks.claim_bytes > 2_000_000
+
+
+@pytest.mark.parametrize("size", [10, 500], ids=["that grow", "of 500 bytes"])
+@pytest.mark.parametrize("before", [0, 3], ids=["first", "behind small ones"])
+def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, size: int
+) -> None:
+    """It was read and converted on the event loop, through a window that nobody had claimed."""
+    small, large = b"".join(batch(n, 1) for n in range(before)), batch(before, 1_000_000 // (size + 10), size)
+    source = stored(tmp_path, small + large + batch(1_000_000, 5))
+    seen: list[int] = []
+    chunks: list[ConvertedChunks] = []
+
+    def read(source: FileSlice, at: int, size_bytes: int) -> memoryview:
+        if size_bytes > STANDARD_BUFFER:
+            seen.append(size_bytes)
+            assert chunks[0].needs_worker
+            assert size_bytes <= chunks[0].claim_bytes - chunks[0].buffer_bytes
+        return read_window(source, at, size_bytes)
+
+    lazily = ConvertedSlice(source, ConversionRules(target=0, first_offset=0))
+    assert lazily.needs_worker == (not before)
+    assert lazily.promise()
+    monkeypatch.setattr(chunk_making, "read_window", read)
+    chunks.append(lazily.chunks())
+    made = bytearray()
+    while len(made) < lazily.size_bytes:
+        buffer = bytearray(chunks[0].buffer_bytes)
+        chunk = chunks[0].make(buffer)
+        if chunk is not None:
+            made += chunk
+            chunks[0].advance()
+    assert set(seen) == {len(large)}
+    whole = bytes(convert_down(small + large, target=0, first_offset=0, out=bytearray(1)).data)
+    assert made[: len(whole)] == whole[: len(made)]
+
+
+def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(tmp_path: Path) -> None:
+    large, larger = batch(0, 1000, 500), batch(1000, 3000, 500)
+    lazily = ConvertedSlice(stored(tmp_path, large + larger), ConversionRules(target=1, first_offset=1000))
+    assert lazily.needs_worker and lazily.claim_bytes > 2 * len(large)
+    assert not lazily.promise()
+    assert lazily.claim_bytes > 2 * len(larger)
+    assert lazily.promise()
+    assert lazily.size_bytes == len(large) + len(larger)
 
 
 def test_a_peer_that_has_gone_ends_a_run(tmp_path: Path) -> None:

@@ -70,9 +70,8 @@ class Sharing:
         self.dropped += 1
 
     def slice(self, source: FileSlice, *, target: int = 1, first_offset: int = 0) -> ConvertedSlice:
-        lazily = ConvertedSlice(source, ConversionRules(target=target, first_offset=first_offset), self.chunks)
-        assert lazily.promise()
-        return lazily
+        rules = ConversionRules(target=target, first_offset=first_offset)
+        return promised(ConvertedSlice(source, rules, self.chunks))
 
 
 class Reader:
@@ -140,8 +139,13 @@ def stored(folder: Path, data: bytes, *, name: str = "segment") -> FileSlice:
 
 def alone(source: FileSlice, *, target: int = 1, first_offset: int = 0) -> bytes:
     lazily = ConvertedSlice(source, ConversionRules(target=target, first_offset=first_offset))
-    assert lazily.promise()
-    return Reader().read(lazily)
+    return Reader().read(promised(lazily))
+
+
+def promised(lazily: ConvertedSlice) -> ConvertedSlice:
+    while not lazily.promise():
+        assert lazily.needs_worker
+    return lazily
 
 
 def in_turns(sharing: Sharing, readers: list[Reader], source: FileSlice, after_turn: Callable[[], None]) -> list[bytes]:
