@@ -4,8 +4,9 @@
 Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`convert.py`) cost more than the codecs.
 What comes out is the same.
 
-Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 goes without the interpreter from batch to batch
-(`lz4_functions.py`), other codecs, and frames of LZ4 that Kafka's clients do not write, are asked in Python.
+Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and gzip go without the interpreter from batch
+to batch (`lz4_functions.py`, `gzip_functions.py`); snappy, and streams that Kafka's clients do not write, are asked in
+Python.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ from typing import NamedTuple
 import cython
 
 from .compression import single
+from .gzip_functions import gzip_functions
 from .kernel.faults import fault
 from .lz4_frame import BROKEN_HEADER, HEADER
 from .lz4_functions import lz4_functions
 
 if not cython.compiled:  # single.pxd has them else
     from .kernel.buffers import sink_of, source_of
+    from .kernel.crc import crc_prepare
     from .kernel.down import RecordsDown, put_wrapper_head
     from .kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
+    from .kernel.gzip_streams import close_stream, gzip_streams, open_stream
     from .kernel.item import Item
     from .kernel.lz4_blocks import close_block, lz4_blocks, open_block
     from .kernel.numbers import Source, copy, little32, put_little32
     from .kernel.reading import batch_end
     from .layout import CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
+
+crc_prepare()
 
 COMPILED: bool = cython.compiled
 
@@ -39,6 +45,7 @@ NO_FIRST_OFFSET = -(1 << 63)
 LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
 MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
+GZIP = cython.declare(cython.int, 1)
 LZ4 = cython.declare(cython.int, 3)
 LZ4_BLOCK_BYTES = cython.declare(cython.Py_ssize_t, 64 * 1024)
 LZ4_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 7)
@@ -59,12 +66,13 @@ class SinglesDown:
         functions = lz4_functions()
         self.lz4 = lz4_blocks(functions)
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
-        sizes = (2 * SINGLE_BYTES, LZ4_BLOCK_BYTES, functions.state_bytes if functions else 0)
+        sizes = (2 * SINGLE_BYTES, SINGLE_BYTES, functions.state_bytes if functions else 0)
         messages, opened, state = (memoryview(bytearray(size)) for size in sizes)
         headers = BROKEN_HEADER + HEADER
         self.buffers = messages, opened, state, headers
         self.messages, self.opened, self.state = sink_of(messages), sink_of(opened), sink_of(state)
         self.headers = source_of(headers)
+        self.gzip, self.has_gzip = gzip_streams(None), False
 
     def convert(
         self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
@@ -106,7 +114,9 @@ class SinglesDown:
         NO_ROOM; or what is wrong with the one at `at`.
         """
         size: cython.Py_ssize_t
+        start: cython.Py_ssize_t
         stop: cython.Py_ssize_t
+        codec: cython.int
         status: cython.int
         while True:
             self.behind = batch_end(self.source, self.at, self.size)
@@ -115,16 +125,22 @@ class SinglesDown:
             self.attributes = down.begin(self.source, self.at, self.behind)
             if not self.attributes:
                 return DONE
-            if self.attributes & CODEC_MASK != LZ4 or not self.lz4.at_hand:
-                return NEEDS_CODEC
-            size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
+            codec = self.attributes & CODEC_MASK
+            size = -1
+            if codec == LZ4 and self.lz4.at_hand:
+                size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
+            elif codec == GZIP and self.gzip.at_hand:
+                start = self.at + RECORD_BATCH_OVERHEAD
+                size = open_stream(
+                    self.gzip, self.gzip_state, self.source, start, self.behind - start, self.opened, LARGEST
+                )
             if size < 0:
                 return NEEDS_CODEC
             status = self.take(down, item, self.opened, size)
             if status != DONE:
                 return status
             if down.kept:
-                stop = self.close_frame(down.written)
+                stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down.written)
                 if stop == 0:
                     down.begin(self.source, self.at, self.behind)  # for all of it comes again
                     return NEEDS_CODEC
@@ -156,7 +172,13 @@ class SinglesDown:
         self.temporary_bytes += self.behind - self.at + down.written + self.overhead
 
     def ask(self, source: object, out: object) -> cython.int:
-        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted."""
+        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted.
+
+        DONE as well if it may take none, since the functions of gzip are looked for now.
+        """
+        if self.attributes & CODEC_MASK == GZIP and not self.has_gzip:
+            self.take_gzip()
+            return DONE
         codec = single(self.attributes & CODEC_MASK)
         if codec is None:
             return NO_ROOM
@@ -180,6 +202,22 @@ class SinglesDown:
                 self.wrap(down, stop)
         self.at = self.behind
         return DONE
+
+    def take_gzip(self) -> None:
+        """Look for the functions of gzip, which batches of other codecs do without."""
+        self.has_gzip = True
+        self.gzip = gzip_streams(gzip_functions())
+        state = memoryview(bytearray(self.gzip.state_bytes))
+        self.gzip_buffer = state
+        self.gzip_state = sink_of(state)
+
+    def close_gzip(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the stream ends that the first `size` bytes of `messages` become; 0 when the library did not."""
+        at: cython.Py_ssize_t = self.end + self.overhead
+        # As much as there is at least: what is made depends on it, and has to be the same when it is made again.
+        room: cython.Py_ssize_t = size + size // 6 + CLOSED_EXTRA
+        made: cython.Py_ssize_t = close_stream(self.gzip, self.gzip_state, self.messages, size, self.sink, at, room)
+        return at + made if made else 0
 
     def open_frame(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """What the LZ4 frame from `at` to the end of the batch opens to, in `opened`; less than 0 where that is not one

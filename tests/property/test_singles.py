@@ -1,16 +1,21 @@
-"""The loop over compressed batches does the same compiled, uncompiled, and without the functions of LZ4."""
+"""The loop over compressed batches does the same compiled, uncompiled, and without the functions of LZ4 and gzip."""
 
+import gzip
+import io
 from collections.abc import Callable, Iterator
 from random import Random
+from struct import pack
 from types import ModuleType
 
+import isal
 import pytest
+from isal import igzip_lib
 from stepdown.protocol.errors import PeerFault
-from stepdown.protocol.records import lz4_functions, single
+from stepdown.protocol.records import gzip_functions, lz4_functions, single
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.convert import convert_compressed
-from stepdown.protocol.records.layout import Codec, TimestampType
+from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.protocol.records.single import SINGLE_BYTES
 from support.mutations import mended, mutate, random_batch
@@ -29,10 +34,11 @@ def twin() -> ModuleType:
 
 @pytest.fixture
 def without_functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """Takes the functions of LZ4 from the loop."""
+    """Takes the functions of LZ4 and gzip from the loop."""
 
     def take() -> None:
         monkeypatch.setattr(single, "lz4_functions", lambda: None)
+        monkeypatch.setattr(single, "gzip_functions", lambda: None)
         single._kept.cache_clear()
 
     yield take
@@ -58,10 +64,10 @@ def compressed(random: Random, codec: int) -> bytes:
 
 
 def several(random: Random, most: int = 3) -> bytes:
-    """Batches, mostly of LZ4, one behind the other; some damaged, most of those under a right checksum."""
+    """Batches, mostly of gzip and LZ4, one behind the other; some damaged, most of those under a right checksum."""
     batches = []
     for _ in range(random.randrange(1, most + 1)):
-        batch = random_batch(random) if random.random() < 0.2 else compressed(random, random.choice((1, 2, 3, 3, 3)))
+        batch = random_batch(random) if random.random() < 0.2 else compressed(random, random.choice((1, 1, 2, 3, 3)))
         if random.random() < 0.4:
             batch = mutate(random, batch) if random.random() < 0.5 else damaged_frame(random, batch)
             batch = mended(batch) if random.random() < 0.8 else batch
@@ -108,8 +114,74 @@ def one_after_the_other(source: bytes, target: int) -> bytes:
     )
 
 
-def test_the_functions_of_lz4_are_in_use() -> None:
+@pytest.mark.parametrize("codec", [Codec.LZ4, Codec.GZIP])
+def test_the_functions_of_the_libraries_are_in_use(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lz4_functions.lz4_functions() is not None
+    assert gzip_functions.gzip_functions() is not None
+    monkeypatch.setattr(single, "single", lambda codec: pytest.fail(f"Python was asked for codec {codec}"))
+    records = [Record(offset=n, timestamp=5, key=b"key", value=b"value %d " % n * 100) for n in range(16)]
+    source = build_batch(records, codec=codec) * 20
+    assert single.convert_singles(source, 0, 1, bytearray(600_000), 0).at == len(source)
+
+
+@pytest.mark.parametrize("release", [(2, 27), (2, 33), (3, 28)])
+def test_releases_of_the_library_that_nobody_looked_at_are_asked_in_python(
+    release: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isal, "ISAL_MAJOR_VERSION", release[0])
+    monkeypatch.setattr(isal, "ISAL_MINOR_VERSION", release[1])
+    assert gzip_functions.gzip_functions.__wrapped__() is None
+
+
+def test_functions_that_make_other_bytes_than_the_package_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = igzip_lib.compress(b"something else", 1, igzip_lib.COMP_GZIP)
+    monkeypatch.setattr(igzip_lib, "compress", lambda *_: packed)
+    assert gzip_functions.gzip_functions.__wrapped__() is None
+
+
+def gzip_variants(random: Random) -> list[bytes]:
+    """One batch's records in gzip streams of all kinds that there are, sound and broken."""
+    plain = compressed(random, Codec.NONE)[RECORD_BATCH_OVERHEAD:]
+    sound = gzip.compress(plain, random.choice((1, 6, 9)), mtime=0)
+    with io.BytesIO() as file, gzip.GzipFile("name", "wb", fileobj=file) as stream:
+        stream.write(plain)
+        stream.close()
+        named = file.getvalue()
+    at = random.randrange(len(plain) + 1)
+    halves = gzip.compress(plain[:at], mtime=0) + gzip.compress(plain[at:], mtime=0)
+    trailers = [sound[:-n] + random.randbytes(n) for n in (1, 4, 8)]
+    stored = gzip.compress(plain, 0, mtime=0)
+    return [
+        sound,
+        named,
+        halves,
+        stored,
+        sound + b"\0",
+        sound + sound,
+        sound[:-1],
+        sound[:-9],
+        sound[:17],
+        b"",
+        *trailers,
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_gzip_streams_of_every_kind_come_out_alike(
+    twin: ModuleType, without_functions: Callable[[], None], seed: int
+) -> None:
+    random = Random(seed)
+    template = compressed(random, Codec.GZIP)
+    head = template[:RECORD_BATCH_OVERHEAD]
+    sources = [mended(with_body(head, stream)) + template for stream in gzip_variants(random)]
+    found = [[outcome(loop.convert_singles, each, 1, 600_000, 0, 0) for each in sources] for loop in (single, twin)]
+    without_functions()
+    assert found[0] == found[1] == [outcome(single.convert_singles, each, 1, 600_000, 0, 0) for each in sources]
+
+
+def with_body(head: bytes, body: bytes) -> bytes:
+    """A v2 batch of another size."""
+    return head[:8] + pack(">i", len(head) + len(body) - 12) + head[12:] + body
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -120,7 +192,9 @@ def test_both_loops_do_the_same_damaged_or_not(twin: ModuleType, seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_without_the_functions_of_lz4_all_stays_the_same(without_functions: Callable[[], None], seed: int) -> None:
+def test_without_the_functions_of_the_libraries_all_stays_the_same(
+    without_functions: Callable[[], None], seed: int
+) -> None:
     sources, random = [several(Random(f"{seed} {n}")) for n in range(100)], Random(seed)
     arguments = [(random.choice((0, 1)), random.choice(ROOMS), 0, 0) for _ in sources]
     pairs = list(zip(sources, arguments, strict=True))
@@ -135,6 +209,16 @@ def test_a_block_that_the_library_does_not_close_is_closed_by_the_package(
     random = Random(0)
     source = b"".join(compressed(random, Codec.LZ4) for _ in range(5))
     monkeypatch.setattr(twin, "close_block", lambda *_: 0)
+    found = [outcome(loop.convert_singles, source, 1, 600_000, 0, 0) for loop in (single, twin)]
+    assert found[0] == found[1]
+
+
+def test_a_stream_that_the_library_does_not_close_is_closed_by_the_package(
+    twin: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(0)
+    source = b"".join(compressed(random, Codec.GZIP) for _ in range(5))
+    monkeypatch.setattr(twin, "close_stream", lambda *_: 0)
     found = [outcome(loop.convert_singles, source, 1, 600_000, 0, 0) for loop in (single, twin)]
     assert found[0] == found[1]
 

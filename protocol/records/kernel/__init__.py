@@ -18,6 +18,7 @@ What they share is inlined into each of them. It lies in `include/` in Cython's 
     buffers.py        buffers of Python               faults.py     how a run ends
     item.py           where the parts of a record lie (a class of C)
     siphash.py        for the offset map              lz4_blocks.py  blocks, by the library's functions
+                                                      gzip_streams.py  streams, by the library's functions
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """

@@ -3,8 +3,10 @@
 cimport cython
 
 from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.crc cimport crc_prepare
 from stepdown.protocol.records.kernel.down cimport *
 from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.gzip_streams cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.lz4_blocks cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
@@ -22,6 +24,10 @@ cdef class SinglesDown:
     cdef Sink state
     cdef Source headers
     cdef Lz4Blocks lz4
+    cdef GzipStreams gzip
+    cdef bint has_gzip
+    cdef object gzip_buffer
+    cdef Sink gzip_state
     cdef Source source
     cdef Sink sink
     cdef Py_ssize_t size
@@ -40,5 +46,7 @@ cdef class SinglesDown:
     cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
+    cdef void take_gzip(self) except *
+    cdef Py_ssize_t close_gzip(self, Py_ssize_t size) noexcept nogil
     cdef Py_ssize_t open_frame(self, Py_ssize_t at) noexcept nogil
     cdef Py_ssize_t close_frame(self, Py_ssize_t size) noexcept nogil
