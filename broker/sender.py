@@ -90,6 +90,9 @@ class Sender:
             if data:
                 held.keep_only(data)
         if not held.data and not done:
+            if not held.is_for(chunks.claim_bytes, chunks.buffer_bytes):
+                held.drop()
+                held = await self._hold(chunks)
             held = await self._make(chunks, held)
         flow.take_up(done, held)
 

@@ -107,8 +107,9 @@ class ConvertedChunks:
                 self._made = made
                 if made.size_bytes > self._skip:
                     return memoryview(out)[self._skip : made.size_bytes]
+                needs = self._needs
                 self.advance()
-                if made.needs_worker:
+                if made.needs_worker or self._needs != needs:
                     return None
                 continue
             if made.end == self._at and made.wants_bytes:
@@ -116,7 +117,8 @@ class ConvertedChunks:
                 self.buffer_bytes = made.wants_bytes
                 return None
             if made.end == self._at and made.needs_worker == self.needs_worker:
-                self.is_padding = True
+                self.is_padding, self.needs_worker = True, False
+                self.claim_bytes = self.buffer_bytes = PLAIN_CLAIM_BYTES
             elif self._move_to(made.end, made.needs_worker):
                 return None
         if self._skip:
@@ -293,7 +295,9 @@ class ConvertedChunks:
     ) -> tuple[int, memoryview, int]:
         """As `run`, in a worker, of whose turn `done` bytes are over, within what was claimed when it began. The chunk
         that ends the response is not sent: who sees it is to find it counted."""
-        while done < turn_bytes and self.needs_worker and self.claim_bytes <= claimed_bytes:
+        while done < turn_bytes and self.needs_worker:
+            if self.claim_bytes > claimed_bytes or self.buffer_bytes > len(out):
+                break
             made = self.make(out)
             if made is None:
                 break
@@ -306,13 +310,17 @@ class ConvertedChunks:
         return done, memoryview(out)[:0], 0
 
     def _move_to(self, at: int, needs_worker: bool) -> bool:
-        """What lies before `at` is sent; whether the next chunk is to be made elsewhere than the last."""
-        was_in_worker = self.needs_worker
+        """What lies before `at` is sent; whether the next chunk needs another worker, claim or buffer than the last."""
+        needs, was_in_worker = self._needs, self.needs_worker
         self._at, self.needs_worker = at, needs_worker
         if was_in_worker or needs_worker or self.buffer_bytes != PLAIN_CLAIM_BYTES:  # else they stay as they are
             self.claim_bytes = claim_for(self._source, self._at, self.needs_worker)
             self.buffer_bytes = buffer_for(self._source, self._at, self.needs_worker)
-        return needs_worker != was_in_worker
+        return self._needs != needs
+
+    @property
+    def _needs(self) -> tuple[bool, int, int]:
+        return self.needs_worker, self.claim_bytes, self.buffer_bytes
 
     def _make_next(self, out: bytearray | memoryview, stored_bytes: int) -> Made:
         return self._making.make(self._at, out, in_worker=self.needs_worker, stored_bytes=stored_bytes)

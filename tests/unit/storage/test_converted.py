@@ -208,6 +208,62 @@ def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
     assert made[: len(whole)] == whole[: len(made)]
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [batch(1000, 9000, 500), batch(1000, 5, codec=Codec.LZ4) + batch(1005, 10_000, 1)],
+    ids=["a larger one", "one for less memory"],
+)
+def test_behind_a_large_batch_that_vanishes_a_chunk_is_made_in_a_claim_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: bytes
+) -> None:
+    """It was made in what had been claimed for the one that vanished; made again later, it came out shorter."""
+    lazily = converted(stored(tmp_path, batch(0, 1000, 500) + behind), first_offset=1000)
+    chunks, read = lazily.chunks(), []
+
+    def reading(source: FileSlice, at: int, size_bytes: int) -> memoryview:
+        read.append(min(size_bytes, source.size_bytes - at))
+        return read_window(source, at, size_bytes)
+
+    monkeypatch.setattr(chunk_making, "read_window", reading)
+    made = None
+    while made is None:
+        claimed = chunks.claim_bytes
+        made = chunks.make(bytearray(chunks.buffer_bytes))
+        assert max(read) <= claimed
+    assert bytes(chunks.make(bytearray(chunks.buffer_bytes)) or b"") == bytes(made)
+
+
+def test_a_run_ends_before_a_chunk_that_takes_a_larger_buffer(tmp_path: Path) -> None:
+    """Of a chunk made in a small one and, dropped, again in a large one, what the larger had more was left out."""
+    noise = Random(1)
+    lz4 = [Record(offset=n, timestamp=5, key=None, value=noise.randbytes(10_050)) for n in range(23)]
+    shrinks = [
+        Record(offset=n, timestamp=5, key=None, value=noise.randbytes(4000), headers=(("h", bytes(5500)),))
+        for n in range(23, 55)
+    ]
+    data = build_batch(lz4, codec=Codec.LZ4) + build_batch(shrinks)
+    data += b"".join(batch(n, 1, 60_000) for n in range(55, 59)) + batch(59, 15, 100_000)
+    lazily = converted(stored(tmp_path, data), chunk_bytes=1 << 20)
+    chunks = lazily.chunks()
+    buffer = bytearray(chunks.buffer_bytes)
+    with Line(400_000) as line:
+        done, unsent, _ = chunks.run(buffer, line, lazily.size_bytes, 1 << 20)
+    assert done > 230_000 and not unsent
+    assert chunks.buffer_bytes > len(buffer)
+
+
+def test_padding_takes_no_more_than_a_chunk_after_a_large_batch_that_is_damaged(tmp_path: Path) -> None:
+    damaged = bytearray(batch(20, 10_000, 500))
+    damaged[-1] ^= 1
+    lazily = converted(stored(tmp_path, batch(0, 20) + bytes(damaged)))
+    chunks = lazily.chunks()
+    while not chunks.is_padding:
+        if chunks.make(bytearray(chunks.buffer_bytes)) is not None:
+            chunks.advance()
+    assert not chunks.needs_worker
+    assert chunks.claim_bytes == chunks.buffer_bytes == STANDARD_BUFFER
+
+
 def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(tmp_path: Path) -> None:
     large, larger = batch(0, 1000, 500), batch(1000, 3000, 500)
     lazily = ConvertedSlice(stored(tmp_path, large + larger), ConversionRules(target=1, first_offset=1000))
