@@ -37,7 +37,7 @@ class JobProcess:
             )
 
     def kill_when_written(self, entries: int, victim: Victim) -> bool:
-        """Kill when that many files have come to `out`, or do nothing if it ends before; whether it was killed.
+        """Kill when that many files have come to `out`, or do nothing if it ends well before; whether it was killed.
 
         Returns when nothing of it runs any more: a JVM whose driver has died ends by itself.
         """
@@ -48,6 +48,7 @@ class JobProcess:
             except subprocess.TimeoutExpired:
                 assert time.monotonic() < end, self._said()
             else:
+                assert self._process.returncode == 0, self._said()
                 return False
         self._kill(victim)
         self._await_end_of_all(end)
