@@ -203,22 +203,13 @@ def test_without_the_functions_of_the_libraries_all_stays_the_same(
     assert [outcome(single.convert_singles, source, *each) for source, each in pairs] == with_them
 
 
-def test_a_block_that_the_library_does_not_close_is_closed_by_the_package(
-    twin: ModuleType, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("codec", "closes"), [(Codec.LZ4, "close_block"), (Codec.GZIP, "close_stream")])
+def test_what_the_library_does_not_close_is_closed_by_the_package(
+    twin: ModuleType, monkeypatch: pytest.MonkeyPatch, codec: Codec, closes: str
 ) -> None:
     random = Random(0)
-    source = b"".join(compressed(random, Codec.LZ4) for _ in range(5))
-    monkeypatch.setattr(twin, "close_block", lambda *_: 0)
-    found = [outcome(loop.convert_singles, source, 1, 600_000, 0, 0) for loop in (single, twin)]
-    assert found[0] == found[1]
-
-
-def test_a_stream_that_the_library_does_not_close_is_closed_by_the_package(
-    twin: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    random = Random(0)
-    source = b"".join(compressed(random, Codec.GZIP) for _ in range(5))
-    monkeypatch.setattr(twin, "close_stream", lambda *_: 0)
+    source = b"".join(compressed(random, codec) for _ in range(5))
+    monkeypatch.setattr(twin, closes, lambda *_: 0)
     found = [outcome(loop.convert_singles, source, 1, 600_000, 0, 0) for loop in (single, twin)]
     assert found[0] == found[1]
 
