@@ -5,8 +5,8 @@ Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`
 What comes out is the same.
 
 Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and gzip go without the interpreter from batch
-to batch (`lz4_functions.py`, `gzip_functions.py`); snappy, and streams that Kafka's clients do not write, are asked in
-Python.
+to batch: the first by its library's functions (`lz4_functions.py`), the second by loops that carry over what repeats
+(`kernel/carrying.py`). Snappy, and streams that Kafka's clients do not write, are asked in Python.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import NamedTuple
 import cython
 
 from .compression import single
-from .gzip_functions import gzip_functions
+from .kernel.carrying import Carrying
+from .kernel.deflating import Deflating
 from .kernel.faults import fault
+from .kernel.inflating import OPENED_EXTRA, Inflating
 from .lz4_frame import BROKEN_HEADER, HEADER
 from .lz4_functions import lz4_functions
 
@@ -28,7 +30,6 @@ if not cython.compiled:  # single.pxd has them else
     from .kernel.crc import crc_prepare
     from .kernel.down import RecordsDown, put_wrapper_head
     from .kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
-    from .kernel.gzip_streams import close_stream, gzip_streams, open_stream
     from .kernel.item import Item
     from .kernel.lz4_blocks import close_block, lz4_blocks, open_block
     from .kernel.numbers import Source, copy, little32, put_little32
@@ -66,13 +67,13 @@ class SinglesDown:
         functions = lz4_functions()
         self.lz4 = lz4_blocks(functions)
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
-        sizes = (2 * SINGLE_BYTES, SINGLE_BYTES, functions.state_bytes if functions else 0)
+        sizes = (2 * SINGLE_BYTES, SINGLE_BYTES + OPENED_EXTRA, functions.state_bytes if functions else 0)
         messages, opened, state = (memoryview(bytearray(size)) for size in sizes)
         headers = BROKEN_HEADER + HEADER
         self.buffers = messages, opened, state, headers
         self.messages, self.opened, self.state = sink_of(messages), sink_of(opened), sink_of(state)
         self.headers = source_of(headers)
-        self.gzip, self.has_gzip = gzip_streams(None), False
+        self.has_gzip = False
 
     def convert(
         self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
@@ -114,7 +115,6 @@ class SinglesDown:
         NO_ROOM; or what is wrong with the one at `at`.
         """
         size: cython.Py_ssize_t
-        start: cython.Py_ssize_t
         stop: cython.Py_ssize_t
         codec: cython.int
         status: cython.int
@@ -129,10 +129,9 @@ class SinglesDown:
             size = -1
             if codec == LZ4 and self.lz4.at_hand:
                 size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
-            elif codec == GZIP and self.gzip.at_hand:
-                start = self.at + RECORD_BATCH_OVERHEAD
-                size = open_stream(
-                    self.gzip, self.gzip_state, self.source, start, self.behind - start, self.opened, LARGEST
+            elif codec == GZIP and self.has_gzip:
+                size = self.inflating.open(
+                    self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST
                 )
             if size < 0:
                 return NEEDS_CODEC
@@ -140,7 +139,7 @@ class SinglesDown:
             if status != DONE:
                 return status
             if down.kept:
-                stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down.written)
+                stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down, item, size)
                 if stop == 0:
                     down.begin(self.source, self.at, self.behind)  # for all of it comes again
                     return NEEDS_CODEC
@@ -174,7 +173,7 @@ class SinglesDown:
     def ask(self, source: object, out: object) -> cython.int:
         """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted.
 
-        DONE as well if it may take none, since the functions of gzip are looked for now.
+        DONE as well if it may take none, since what gzip takes is made now.
         """
         if self.attributes & CODEC_MASK == GZIP and not self.has_gzip:
             self.take_gzip()
@@ -204,19 +203,29 @@ class SinglesDown:
         return DONE
 
     def take_gzip(self) -> None:
-        """Look for the functions of gzip, which batches of other codecs do without."""
+        """Make what gzip takes, and batches of other codecs do without."""
+        self.inflating, self.carrying, self.deflating = Inflating(), Carrying(), Deflating()
         self.has_gzip = True
-        self.gzip = gzip_streams(gzip_functions())
-        state = memoryview(bytearray(self.gzip.state_bytes))
-        self.gzip_buffer = state
-        self.gzip_state = sink_of(state)
 
-    def close_gzip(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the stream ends that the first `size` bytes of `messages` become; 0 when the library did not."""
+    def close_gzip(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the stream ends that the messages, made of `size` bytes that were opened, become; 0 without room."""
         at: cython.Py_ssize_t = self.end + self.overhead
         # As much as there is at least: what is made depends on it, and has to be the same when it is made again.
-        room: cython.Py_ssize_t = size + size // 6 + CLOSED_EXTRA
-        made: cython.Py_ssize_t = close_stream(self.gzip, self.gzip_state, self.messages, size, self.sink, at, room)
+        room: cython.Py_ssize_t = down.written + down.written // 6 + CLOSED_EXTRA
+        made: cython.Py_ssize_t
+        self.carrying.carry(
+            item,
+            self.opened,
+            size,
+            self.inflating.repeats,
+            self.inflating.repeated,
+            self.messages,
+            down.written,
+            self.target,
+        )
+        made = self.deflating.close(
+            self.messages, down.written, self.carrying.carried, self.carrying.carried_count, self.sink, at, room
+        )
         return at + made if made else 0
 
     def open_frame(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:

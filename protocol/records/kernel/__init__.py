@@ -6,6 +6,9 @@
     down.py           down, as messages
     up.py             up, as records
     survey.py         nowhere: what it looks like; a whole batch at a glance
+    inflating.py      a gzip stream opened, and what repeats in it
+    carrying.py       that found again in what the records became
+    deflating.py      and a gzip stream made with it
     columns.py        batches and streams of any magic, laid out in columns (not imported here: a broker does without)
 
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
@@ -18,19 +21,20 @@ What they share is inlined into each of them. It lies in `include/` in Cython's 
     buffers.py        buffers of Python               faults.py     how a run ends
     item.py           where the parts of a record lie (a class of C)
     siphash.py        for the offset map              lz4_blocks.py  blocks, by the library's functions
-                                                      gzip_streams.py  streams, by the library's functions
+                                                      deflate.py    what gzip streams are made of
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """
 
-from . import checksums, down, item, plain, stream, survey, up
+from . import carrying, checksums, deflating, down, inflating, item, plain, stream, survey, up
 from .checksums import crc32, crc32c, xxh32
 from .down import MessagesDown, RecordsDown, wrap
 from .plain import convert_plain, plan
 from .survey import RecordSurvey, glance
 from .up import MessagesUp
 
-COMPILED: bool = all(each.COMPILED for each in (checksums, down, item, plain, stream, survey, up))
+_LOOPS = (carrying, checksums, deflating, down, inflating, item, plain, stream, survey, up)
+COMPILED: bool = all(each.COMPILED for each in _LOOPS)
 
 __all__ = [
     "COMPILED",

@@ -15,3 +15,8 @@ def source_of(data: Buffer) -> memoryview:
 def sink_of(data: bytearray | memoryview) -> memoryview:
     """Return where to write."""
     return memoryview(data)
+
+
+def words_of(data: memoryview) -> memoryview:
+    """Return where numbers of 32 bits are read and written."""
+    return data

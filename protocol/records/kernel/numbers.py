@@ -10,6 +10,7 @@ from ..record import Buffer
 
 Source = Buffer
 Sink = memoryview
+Words = memoryview
 
 
 def copy(sink: Sink, to: int, data: Source, at: int, size: int) -> None:
@@ -50,6 +51,26 @@ def little32(data: Source, at: int) -> int:
 def put_little32(sink: Sink, at: int, value: int) -> None:
     """Writes a number of 32 bits, little-endian."""
     sink[at : at + 4] = value.to_bytes(4, "little")
+
+
+def put_little16(sink: Sink, at: int, value: int) -> None:
+    """Writes a number of 16 bits, little-endian."""
+    sink[at : at + 2] = value.to_bytes(2, "little")
+
+
+def little64(data: Source, at: int) -> int:
+    """Return the unsigned number of 64 bits at `at`, little-endian."""
+    return int.from_bytes(data[at : at + 8], "little")
+
+
+def put_little64(sink: Sink, at: int, value: int) -> None:
+    """Writes a number of 64 bits, little-endian."""
+    sink[at : at + 8] = value.to_bytes(8, "little")
+
+
+def joined(low: int, high: int, bits: int) -> int:
+    """Return 64 bits: the low ones, and above the first `bits` of them the high ones."""
+    return (low | high << bits) % 2**64
 
 
 def unzigzag(value: int) -> int:

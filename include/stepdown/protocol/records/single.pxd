@@ -3,10 +3,12 @@
 cimport cython
 
 from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.carrying cimport Carrying
 from stepdown.protocol.records.kernel.crc cimport crc_prepare
+from stepdown.protocol.records.kernel.deflating cimport Deflating
 from stepdown.protocol.records.kernel.down cimport *
 from stepdown.protocol.records.kernel.faults cimport *
-from stepdown.protocol.records.kernel.gzip_streams cimport *
+from stepdown.protocol.records.kernel.inflating cimport Inflating
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.lz4_blocks cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
@@ -24,10 +26,10 @@ cdef class SinglesDown:
     cdef Sink state
     cdef Source headers
     cdef Lz4Blocks lz4
-    cdef GzipStreams gzip
     cdef bint has_gzip
-    cdef object gzip_buffer
-    cdef Sink gzip_state
+    cdef Inflating inflating
+    cdef Carrying carrying
+    cdef Deflating deflating
     cdef Source source
     cdef Sink sink
     cdef Py_ssize_t size
@@ -47,6 +49,6 @@ cdef class SinglesDown:
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
     cdef void take_gzip(self) except *
-    cdef Py_ssize_t close_gzip(self, Py_ssize_t size) noexcept nogil
+    cdef Py_ssize_t close_gzip(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil
     cdef Py_ssize_t open_frame(self, Py_ssize_t at) noexcept nogil
     cdef Py_ssize_t close_frame(self, Py_ssize_t size) noexcept nogil

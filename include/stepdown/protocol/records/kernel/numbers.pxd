@@ -1,9 +1,15 @@
 # Bytes and numbers, inlined into every loop. protocol/records/kernel/numbers.py is the readable twin, and says what each does.
 
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
+
+cdef extern from "<endian.h>" nogil:
+    uint64_t htole64(uint64_t value)
+    uint64_t le64toh(uint64_t value)
 
 ctypedef const unsigned char *Source
 ctypedef unsigned char *Sink
+ctypedef unsigned int *Words
 
 
 cdef inline void copy(Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
@@ -49,6 +55,26 @@ cdef inline void put_little32(Sink sink, Py_ssize_t at, unsigned int value) noex
     sink[at + 1] = value >> 8 & 0xFF
     sink[at + 2] = value >> 16 & 0xFF
     sink[at + 3] = value >> 24
+
+
+cdef inline void put_little16(Sink sink, Py_ssize_t at, unsigned int value) noexcept nogil:
+    sink[at] = value & 0xFF
+    sink[at + 1] = value >> 8 & 0xFF
+
+
+cdef inline unsigned long long little64(Source data, Py_ssize_t at) noexcept nogil:
+    cdef uint64_t value
+    memcpy(&value, data + at, 8)
+    return le64toh(value)
+
+
+cdef inline void put_little64(Sink sink, Py_ssize_t at, unsigned long long value) noexcept nogil:
+    cdef uint64_t turned = htole64(value)
+    memcpy(sink + at, &turned, 8)
+
+
+cdef inline unsigned long long joined(unsigned long long low, unsigned long long high, int bits) noexcept nogil:
+    return low | high << bits
 
 
 cdef inline long long unzigzag(unsigned long long value) noexcept nogil:

@@ -1,0 +1,47 @@
+# Numbers of protocol/records/kernel/deflate.py that the compiled loops know as constants of C.
+
+from stepdown.protocol.records.kernel.numbers cimport Sink, Words
+
+cdef enum:
+    CODE_LENGTHS = 19
+    LITERALS = 256
+    END_OF_BLOCK = 256
+    FIRST_LENGTH = 257
+    LENGTHS = 29
+    MOST_LITERAL_CODES = 288
+    MOST_DISTANCE_CODES = 32
+    DISTANCES = 30
+    LONGEST_CODE = 15
+    LONGEST_REPEAT = 258
+    SHORTEST_REPEAT = 3
+    WINDOW_BYTES = 32768
+    STORED = 0
+    FIXED = 1
+    DYNAMIC = 2
+    GZIP_HEADER_BYTES = 10
+    GZIP_TRAILER_BYTES = 8
+    GZIP_MAGIC = 0x00088B1F
+    MOST_REPEATS = 8192
+
+cdef extern from *:
+    int __builtin_clz(unsigned int value) nogil
+
+
+cdef inline int bit_length(unsigned int value) noexcept nogil:
+    return 32 - __builtin_clz(value) if value else 0
+
+
+cdef inline int distance_number(unsigned int distance) noexcept nogil:
+    cdef int bits
+    if distance < 5:
+        return distance - 1
+    bits = bit_length(distance - 1) - 2
+    return 2 * bits + 2 + (distance - 1 >> bits & 1)
+
+
+cdef inline unsigned int reversed_bits(unsigned int value, int bits) noexcept nogil:
+    value = (value & 0x5555) << 1 | value >> 1 & 0x5555
+    value = (value & 0x3333) << 2 | value >> 2 & 0x3333
+    value = (value & 0x0F0F) << 4 | value >> 4 & 0x0F0F
+    value = (value & 0x00FF) << 8 | value >> 8
+    return value >> 16 - bits

@@ -1,0 +1,68 @@
+# What protocol/records/kernel/deflating.py takes from others, and its layout in C.
+
+cimport cython
+
+from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.crc cimport *
+from stepdown.protocol.records.kernel.deflate cimport *
+from stepdown.protocol.records.kernel.numbers cimport *
+
+cdef enum:
+    LONGEST_LITERAL = 14
+    LONGEST_LENGTH_CODE = 7
+    BLOCK_BYTES = 65536
+    CODES_WRITTEN = 320
+    LITERAL_CODES = 286
+    PIECE_BYTES = 16
+    REPEAT_LAST = 16
+    REPEAT_ZERO = 17
+    REPEAT_ZERO_LONG = 18
+    SYMBOL_BITS = 9
+    SYMBOL_MASK = 511
+    FIRST_DISTANCE = 286
+    FIRST_CODE_LENGTH = 316
+    ALL_CODES = 335
+    CODE_BITS = 56
+
+
+@cython.final
+cdef class Deflating:
+    cdef object space
+    cdef Words histogram
+    cdef Words frequencies
+    cdef Words codes
+    cdef Words sorted
+    cdef Words weights
+    cdef Words counts
+    cdef Words pieces
+    cdef Words numbers
+    cdef Words ranges
+    cdef Sink lengths
+    cdef Source order
+    cdef Source data
+    cdef Py_ssize_t at
+    cdef Py_ssize_t size
+    cdef Words repeats
+    cdef Py_ssize_t repeated
+    cdef Py_ssize_t next
+    cdef Sink sink
+    cdef Py_ssize_t to
+    cdef Py_ssize_t limit
+    cdef unsigned long long bits
+    cdef int count
+    cdef Py_ssize_t close(
+        self, Source data, Py_ssize_t size, Words repeats, Py_ssize_t repeated, Sink sink, Py_ssize_t to, Py_ssize_t room
+    ) noexcept nogil
+    cdef bint close_block(self) noexcept nogil
+    cdef Py_ssize_t survey(self, Py_ssize_t limit) noexcept nogil
+    cdef void choose(self, int first, int codes, int longest) noexcept nogil
+    cdef int sort(self, int first, int codes) noexcept nogil
+    cdef void weigh(self, int symbols) noexcept nogil
+    cdef void shorten(self, int symbols, int longest) noexcept nogil
+    cdef void number(self, int first, int codes) noexcept nogil
+    cdef int describe(self, int first, int codes, int pieces) noexcept nogil
+    cdef int add_piece(self, int pieces, int symbol, int extra) noexcept nogil
+    cdef bint write_codes(self, int lengths, int pieces) noexcept nogil
+    cdef void put(self, unsigned int value, int bits) noexcept nogil
+    cdef bint write_data(self, Py_ssize_t end) noexcept nogil
+    cdef unsigned long long repeat_bits(self, unsigned int length, unsigned int distance) noexcept nogil

@@ -1,0 +1,188 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What repeats in the opened records of a batch, found again in the messages that they became.
+
+Keys and values are the same bytes in both, only further apart, so who compresses the messages need not search: a repeat
+inside a key or value is one there, too, at another distance. One that reaches over what lies between them is cut at
+its ends. The heads of messages are compared with the one before.
+
+A repeat is left out where its bytes would be no longer as literals: short ones from far away in text of few letters.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+import cython
+
+if not cython.compiled:  # carrying.pxd has them else
+    from ..layout import LOG_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
+    from .buffers import words_of
+    from .deflate import MOST_REPEATS, WINDOW_BYTES, bit_length
+    from .item import Item
+    from .numbers import Sink, Source, Words, get32
+    from .reading import read_record
+
+    MOST_PARTS = 4096
+    MOST_OPENED = 131072
+    CELL_BITS = 6
+    LEAST_CARRIED = 4
+    SAMPLES = 512
+    REPEAT_BITS = 160
+
+COMPILED: bool = cython.compiled
+
+
+class Carrying:
+    """A thread's tables.
+
+    parts                    of each key and value: begin and end in the opened records, begin in the messages
+    cells                    for each 64 bytes of the opened records, the first part that ends behind their begin
+    carried, carried_count   of each repeat: where it begins in the messages, length << 16 | distance
+    logarithms               to base 2, in sixteenths
+    least                    by the bits of its distance: how long a repeat has to be to be worth it
+    """
+
+    def __init__(self) -> None:
+        sizes = (SAMPLES + 1, 256, 17, 3 * MOST_PARTS, (MOST_OPENED >> CELL_BITS) + 1, 2 * MOST_REPEATS)
+        tables = [memoryview(bytearray(4 * size)).cast("I") for size in sizes]
+        self.space = tables
+        self.logarithms, self.frequencies, self.least = words_of(tables[0]), words_of(tables[1]), words_of(tables[2])
+        self.parts, self.cells, self.carried = words_of(tables[3]), words_of(tables[4]), words_of(tables[5])
+        for number in range(1, SAMPLES + 1):
+            tables[0][number] = round(16 * log2(number))
+        self.carried_count = 0
+
+    def carry(
+        self,
+        item: Item,
+        opened: Source,
+        size: cython.Py_ssize_t,
+        repeats: Words,
+        repeated: cython.Py_ssize_t,
+        messages: Sink,
+        written: cython.Py_ssize_t,
+        target: cython.int,
+    ) -> None:
+        """Find what is `repeated` in the first `size` bytes of `opened` in the messages that they became, all of them;
+        it is in `carried` then."""
+        at: cython.Py_ssize_t = 0
+        to: cython.Py_ssize_t = 0
+        head: cython.Py_ssize_t
+        last: cython.Py_ssize_t = 0
+        overhead: cython.Py_ssize_t = V1_OVERHEAD if target == 1 else V0_OVERHEAD
+        self.repeats, self.repeated, self.next = repeats, repeated, 0
+        self.carried_count = self.parts_count = self.cells_count = 0
+        self.weigh(opened, size)
+        while to < written and at < size and self.parts_count + 2 <= MOST_PARTS:
+            at = read_record(item, opened, at, size)
+            if at < 0:
+                return
+            head = overhead - 4 if item.key_size > 0 else overhead
+            if to:
+                self.carry_head(messages, to, head, to - last)
+            last = to
+            if item.key_size > 0:
+                self.carry_part(item.key_at, to + head, item.key_size)
+                head += item.key_size + 4
+            if item.value_size > 0:
+                self.carry_part(item.value_at, to + head, item.value_size)
+            to += LOG_OVERHEAD + get32(messages, to + 8)
+
+    def weigh(self, opened: Source, size: cython.Py_ssize_t) -> None:
+        """Estimate from a sample what a literal takes, and from that how long repeats have to be."""
+        number: cython.int
+        count: cython.uint
+        samples: cython.uint = 0
+        bits: cython.uint = 0
+        at: cython.Py_ssize_t = 0
+        step: cython.Py_ssize_t = size // SAMPLES | 1
+        for number in range(256):
+            self.frequencies[number] = 0
+        while at < size and samples < SAMPLES:
+            self.frequencies[opened[at]] += 1
+            samples += 1
+            at += step
+        for number in range(256):
+            count = self.frequencies[number]
+            bits += count * self.logarithms[count]
+        # In sixteenths of a bit; a byte more of a repeat has to save something.
+        bits = self.logarithms[samples] - bits // samples if samples else 0
+        if bits < 8:
+            bits = 8
+        for number in range(17):
+            self.least[number] = max(LEAST_CARRIED, (REPEAT_BITS + 16 * number) // bits)
+
+    def carry_head(
+        self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
+    ) -> None:
+        """Note what the head of `size` bytes at `at` has of the one `distance` before it."""
+        begin: cython.Py_ssize_t = at
+        stop: cython.Py_ssize_t
+        end: cython.Py_ssize_t = at + size
+        if distance > WINDOW_BYTES:
+            return
+        while begin < end:
+            stop = begin
+            while stop < end and messages[stop] == messages[stop - distance]:
+                stop += 1
+            if stop - begin >= LEAST_CARRIED:
+                self.note(begin, stop - begin, distance)
+            begin = stop + 1
+
+    def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint) -> None:
+        """Carry what repeats in the key or value of `size` bytes from `at`, which went to `to`."""
+        end: cython.uint = at + size
+        begin: cython.uint
+        stop: cython.uint
+        part: cython.Py_ssize_t = self.parts_count
+        self.parts[3 * part], self.parts[3 * part + 1], self.parts[3 * part + 2] = at, end, to
+        self.parts_count += 1
+        while self.cells_count << CELL_BITS < end:
+            self.cells[self.cells_count] = part
+            self.cells_count += 1
+        while self.next < self.repeated:
+            begin = self.repeats[2 * self.next]
+            if begin >= end:
+                break
+            stop = begin + (self.repeats[2 * self.next + 1] >> 16)
+            if begin < at:
+                begin = at
+            if begin < stop:
+                self.carry_repeat(
+                    begin, to + (begin - at), min(stop, end) - begin, self.repeats[2 * self.next + 1] & 0xFFFF
+                )
+            if stop > end:
+                break
+            self.next += 1
+
+    def carry_repeat(self, at: cython.uint, to: cython.uint, size: cython.uint, distance: cython.uint) -> None:
+        """Carry a repeat of `size` bytes, which went to `to`, piece by piece of what it repeats."""
+        source: cython.uint = at - distance
+        part: cython.Py_ssize_t = self.cells[source >> CELL_BITS]
+        begin: cython.uint
+        stop: cython.uint
+        stop = source + size
+        while True:
+            while self.parts[3 * part + 1] <= source:
+                part += 1
+            begin = self.parts[3 * part]
+            if source < begin:
+                if begin >= stop:
+                    return
+                to += begin - source
+                source = begin
+            size = min(stop, self.parts[3 * part + 1]) - source
+            distance = to - (self.parts[3 * part + 2] + (source - begin))
+            if distance <= WINDOW_BYTES and size >= self.least[bit_length(distance)]:
+                self.note(to, size, distance)
+            source += size
+            to += size
+            if source >= stop:
+                return
+
+    def note(self, at: cython.uint, size: cython.uint, distance: cython.uint) -> None:
+        """Add one that was carried, as long as there is room for it."""
+        count: cython.Py_ssize_t = self.carried_count
+        if count < MOST_REPEATS:
+            self.carried[2 * count], self.carried[2 * count + 1] = at, size << 16 | distance
+            self.carried_count = count + 1

@@ -1,0 +1,61 @@
+"""Deflate streams and the gzip format around them: what who opens and who closes them share (RFC 1951, RFC 1952)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CODE_LENGTHS: Final = 19
+LITERALS: Final = 256
+END_OF_BLOCK: Final = 256
+FIRST_LENGTH: Final = 257
+LENGTHS: Final = 29
+MOST_LITERAL_CODES: Final = 288
+MOST_DISTANCE_CODES: Final = 32
+DISTANCES: Final = 30
+LONGEST_CODE: Final = 15
+LONGEST_REPEAT: Final = 258
+SHORTEST_REPEAT: Final = 3
+WINDOW_BYTES: Final = 32768
+STORED: Final = 0
+FIXED: Final = 1
+DYNAMIC: Final = 2
+GZIP_HEADER_BYTES: Final = 10
+GZIP_TRAILER_BYTES: Final = 8
+GZIP_MAGIC: Final = 0x00088B1F
+"""The first four bytes of a member without names, as a little-endian number."""
+MOST_REPEATS: Final = 8192
+
+ORDER: Final = bytes((16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15))
+"""In which the lengths of the codes for lengths of codes are written."""
+
+
+def reversed_bits(value: int, bits: int) -> int:
+    """Return the lowest `bits` bits of `value`, the last one first."""
+    return int(f"{value:0{bits}b}"[::-1], 2) if bits else 0
+
+
+def bit_length(value: int) -> int:
+    """Return how many bits a number takes."""
+    return value.bit_length()
+
+
+def distance_number(distance: int) -> int:
+    """Return the symbol that stands for a distance."""
+    if distance < 5:
+        return distance - 1
+    bits = (distance - 1).bit_length() - 2
+    return 2 * bits + 2 + (distance - 1 >> bits & 1)
+
+
+def length_range(number: int) -> tuple[int, int]:
+    """Return the shortest repeat that symbol 257 + `number` stands for, and how many extra bits follow it."""
+    if number == LENGTHS - 1:
+        return LONGEST_REPEAT, 0
+    bits = max(0, number // 4 - 1)
+    return 3 + (number if number < 4 else (4 + number % 4) << bits), bits
+
+
+def distance_range(number: int) -> tuple[int, int]:
+    """Return the smallest distance that symbol `number` stands for, and how many extra bits follow it."""
+    bits = max(0, number // 2 - 1)
+    return 1 + (number if number < 2 else (2 + number % 2) << bits), bits
