@@ -217,6 +217,7 @@ class SinglesDown:
             item,
             self.opened,
             size,
+            self.inflating.present,
             self.inflating.repeats,
             self.inflating.repeated,
             self.messages,
@@ -224,7 +225,14 @@ class SinglesDown:
             self.target,
         )
         made = self.deflating.close(
-            self.messages, down.written, self.carrying.carried, self.carrying.carried_count, self.sink, at, room
+            self.messages,
+            down.written,
+            self.carrying.present,
+            self.carrying.carried,
+            self.carrying.carried_count,
+            self.sink,
+            at,
+            room,
         )
         return at + made if made else 0
 

@@ -71,7 +71,10 @@ def open_by(inflating: ModuleType, stream: bytes, room: int = MOST) -> tuple[byt
     """What a stream opens to, and the repeats that were seen; None where it is left to others."""
     loop, out = inflating.Inflating(), memoryview(bytearray(room + inflating.OPENED_EXTRA))
     size = loop.open(memoryview(stream), 0, len(stream), out, room)
-    return (bytes(out[:size]), repeats_of(loop.repeats, loop.repeated)) if size >= 0 else None
+    if size < 0:
+        return None
+    assert all(loop.present[byte] for byte in out[:size])
+    return bytes(out[:size]), repeats_of(loop.repeats, loop.repeated)
 
 
 def repeats_of(words: memoryview, count: int) -> list[Repeat]:
@@ -84,8 +87,14 @@ def close_by(deflating: ModuleType, data: bytes, repeats: Iterable[Repeat], room
     sink = memoryview(bytearray(len(data) + len(data) // 6 + 1024 if room is None else room))
     given = memoryview(bytearray(4 * len(words) + 4)).cast("I")
     given[: len(words)] = memoryview(pack(f"{len(words)}I", *words)).cast("I")
-    size = deflating.Deflating().close(memoryview(data), len(data), given, len(words) // 2, sink, 0, len(sink))
+    repeated = (given, len(words) // 2)
+    size = deflating.Deflating().close(memoryview(data), len(data), bytes_in(data), *repeated, sink, 0, len(sink))
     return bytes(sink[:size])
+
+
+def bytes_in(data: bytes) -> bytes:
+    """For each byte, whether it is there."""
+    return bytes(byte in data for byte in range(256))
 
 
 def check_repeats(data: bytes, repeats: list[Repeat]) -> None:
@@ -188,7 +197,8 @@ def test_codes_are_never_longer_than_allowed(deflating: ModuleType) -> None:
     data = b"".join(bytes([byte]) * count for byte, count in enumerate(counts))
     loop = deflating.Deflating()
     sink = memoryview(bytearray(2 * len(data)))
-    size = loop.close(memoryview(data), len(data), memoryview(bytearray(8)).cast("I"), 0, sink, 0, len(sink))
+    nothing = (memoryview(bytearray(8)).cast("I"), 0)
+    size = loop.close(memoryview(data), len(data), bytes_in(data), *nothing, sink, 0, len(sink))
     assert gzip.decompress(sink[:size]) == data
     assert max(loop.lengths[:256]) == 14
 
@@ -230,9 +240,10 @@ def test_what_is_carried_repeats_in_the_messages(
         for n, (at, size, distance) in enumerate(found[1]):
             words[2 * n], words[2 * n + 1] = at, size << 16 | distance
         loop = carrying.Carrying()
-        arguments = (words, len(found[1]), memoryview(messages), len(messages), target)
+        arguments = (bytes_in(plain), words, len(found[1]), memoryview(messages), len(messages), target)
         loop.carry(item, memoryview(plain), len(plain), *arguments)
         check_repeats(bytes(messages), repeats_of(loop.carried, loop.carried_count))
+        assert all(loop.present[byte] for byte in messages)
 
 
 @pytest.mark.parametrize("target", [0, 1])

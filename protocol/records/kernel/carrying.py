@@ -5,6 +5,8 @@ Keys and values are the same bytes in both, only further apart, so who compresse
 inside a key or value is one there, too, at another distance. One that reaches over what lies between them is cut at
 its ends. The heads of messages are compared with the one before.
 
+Which bytes there are is carried, too: those of the opened records, and of the heads.
+
 A repeat is left out where its bytes would be no longer as literals: short ones from far away in text of few letters.
 """
 
@@ -16,10 +18,10 @@ import cython
 
 if not cython.compiled:  # carrying.pxd has them else
     from ..layout import LOG_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
-    from .buffers import words_of
+    from .buffers import sink_of, words_of
     from .deflate import MOST_REPEATS, WINDOW_BYTES, bit_length
     from .item import Item
-    from .numbers import Sink, Source, Words, get32
+    from .numbers import Sink, Source, Words, copy, get32
     from .reading import read_record
 
     MOST_PARTS = 4096
@@ -37,6 +39,7 @@ class Carrying:
 
     parts                    of each key and value: begin and end in the opened records, begin in the messages
     cells                    for each 64 bytes of the opened records, the first part that ends behind their begin
+    present                  for each byte that may be in the messages, and some that are not, 1
     carried, carried_count   of each repeat: where it begins in the messages, length << 16 | distance
     logarithms               to base 2, in sixteenths
     least                    by the bits of its distance: how long a repeat has to be to be worth it
@@ -45,7 +48,9 @@ class Carrying:
     def __init__(self) -> None:
         sizes = (SAMPLES + 1, 256, 17, 3 * MOST_PARTS, (MOST_OPENED >> CELL_BITS) + 1, 2 * MOST_REPEATS)
         tables = [memoryview(bytearray(4 * size)).cast("I") for size in sizes]
-        self.space = tables
+        present = memoryview(bytearray(256))
+        self.space = (*tables, present)
+        self.present = sink_of(present)
         self.logarithms, self.frequencies, self.least = words_of(tables[0]), words_of(tables[1]), words_of(tables[2])
         self.parts, self.cells, self.carried = words_of(tables[3]), words_of(tables[4]), words_of(tables[5])
         for number in range(1, SAMPLES + 1):
@@ -57,14 +62,15 @@ class Carrying:
         item: Item,
         opened: Source,
         size: cython.Py_ssize_t,
+        present: Source,
         repeats: Words,
         repeated: cython.Py_ssize_t,
         messages: Sink,
         written: cython.Py_ssize_t,
         target: cython.int,
     ) -> None:
-        """Find what is `repeated` in the first `size` bytes of `opened` in the messages that they became, all of them;
-        it is in `carried` then."""
+        """Find what is `present`, and `repeated`, in the first `size` bytes of `opened`, in the messages that they
+        became, all of them."""
         at: cython.Py_ssize_t = 0
         to: cython.Py_ssize_t = 0
         head: cython.Py_ssize_t
@@ -73,20 +79,24 @@ class Carrying:
         self.repeats, self.repeated, self.next = repeats, repeated, 0
         self.carried_count = self.parts_count = self.cells_count = 0
         self.weigh(opened, size)
+        copy(self.present, 0, present, 0, 256)
         while to < written and at < size and self.parts_count + 2 <= MOST_PARTS:
             at = read_record(item, opened, at, size)
             if at < 0:
-                return
+                break
             head = overhead - 4 if item.key_size > 0 else overhead
-            if to:
-                self.carry_head(messages, to, head, to - last)
+            self.carry_head(messages, to, head, to - last)
             last = to
             if item.key_size > 0:
                 self.carry_part(item.key_at, to + head, item.key_size)
-                head += item.key_size + 4
+                head += item.key_size
+                self.mark(messages, to + head, 4)
+                head += 4
             if item.value_size > 0:
                 self.carry_part(item.value_at, to + head, item.value_size)
             to += LOG_OVERHEAD + get32(messages, to + 8)
+        if to < written:
+            self.mark(messages, to, written - to)
 
     def weigh(self, opened: Source, size: cython.Py_ssize_t) -> None:
         """Estimate from a sample what a literal takes, and from that how long repeats have to be."""
@@ -119,7 +129,8 @@ class Carrying:
         begin: cython.Py_ssize_t = at
         stop: cython.Py_ssize_t
         end: cython.Py_ssize_t = at + size
-        if distance > WINDOW_BYTES:
+        self.mark(messages, at, size)
+        if not at or distance > WINDOW_BYTES:
             return
         while begin < end:
             stop = begin
@@ -128,6 +139,13 @@ class Carrying:
             if stop - begin >= LEAST_CARRIED:
                 self.note(begin, stop - begin, distance)
             begin = stop + 1
+
+    def mark(self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> None:
+        """Note that the `size` bytes at `at` are there."""
+        end: cython.Py_ssize_t = at + size
+        while at < end:
+            self.present[messages[at]] = 1
+            at += 1
 
     def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint) -> None:
         """Carry what repeats in the key or value of `size` bytes from `at`, which went to `to`."""

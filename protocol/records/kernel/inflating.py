@@ -84,6 +84,7 @@ class Inflating:
 
     repeats, repeated   for each of so many: where it begins in what was opened, length << 16 | distance; no shorter
                         than LEAST_REPEAT, at most MOST_REPEATS, the first ones
+    present             for each byte that may be in what was opened, and some that are not, 1
     """
 
     def __init__(self) -> None:
@@ -100,11 +101,12 @@ class Inflating:
         )
         tables = [memoryview(bytearray(4 * size)).cast("I") for size in sizes]
         code_lengths, order = memoryview(bytearray(MOST_LITERAL_CODES + MOST_DISTANCE_CODES)), memoryview(ORDER)
-        self.space = (*tables, code_lengths, order)
+        present = memoryview(bytearray(LITERALS))
+        self.space = (*tables, code_lengths, order, present)
         self.literals, self.combined, self.distances = words_of(tables[0]), words_of(tables[1]), words_of(tables[2])
         self.lengths, self.symbols, self.sorted = words_of(tables[3]), words_of(tables[4]), words_of(tables[5])
         self.counts, self.starts, self.repeats = words_of(tables[6]), words_of(tables[7]), words_of(tables[8])
-        self.code_lengths, self.order = sink_of(code_lengths), source_of(order)
+        self.code_lengths, self.order, self.present = sink_of(code_lengths), source_of(order), sink_of(present)
         entries: list[int] = [byte << 16 | IS_LITERAL for byte in range(LITERALS)]
         entries.append(IS_SPECIAL | IS_END)
         for number in range(MOST_LITERAL_CODES - FIRST_LENGTH):
@@ -127,12 +129,15 @@ class Inflating:
         Of `out` no more than `room` + OVERSHOOT bytes are touched.
         """
         kind: cython.int
+        byte: cython.int
         is_last: cython.bint
         if end - at < GZIP_HEADER_BYTES + GZIP_TRAILER_BYTES or little32(data, at) != GZIP_MAGIC:
             return -1
         self.data, self.at, self.end = data, at + GZIP_HEADER_BYTES, end - GZIP_TRAILER_BYTES
         self.out, self.to, self.room = out, 0, room
         self.bits, self.count, self.repeated = 0, 0, 0
+        for byte in range(LITERALS):
+            self.present[byte] = 0
         while True:
             if not self.fill():
                 return -1
@@ -169,6 +174,7 @@ class Inflating:
         """Copy a block that was not compressed."""
         size: cython.Py_ssize_t
         sizes: cython.uint
+        byte: cython.int
         if self.count < 0:
             return False
         self.at -= self.count >> 3
@@ -180,6 +186,8 @@ class Inflating:
         self.at += 4
         if sizes >> 16 != 0xFFFF - size or size > self.end - self.at or size > self.room - self.to:
             return False
+        for byte in range(LITERALS):
+            self.present[byte] = 1
         copy(self.out, self.to, self.data, self.at, size)
         self.at += size
         self.to += size
@@ -212,6 +220,9 @@ class Inflating:
                 return False
         else:
             return False
+        for number in range(LITERALS):
+            if self.code_lengths[number]:
+                self.present[number] = 1
         if not self.build(self.distances, DISTANCE_BITS, DISTANCE_SLOTS, literals, distances, MOST_LITERAL_CODES, True):
             return False
         if not self.build(self.literals, LITERAL_BITS, LITERAL_SLOTS, 0, literals, 0, True):

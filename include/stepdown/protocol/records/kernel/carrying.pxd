@@ -26,6 +26,7 @@ cdef class Carrying:
     cdef Words least
     cdef Words parts
     cdef Words cells
+    cdef Sink present
     cdef Words carried
     cdef Py_ssize_t carried_count
     cdef Words repeats
@@ -38,6 +39,7 @@ cdef class Carrying:
         Item item,
         Source opened,
         Py_ssize_t size,
+        Source present,
         Words repeats,
         Py_ssize_t repeated,
         Sink messages,
@@ -46,6 +48,7 @@ cdef class Carrying:
     ) noexcept nogil
     cdef void weigh(self, Source opened, Py_ssize_t size) noexcept nogil
     cdef void carry_head(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void mark(self, Sink messages, Py_ssize_t at, Py_ssize_t size) noexcept nogil
     cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size) noexcept nogil
     cdef void carry_repeat(self, unsigned int at, unsigned int to, unsigned int size, unsigned int distance) noexcept nogil
     cdef void note(self, unsigned int at, unsigned int size, unsigned int distance) noexcept nogil

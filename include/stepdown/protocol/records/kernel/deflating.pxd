@@ -14,6 +14,8 @@ cdef enum:
     CODES_WRITTEN = 320
     LITERAL_CODES = 286
     PIECE_BYTES = 16
+    LEAST_SKIPPED = 20
+    MOST_SKIPPED = 44
     REPEAT_LAST = 16
     REPEAT_ZERO = 17
     REPEAT_ZERO_LONG = 18
@@ -42,6 +44,7 @@ cdef class Deflating:
     cdef Source data
     cdef Py_ssize_t at
     cdef Py_ssize_t size
+    cdef Source present
     cdef Words repeats
     cdef Py_ssize_t repeated
     cdef Py_ssize_t next
@@ -51,7 +54,15 @@ cdef class Deflating:
     cdef unsigned long long bits
     cdef int count
     cdef Py_ssize_t close(
-        self, Source data, Py_ssize_t size, Words repeats, Py_ssize_t repeated, Sink sink, Py_ssize_t to, Py_ssize_t room
+        self,
+        Source data,
+        Py_ssize_t size,
+        Source present,
+        Words repeats,
+        Py_ssize_t repeated,
+        Sink sink,
+        Py_ssize_t to,
+        Py_ssize_t room,
     ) noexcept nogil
     cdef bint close_block(self) noexcept nogil
     cdef Py_ssize_t survey(self, Py_ssize_t limit) noexcept nogil

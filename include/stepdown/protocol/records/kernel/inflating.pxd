@@ -45,6 +45,7 @@ cdef class Inflating:
     cdef Py_ssize_t repeated
     cdef Sink code_lengths
     cdef Source order
+    cdef Sink present
     cdef Source data
     cdef Py_ssize_t at
     cdef Py_ssize_t end
