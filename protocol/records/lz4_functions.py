@@ -2,7 +2,7 @@
 
 The wheels for Linux and macOS export them; those of a distribution have them in the library that they are linked with.
 Where they are not to be found, or make other bytes than the package does, the package's functions of Python are the
-way. docs/decisions/codec-functions.md tells why.
+way. docs/decisions/lz4-functions.md tells why.
 """
 
 from functools import cache

@@ -46,6 +46,8 @@ NO_FIRST_OFFSET = -(1 << 63)
 LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
 MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
+FINE_BATCH_BYTES = cython.declare(cython.Py_ssize_t, 12 * 1024)
+FINE_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 64)
 GZIP = cython.declare(cython.int, 1)
 LZ4 = cython.declare(cython.int, 3)
 LZ4_BLOCK_BYTES = cython.declare(cython.Py_ssize_t, 64 * 1024)
@@ -129,7 +131,7 @@ class SinglesDown:
             size = -1
             if codec == LZ4 and self.lz4.at_hand:
                 size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
-            elif codec == GZIP and self.has_gzip:
+            elif codec == GZIP and self.has_gzip and not self.is_for_library(down.count):
                 size = self.inflating.open(
                     self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST
                 )
@@ -206,6 +208,12 @@ class SinglesDown:
         """Make what gzip takes, and batches of other codecs do without."""
         self.inflating, self.carrying, self.deflating = Inflating(), Carrying(), Deflating()
         self.has_gzip = True
+
+    def is_for_library(self, records: cython.longlong) -> cython.bint:
+        """Whether the batch at `at` has so many small records that the library, which does not take them one by one, is
+        faster than what carries over repeats, the way to it included."""
+        size: cython.Py_ssize_t = self.behind - self.at
+        return size > FINE_BATCH_BYTES and size < FINE_RECORD_BYTES * records
 
     def close_gzip(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the stream ends that the messages, made of `size` bytes that were opened, become; 0 without room."""

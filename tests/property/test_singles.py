@@ -120,6 +120,20 @@ def test_python_is_not_asked_for_what_clients_write(codec: Codec, monkeypatch: p
     assert single.convert_singles(source, 0, 1, bytearray(600_000), 0).at == len(source)
 
 
+def test_large_batches_of_small_records_are_left_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    package = single.single
+    monkeypatch.setattr(single, "single", lambda codec: asked.append(codec) or package(codec))
+    random = Random(0)
+    for size, count, is_left in ((20, 2000, True), (20, 100, False), (1000, 100, False)):
+        values = (bytes(random.choices(b"abcdefghij", k=size)) for _ in range(count))
+        records = [Record(offset=n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
+        source = build_batch(records, codec=Codec.GZIP)
+        assert single.convert_singles(source, 0, 1, bytearray(600_000), 0).at == len(source)
+        assert bool(asked) == is_left
+        asked.clear()
+
+
 def gzip_variants(random: Random) -> list[bytes]:
     """One batch's records in gzip streams of all kinds that there are, sound and broken."""
     plain = compressed(random, Codec.NONE)[RECORD_BATCH_OVERHEAD:]

@@ -5,7 +5,7 @@ Keys and values are the same bytes in both, only further apart, so who compresse
 inside a key or value is one there, too, at another distance. One that reaches over what lies between them is cut at
 its ends. The heads of messages are compared with the one before.
 
-Which bytes there are is carried, too: those of the opened records, and of the heads.
+Which bytes there are is carried, too: those of the opened records, and of the heads. Behind many of these it is any.
 
 A repeat is left out where its bytes would be no longer as literals: short ones from far away in text of few letters.
 """
@@ -17,11 +17,11 @@ from math import log2
 import cython
 
 if not cython.compiled:  # carrying.pxd has them else
-    from ..layout import LOG_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
+    from ..layout import LOG_OVERHEAD, MAGIC_OFFSET, V0_OVERHEAD, V1_OVERHEAD
     from .buffers import sink_of, words_of
-    from .deflate import MOST_REPEATS, WINDOW_BYTES, bit_length
+    from .deflate import LONGEST_REPEAT, MOST_REPEATS, WINDOW_BYTES, bit_length, trailing_zeros
     from .item import Item
-    from .numbers import Sink, Source, Words, copy, get32
+    from .numbers import Sink, Source, Words, copy, get32, little64
     from .reading import read_record
 
     MOST_PARTS = 4096
@@ -29,6 +29,8 @@ if not cython.compiled:  # carrying.pxd has them else
     CELL_BITS = 6
     LEAST_CARRIED = 4
     SAMPLES = 512
+    MOST_MARKED = 64
+    LEAST_OF_HEAD = 6
     REPEAT_BITS = 160
 
 COMPILED: bool = cython.compiled
@@ -75,9 +77,12 @@ class Carrying:
         to: cython.Py_ssize_t = 0
         head: cython.Py_ssize_t
         last: cython.Py_ssize_t = 0
+        records: cython.int = 0
+        byte: cython.int
         overhead: cython.Py_ssize_t = V1_OVERHEAD if target == 1 else V0_OVERHEAD
         self.repeats, self.repeated, self.next = repeats, repeated, 0
-        self.carried_count = self.parts_count = self.cells_count = 0
+        self.carried_count = self.carried_end = self.parts_count = self.cells_count = 0
+        self.written = written
         self.weigh(opened, size)
         copy(self.present, 0, present, 0, 256)
         while to < written and at < size and self.parts_count + 2 <= MOST_PARTS:
@@ -85,18 +90,23 @@ class Carrying:
             if at < 0:
                 break
             head = overhead - 4 if item.key_size > 0 else overhead
-            self.carry_head(messages, to, head, to - last)
+            if records < MOST_MARKED:
+                self.mark(messages, to, head)
+            if to:
+                self.carry_head(messages, to, head, to - last)
             last = to
             if item.key_size > 0:
                 self.carry_part(item.key_at, to + head, item.key_size)
-                head += item.key_size
-                self.mark(messages, to + head, 4)
-                head += 4
+                head += item.key_size + 4
+                if records < MOST_MARKED:
+                    self.mark(messages, to + head - 4, 4)
             if item.value_size > 0:
                 self.carry_part(item.value_at, to + head, item.value_size)
             to += LOG_OVERHEAD + get32(messages, to + 8)
-        if to < written:
-            self.mark(messages, to, written - to)
+            records += 1
+        if to < written or records > MOST_MARKED:
+            for byte in range(256):
+                self.present[byte] = 1
 
     def weigh(self, opened: Source, size: cython.Py_ssize_t) -> None:
         """Estimate from a sample what a literal takes, and from that how long repeats have to be."""
@@ -125,20 +135,32 @@ class Carrying:
     def carry_head(
         self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
     ) -> None:
-        """Note what the head of `size` bytes at `at` has of the one `distance` before it."""
-        begin: cython.Py_ssize_t = at
-        stop: cython.Py_ssize_t
-        end: cython.Py_ssize_t = at + size
-        self.mark(messages, at, size)
-        if not at or distance > WINDOW_BYTES:
-            return
-        while begin < end:
-            stop = begin
-            while stop < end and messages[stop] == messages[stop - distance]:
-                stop += 1
-            if stop - begin >= LEAST_CARRIED:
-                self.note(begin, stop - begin, distance)
-            begin = stop + 1
+        """Note what the head of `size` bytes at `at` has of the one `distance` before it.
+
+        That is the beginning of the offset, what follows the checksum, up to where timestamps differ, and the sizes of
+        no key and a value.
+        """
+        if distance <= WINDOW_BYTES:
+            self.carry_same(messages, at, LOG_OVERHEAD, distance)
+            self.carry_same(messages, at + MAGIC_OFFSET, size - MAGIC_OFFSET, distance)
+            if size >= V0_OVERHEAD and self.carried_end < at + size - 8:
+                self.carry_same(messages, at + size - 8, 8, distance)
+
+    def carry_same(
+        self, messages: Sink, at: cython.Py_ssize_t, most: cython.Py_ssize_t, distance: cython.Py_ssize_t
+    ) -> None:
+        """Note how many of the `most` bytes at `at` are those `distance` before, if they are enough."""
+        same: cython.Py_ssize_t = 0
+        differing: cython.ulonglong = 0
+        while same < most and at + same + 8 <= self.written:
+            differing = little64(messages, at + same) ^ little64(messages, at + same - distance)
+            if differing:
+                same += trailing_zeros(differing) >> 3
+                break
+            same += 8
+        same = min(same, most)
+        if same >= LEAST_OF_HEAD:
+            self.note(at, same, distance)
 
     def mark(self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> None:
         """Note that the `size` bytes at `at` are there."""
@@ -199,8 +221,14 @@ class Carrying:
                 return
 
     def note(self, at: cython.uint, size: cython.uint, distance: cython.uint) -> None:
-        """Add one that was carried, as long as there is room for it."""
+        """Add one that was carried, to the last one if it goes on with that, as long as there is room for it."""
         count: cython.Py_ssize_t = self.carried_count
-        if count < MOST_REPEATS:
+        value: cython.uint = self.carried[2 * count - 1] if count else 0
+        if at == self.carried_end and value & 0xFFFF == distance and (value >> 16) + size <= LONGEST_REPEAT:
+            self.carried[2 * count - 1] = value + (size << 16)
+        elif count < MOST_REPEATS:
             self.carried[2 * count], self.carried[2 * count + 1] = at, size << 16 | distance
             self.carried_count = count + 1
+        else:
+            return
+        self.carried_end = at + size

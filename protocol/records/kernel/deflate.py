@@ -39,6 +39,11 @@ def bit_length(value: int) -> int:
     return value.bit_length()
 
 
+def trailing_zeros(value: int) -> int:
+    """Return how many of the lowest bits of a number above 0 are 0."""
+    return (value & -value).bit_length() - 1
+
+
 def distance_number(distance: int) -> int:
     """Return the symbol that stands for a distance."""
     if distance < 5:

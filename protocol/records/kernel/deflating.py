@@ -50,7 +50,6 @@ if not cython.compiled:  # deflating.pxd has them else
     FIRST_DISTANCE = LITERAL_CODES
     FIRST_CODE_LENGTH = LITERAL_CODES + DISTANCES
     ALL_CODES = FIRST_CODE_LENGTH + CODE_LENGTHS
-    CODE_BITS = 56
 
 from .deflate import ORDER, distance_range, length_range
 
@@ -59,7 +58,6 @@ crc_prepare()
 COMPILED: bool = cython.compiled
 
 UNKNOWN_SYSTEM = cython.declare(cython.int, 255)
-ALL_CODE_BITS = cython.declare(cython.ulonglong, (1 << 56) - 1)
 
 
 class Deflating:
@@ -439,6 +437,12 @@ class Deflating:
         data: Source = self.data
         sink: Sink = self.sink
         codes: Words = self.codes
+        numbers: Words = self.numbers
+        ranges: Words = self.ranges
+        repeats: Words = self.repeats
+        repeated: cython.Py_ssize_t = self.repeated
+        next_repeat: cython.Py_ssize_t = self.next
+        number: cython.int
         at: cython.Py_ssize_t = self.at
         to: cython.Py_ssize_t = self.to
         limit: cython.Py_ssize_t = self.limit
@@ -454,8 +458,8 @@ class Deflating:
         d: cython.uint
         while True:
             stop = end
-            if self.next < self.repeated and self.repeats[2 * self.next] < end:
-                stop = self.repeats[2 * self.next]
+            if next_repeat < repeated and repeats[2 * next_repeat] < end:
+                stop = repeats[2 * next_repeat]
             while stop - at >= 4:
                 if to > limit:
                     return False
@@ -483,35 +487,24 @@ class Deflating:
             count &= 7
             if stop == end:
                 break
-            a = self.repeats[2 * self.next + 1]
-            at += a >> 16
-            two = self.repeat_bits(a >> 16, a & 0xFFFF)
-            bits |= (two & ALL_CODE_BITS) << count
-            count += two >> CODE_BITS
+            d = repeats[2 * next_repeat + 1]
+            at += d >> 16
+            number = numbers[d >> 16]
+            a, b = codes[FIRST_LENGTH + number], ranges[number]
+            bits |= cython.cast(cython.ulonglong, a & 0xFFFF | (d >> 16) - (b >> 8) << (a >> 16)) << count
+            count += (a >> 16) + (b & 0xFF)
+            number = distance_number(d & 0xFFFF)
+            a, b = codes[FIRST_DISTANCE + number], ranges[LENGTHS + number]
+            bits |= cython.cast(cython.ulonglong, a & 0xFFFF | (d & 0xFFFF) - (b >> 8) << (a >> 16)) << count
+            count += (a >> 16) + (b & 0xFF)
             put_little64(sink, to, bits)
             to += count >> 3
             bits >>= count & 56
             count &= 7
-            self.next += 1
+            next_repeat += 1
             if at >= end:
                 break
+        self.next = next_repeat
         self.at, self.to, self.bits, self.count = at, to, bits, count
         self.put(codes[END_OF_BLOCK] & 0xFFFF, codes[END_OF_BLOCK] >> 16)
         return self.to <= limit
-
-    def repeat_bits(self, length: cython.uint, distance: cython.uint) -> cython.ulonglong:
-        """Return the bits that stand for a repeat, up to 47, with their number above bit 56."""
-        number: cython.int = self.numbers[length]
-        least: cython.uint = self.ranges[number]
-        code: cython.uint = self.codes[FIRST_LENGTH + number]
-        count: cython.int = code >> 16
-        bits: cython.ulonglong = code & 0xFFFF
-        bits |= cython.cast(cython.ulonglong, length - (least >> 8)) << count
-        count += least & 0xFF
-        number = distance_number(distance)
-        least, code = self.ranges[LENGTHS + number], self.codes[FIRST_DISTANCE + number]
-        bits |= cython.cast(cython.ulonglong, code & 0xFFFF) << count
-        count += code >> 16
-        bits |= cython.cast(cython.ulonglong, distance - (least >> 8)) << count
-        count += least & 0xFF
-        return bits | cython.cast(cython.ulonglong, count) << CODE_BITS

@@ -77,6 +77,7 @@ COMPILED: bool = cython.compiled
 
 OPENED_EXTRA = 288
 """How far beyond the room for it `Inflating.open` may write."""
+EACH_BYTE = cython.declare(cython.ulonglong, 0x0101010101010101)
 
 
 class Inflating:
@@ -421,6 +422,7 @@ class Inflating:
         entry: cython.uint
         length: cython.uint
         distance: cython.uint
+        eight: cython.ulonglong
         if count < 0:
             return False
         if at <= end:
@@ -485,6 +487,11 @@ class Inflating:
                     put_little64(out, to, little64(out, back))
                     to += 8
                     back += 8
+            elif distance == 1:
+                eight = out[back] * EACH_BYTE
+                while to < stop:
+                    put_little64(out, to, eight)
+                    to += 8
             else:
                 while to < stop:
                     out[to] = out[back]

@@ -49,6 +49,7 @@ cdef class SinglesDown:
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
     cdef void take_gzip(self) except *
+    cdef bint is_for_library(self, long long records) noexcept nogil
     cdef Py_ssize_t close_gzip(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil
     cdef Py_ssize_t open_frame(self, Py_ssize_t at) noexcept nogil
     cdef Py_ssize_t close_frame(self, Py_ssize_t size) noexcept nogil

@@ -15,6 +15,8 @@ cdef enum:
     CELL_BITS = 6
     LEAST_CARRIED = 4
     SAMPLES = 512
+    MOST_MARKED = 64
+    LEAST_OF_HEAD = 6
     REPEAT_BITS = 160
 
 
@@ -29,6 +31,8 @@ cdef class Carrying:
     cdef Sink present
     cdef Words carried
     cdef Py_ssize_t carried_count
+    cdef Py_ssize_t carried_end
+    cdef Py_ssize_t written
     cdef Words repeats
     cdef Py_ssize_t repeated
     cdef Py_ssize_t next
@@ -48,6 +52,7 @@ cdef class Carrying:
     ) noexcept nogil
     cdef void weigh(self, Source opened, Py_ssize_t size) noexcept nogil
     cdef void carry_head(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void carry_same(self, Sink messages, Py_ssize_t at, Py_ssize_t most, Py_ssize_t distance) noexcept nogil
     cdef void mark(self, Sink messages, Py_ssize_t at, Py_ssize_t size) noexcept nogil
     cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size) noexcept nogil
     cdef void carry_repeat(self, unsigned int at, unsigned int to, unsigned int size, unsigned int distance) noexcept nogil

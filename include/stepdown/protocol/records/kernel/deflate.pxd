@@ -25,10 +25,15 @@ cdef enum:
 
 cdef extern from *:
     int __builtin_clz(unsigned int value) nogil
+    int __builtin_ctzll(unsigned long long value) nogil
 
 
 cdef inline int bit_length(unsigned int value) noexcept nogil:
     return 32 - __builtin_clz(value) if value else 0
+
+
+cdef inline int trailing_zeros(unsigned long long value) noexcept nogil:
+    return __builtin_ctzll(value)
 
 
 cdef inline int distance_number(unsigned int distance) noexcept nogil:

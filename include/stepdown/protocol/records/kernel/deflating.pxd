@@ -24,7 +24,6 @@ cdef enum:
     FIRST_DISTANCE = 286
     FIRST_CODE_LENGTH = 316
     ALL_CODES = 335
-    CODE_BITS = 56
 
 
 @cython.final
@@ -76,4 +75,3 @@ cdef class Deflating:
     cdef bint write_codes(self, int lengths, int pieces) noexcept nogil
     cdef void put(self, unsigned int value, int bits) noexcept nogil
     cdef bint write_data(self, Py_ssize_t end) noexcept nogil
-    cdef unsigned long long repeat_bits(self, unsigned int length, unsigned int distance) noexcept nogil
