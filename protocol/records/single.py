@@ -46,6 +46,7 @@ NO_FIRST_OFFSET = -(1 << 63)
 LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
 MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
+MOST_CARRIED_RECORDS = cython.declare(cython.longlong, 2000)
 FINE_BATCH_BYTES = cython.declare(cython.Py_ssize_t, 12 * 1024)
 FINE_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 64)
 GZIP = cython.declare(cython.int, 1)
@@ -151,6 +152,7 @@ class SinglesDown:
     def take(self, down: RecordsDown, item: Item, opened: Source, size: cython.Py_ssize_t) -> cython.int:
         """Convert what the batch opened to; how that ended. If DONE, there is room to close it, too."""
         status: cython.int
+        wanted: cython.Py_ssize_t
         down.data, down.at, down.end = opened, 0, size
         down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
         status = down.step(item)
@@ -160,8 +162,12 @@ class SinglesDown:
             return NO_ROOM
         if down.seen != down.count:
             return BAD_COUNT
-        if down.kept and self.end + self.overhead + down.written + down.written // 6 + CLOSED_EXTRA > self.room:
-            return NO_ROOM
+        if down.kept:
+            # A batch for which the thread's own buffer would be too small is never done here: it has to become the same
+            # whatever the room.
+            wanted = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
+            if wanted > MESSAGE_ROOM or self.end + wanted > self.room:
+                return NO_ROOM
         return DONE
 
     def wrap(self, down: RecordsDown, stop: cython.Py_ssize_t) -> None:
@@ -211,9 +217,9 @@ class SinglesDown:
 
     def is_for_library(self, records: cython.longlong) -> cython.bint:
         """Whether the batch at `at` has so many small records that the library, which does not take them one by one, is
-        faster than what carries over repeats, the way to it included."""
+        faster than what carries over repeats, the way to it included, or makes less of them."""
         size: cython.Py_ssize_t = self.behind - self.at
-        return size > FINE_BATCH_BYTES and size < FINE_RECORD_BYTES * records
+        return records > MOST_CARRIED_RECORDS or FINE_BATCH_BYTES < size < FINE_RECORD_BYTES * records
 
     def close_gzip(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the stream ends that the messages, made of `size` bytes that were opened, become; 0 without room."""

@@ -165,6 +165,21 @@ def test_no_more_is_opened_than_there_is_room_for(inflating: ModuleType) -> None
             assert open_by(inflating, whole, 1) is None
 
 
+def test_many_empty_blocks_take_no_table_each(inflating: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    build = inflating.Inflating.build
+    monkeypatch.setattr(inflating.Inflating, "build", lambda *given: made.append(given[1]) or build(*given))
+    data = b"something fixed " * 9
+    block = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_FIXED)
+    body = block.compress(data) + block.flush()
+    empty = 0b010  # a fixed block that is not the last; its end is seven bits of 0
+    many = sum(empty << 10 * n for n in range(8000))
+    found = open_by(inflating, member(many.to_bytes(10_000, "little") + body, data))
+    assert found is not None
+    assert found[0] == data
+    assert len(made) == 2
+
+
 @pytest.mark.parametrize("seed", range(15))
 def test_what_is_closed_zlib_opens(inflating: ModuleType, deflating: ModuleType, seed: int) -> None:
     random = Random(seed)

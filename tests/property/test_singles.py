@@ -134,6 +134,26 @@ def test_large_batches_of_small_records_are_left_to_the_library(monkeypatch: pyt
         asked.clear()
 
 
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4])
+def test_what_a_batch_becomes_does_not_depend_on_the_room(codec: Codec) -> None:
+    sizes = set()
+    for value_bytes in range(31_000, 38_000, 500):
+        records = [Record(offset=n, timestamp=5, key=None, value=bytes([n]) * value_bytes) for n in range(3)]
+        records.append(Record(offset=3, timestamp=5, key=None, value=bytes(131_072 - 3 * value_bytes - 100)))
+        records.extend(Record(offset=n, timestamp=5, key=None, value=None) for n in range(4, 10))
+        source = build_batch(records, codec=codec)
+        made = {outcome(single.convert_singles, source, 1, room, 0, 0) for room in (2 * SINGLE_BYTES, 700_000)}
+        assert len(made) == 1
+        sizes.add(next(iter(made)))
+    tiny = [Record(offset=n, timestamp=5, key=None, value=None) for n in range(7000)]
+    for count in range(5800, 7000, 100):
+        source = build_batch(tiny[:count], codec=codec)
+        made = {outcome(single.convert_singles, source, 1, room, 0, 0) for room in (2 * SINGLE_BYTES, 700_000)}
+        assert len(made) == 1
+        sizes.add(next(iter(made)))
+    assert len(sizes) > 5
+
+
 def gzip_variants(random: Random) -> list[bytes]:
     """One batch's records in gzip streams of all kinds that there are, sound and broken."""
     plain = compressed(random, Codec.NONE)[RECORD_BATCH_OVERHEAD:]

@@ -23,7 +23,7 @@ GZIP_HEADER_BYTES: Final = 10
 GZIP_TRAILER_BYTES: Final = 8
 GZIP_MAGIC: Final = 0x00088B1F
 """The first four bytes of a member without names, as a little-endian number."""
-MOST_REPEATS: Final = 8192
+MOST_REPEATS: Final = 16384
 
 ORDER: Final = bytes((16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15))
 """In which the lengths of the codes for lengths of codes are written."""

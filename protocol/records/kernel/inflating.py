@@ -136,7 +136,7 @@ class Inflating:
             return -1
         self.data, self.at, self.end = data, at + GZIP_HEADER_BYTES, end - GZIP_TRAILER_BYTES
         self.out, self.to, self.room = out, 0, room
-        self.bits, self.count, self.repeated = 0, 0, 0
+        self.bits, self.count, self.repeated, self.is_fixed = 0, 0, 0, False
         for byte in range(LITERALS):
             self.present[byte] = 0
         while True:
@@ -187,7 +187,7 @@ class Inflating:
         self.at += 4
         if sizes >> 16 != 0xFFFF - size or size > self.end - self.at or size > self.room - self.to:
             return False
-        for byte in range(LITERALS):
+        for byte in range(LITERALS if size else 0):
             self.present[byte] = 1
         copy(self.out, self.to, self.data, self.at, size)
         self.at += size
@@ -195,10 +195,14 @@ class Inflating:
         return True
 
     def read_codes(self, kind: cython.int) -> cython.bint:
-        """Make the tables for a block of that kind."""
+        """Make the tables for a block of that kind, unless they are those of fixed codes already: a stream may have
+        tens of thousands of such blocks with nothing in them."""
         literals: cython.int
         distances: cython.int
         number: cython.int
+        if kind == FIXED and self.is_fixed:
+            return True
+        self.is_fixed = kind == FIXED
         if kind == FIXED:
             for number in range(MOST_LITERAL_CODES):
                 self.code_lengths[number] = 8 if number < 144 else 9 if number < 256 else 7 if number < 280 else 8

@@ -21,7 +21,7 @@ cdef enum:
     GZIP_HEADER_BYTES = 10
     GZIP_TRAILER_BYTES = 8
     GZIP_MAGIC = 0x00088B1F
-    MOST_REPEATS = 8192
+    MOST_REPEATS = 16384
 
 cdef extern from *:
     int __builtin_clz(unsigned int value) nogil

@@ -43,6 +43,7 @@ cdef class Inflating:
     cdef Words starts
     cdef Words repeats
     cdef Py_ssize_t repeated
+    cdef bint is_fixed
     cdef Sink code_lengths
     cdef Source order
     cdef Sink present
