@@ -85,7 +85,7 @@ class Carrying:
         self.written = written
         self.weigh(opened, size)
         copy(self.present, 0, present, 0, 256)
-        while to < written and at < size and self.parts_count + 2 <= MOST_PARTS:
+        while to < written and at < size <= MOST_OPENED and self.parts_count + 2 <= MOST_PARTS:
             at = read_record(item, opened, at, size)
             if at < 0:
                 break

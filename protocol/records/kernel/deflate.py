@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from .numbers import Sink, Source, little64, put_little64
+
 CODE_LENGTHS: Final = 19
 LITERALS: Final = 256
 END_OF_BLOCK: Final = 256
@@ -32,6 +34,23 @@ ORDER: Final = bytes((16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14,
 def reversed_bits(value: int, bits: int) -> int:
     """Return the lowest `bits` bits of `value`, the last one first."""
     return int(f"{value:0{bits}b}"[::-1], 2) if bits else 0
+
+
+def filled(bits: int, count: int, data: Source, at: int, end: int) -> tuple[int, int, int]:
+    """Return 56 bits or more behind the `count` ones, how many count now, and where the next are read.
+
+    Nothing is read beyond seven bytes behind `end`. Bits beyond those that count are right, or 0.
+    """
+    if at > end:
+        return bits, count, at
+    return (bits | little64(data, at) << count) % 2**64, count | 56, at + (63 - count >> 3)
+
+
+def flushed(bits: int, count: int, sink: Sink, to: int) -> tuple[int, int, int]:
+    """Write eight bytes of bits; return those that are left when whole bytes count as written, their number, where the
+    next go."""
+    put_little64(sink, to, bits)
+    return bits >> (count & 56), count & 7, to + (count >> 3)
 
 
 def bit_length(value: int) -> int:

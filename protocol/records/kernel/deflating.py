@@ -30,9 +30,10 @@ if not cython.compiled:  # deflating.pxd has them else
         LONGEST_CODE,
         LONGEST_REPEAT,
         distance_number,
+        flushed,
         reversed_bits,
     )
-    from .numbers import Sink, Source, Words, little64, put_little32, put_little64
+    from .numbers import Sink, Source, Words, little64, put_little32
 
     LONGEST_LITERAL = 14
     LONGEST_LENGTH_CODE = 7
@@ -427,10 +428,7 @@ class Deflating:
             return
         self.bits |= cython.cast(cython.ulonglong, value) << self.count
         self.count += bits
-        put_little64(self.sink, self.to, self.bits)
-        self.to += self.count >> 3
-        self.bits >>= self.count & 56
-        self.count &= 7
+        self.bits, self.count, self.to = flushed(self.bits, self.count, self.sink, self.to)
 
     def write_data(self, end: cython.Py_ssize_t) -> cython.bint:
         """Write all up to `end`, and the end of the block; whether there was room. All is kept at hand."""
@@ -469,10 +467,7 @@ class Deflating:
                 taken = (a >> 16) + (b >> 16)
                 bits |= (two | four << taken) << count
                 count += taken + (c >> 16) + (d >> 16)
-                put_little64(sink, to, bits)
-                to += count >> 3
-                bits >>= count & 56
-                count &= 7
+                bits, count, to = flushed(bits, count, sink, to)
                 at += 4
             if to > limit:
                 return False
@@ -481,10 +476,7 @@ class Deflating:
                 bits |= cython.cast(cython.ulonglong, a & 0xFFFF) << count
                 count += a >> 16
                 at += 1
-            put_little64(sink, to, bits)
-            to += count >> 3
-            bits >>= count & 56
-            count &= 7
+            bits, count, to = flushed(bits, count, sink, to)
             if stop == end:
                 break
             d = repeats[2 * next_repeat + 1]
@@ -497,10 +489,7 @@ class Deflating:
             a, b = codes[FIRST_DISTANCE + number], ranges[LENGTHS + number]
             bits |= cython.cast(cython.ulonglong, a & 0xFFFF | (d & 0xFFFF) - (b >> 8) << (a >> 16)) << count
             count += (a >> 16) + (b & 0xFF)
-            put_little64(sink, to, bits)
-            to += count >> 3
-            bits >>= count & 56
-            count &= 7
+            bits, count, to = flushed(bits, count, sink, to)
             next_repeat += 1
             if at >= end:
                 break

@@ -44,8 +44,9 @@ if not cython.compiled:  # inflating.pxd has them else
         MOST_LITERAL_CODES,
         MOST_REPEATS,
         STORED,
+        filled,
     )
-    from .numbers import Sink, Source, Words, copy, joined, little32, little64, put_little16, put_little64
+    from .numbers import Sink, Source, Words, copy, little32, little64, put_little16, put_little64
 
     HAS_LENGTH = 0x400
     IS_ALONE = 0x800
@@ -165,10 +166,7 @@ class Inflating:
         """
         if self.count < 0:
             return False
-        if self.at <= self.end:
-            self.bits = joined(self.bits, little64(self.data, self.at), self.count)
-            self.at += 63 - self.count >> 3
-            self.count |= 56
+        self.bits, self.count, self.at = filled(self.bits, self.count, self.data, self.at, self.end)
         return True
 
     def read_stored(self) -> cython.bint:
@@ -429,10 +427,7 @@ class Inflating:
         eight: cython.ulonglong
         if count < 0:
             return False
-        if at <= end:
-            bits = joined(bits, little64(data, at), count)
-            at += 63 - count >> 3
-            count |= 56
+        bits, count, at = filled(bits, count, data, at, end)
         entry = combined[bits & LITERAL_MASK]
         while to <= room:
             put_little16(out, to, entry >> 16)
@@ -462,10 +457,7 @@ class Inflating:
                 if count < 0:
                     return False
                 entry = combined[bits & LITERAL_MASK]
-                if at <= end:
-                    bits = joined(bits, little64(data, at), count)
-                    at += 63 - count >> 3
-                    count |= 56
+                bits, count, at = filled(bits, count, data, at, end)
                 continue
             entry = distances[bits & DISTANCE_MASK]
             if entry & IS_SPECIAL:
@@ -479,10 +471,7 @@ class Inflating:
             if count < 0 or distance > to:
                 return False
             entry = combined[bits & LITERAL_MASK]
-            if at <= end:
-                bits = joined(bits, little64(data, at), count)
-                at += 63 - count >> 3
-                count |= 56
+            bits, count, at = filled(bits, count, data, at, end)
             repeats[2 * repeated], repeats[2 * repeated + 1] = to, length << 16 | distance
             repeated += length >= LEAST_REPEAT and repeated < MOST_REPEATS
             back, stop = to - distance, to + length

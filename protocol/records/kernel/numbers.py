@@ -68,11 +68,6 @@ def put_little64(sink: Sink, at: int, value: int) -> None:
     sink[at : at + 8] = value.to_bytes(8, "little")
 
 
-def joined(low: int, high: int, bits: int) -> int:
-    """Return 64 bits: the low ones, and above the first `bits` of them the high ones."""
-    return (low | high << bits) % 2**64
-
-
 def unzigzag(value: int) -> int:
     """Return the signed number that the unsigned one stands for."""
     return value >> 1 ^ -(value & 1)

@@ -1,6 +1,6 @@
 # Numbers of protocol/records/kernel/deflate.py that the compiled loops know as constants of C.
 
-from stepdown.protocol.records.kernel.numbers cimport Sink, Words
+from stepdown.protocol.records.kernel.numbers cimport Sink, Source, little64, put_little64
 
 cdef enum:
     CODE_LENGTHS = 19
@@ -26,6 +26,21 @@ cdef enum:
 cdef extern from *:
     int __builtin_clz(unsigned int value) nogil
     int __builtin_ctzll(unsigned long long value) nogil
+
+
+cdef inline (unsigned long long, int, Py_ssize_t) filled(
+    unsigned long long bits, int count, Source data, Py_ssize_t at, Py_ssize_t end
+) noexcept nogil:
+    if at > end:
+        return bits, count, at
+    return bits | little64(data, at) << count, count | 56, at + (63 - count >> 3)
+
+
+cdef inline (unsigned long long, int, Py_ssize_t) flushed(
+    unsigned long long bits, int count, Sink sink, Py_ssize_t to
+) noexcept nogil:
+    put_little64(sink, to, bits)
+    return bits >> (count & 56), count & 7, to + (count >> 3)
 
 
 cdef inline int bit_length(unsigned int value) noexcept nogil:

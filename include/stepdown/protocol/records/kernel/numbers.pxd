@@ -73,10 +73,6 @@ cdef inline void put_little64(Sink sink, Py_ssize_t at, unsigned long long value
     memcpy(sink + at, &turned, 8)
 
 
-cdef inline unsigned long long joined(unsigned long long low, unsigned long long high, int bits) noexcept nogil:
-    return low | high << bits
-
-
 cdef inline long long unzigzag(unsigned long long value) noexcept nogil:
     cdef long long half = value >> 1
     cdef long long sign = value & 1
