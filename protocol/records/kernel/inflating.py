@@ -76,7 +76,7 @@ crc_prepare()
 
 COMPILED: bool = cython.compiled
 
-OPENED_EXTRA = 288
+OPENED_EXTRA: int = OVERSHOOT
 """How far beyond the room for it `Inflating.open` may write."""
 EACH_BYTE = cython.declare(cython.ulonglong, 0x0101010101010101)
 

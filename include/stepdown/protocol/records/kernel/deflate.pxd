@@ -13,7 +13,6 @@ cdef enum:
     DISTANCES = 30
     LONGEST_CODE = 15
     LONGEST_REPEAT = 258
-    SHORTEST_REPEAT = 3
     WINDOW_BYTES = 32768
     STORED = 0
     FIXED = 1

@@ -3,9 +3,16 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-cdef extern from "<endian.h>" nogil:
-    uint64_t htole64(uint64_t value)
-    uint64_t le64toh(uint64_t value)
+# Not endian.h, which macOS has not.
+cdef extern from *:
+    """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    #define STEPDOWN_LITTLE64(value) __builtin_bswap64(value)
+    #else
+    #define STEPDOWN_LITTLE64(value) (value)
+    #endif
+    """
+    uint64_t little_or_back "STEPDOWN_LITTLE64" (uint64_t value) nogil
 
 ctypedef const unsigned char *Source
 ctypedef unsigned char *Sink
@@ -65,11 +72,11 @@ cdef inline void put_little16(Sink sink, Py_ssize_t at, unsigned int value) noex
 cdef inline unsigned long long little64(Source data, Py_ssize_t at) noexcept nogil:
     cdef uint64_t value
     memcpy(&value, data + at, 8)
-    return le64toh(value)
+    return little_or_back(value)
 
 
 cdef inline void put_little64(Sink sink, Py_ssize_t at, unsigned long long value) noexcept nogil:
-    cdef uint64_t turned = htole64(value)
+    cdef uint64_t turned = little_or_back(value)
     memcpy(sink + at, &turned, 8)
 
 
