@@ -1,6 +1,7 @@
 /* CRC-32 (IEEE, magic 0 and 1) and CRC-32C (Castagnoli, magic 2), both reflected, over the fastest unit the CPU has:
 
      AVX-512 + VPCLMULQDQ   folds 4 x 64 bytes at a time        (since Ice Lake, Zen 4)
+     AVX2 + VPCLMULQDQ      folds 4 x 32 bytes at a time        (since Alder Lake, Zen 3)
      PCLMULQDQ              folds 4 x 16 bytes at a time        (since Westmere, Bulldozer)
      tables                 8 bytes at a time                   (any CPU, any compiler)
 
@@ -18,7 +19,7 @@
 #include <string.h>
 
 typedef struct {
-    uint64_t by_2048[2];
+    uint64_t by_2048[2], by_1024[2];
     uint64_t powers[9];   /* x^544, x^480 … x^32 mod P: from every other one a pair, for 512, 384, 256, 128 bits */
     uint64_t quotient[2]; /* floor(x^96 / P) without its lowest bit, which does not count */
     uint64_t divisor[2];  /* P */
@@ -27,6 +28,7 @@ typedef struct {
 
 static const crc_constants CRC_IEEE = {
     {0x11542778aULL, 0x1322d1430ULL},
+    {0x1e88ef372ULL, 0x14a7fe880ULL},
     {0x154442bd4ULL, 0x1c6e41596ULL, 0x03db1ecdcULL, 0x174359406ULL, 0x0f1da05aaULL, 0x15a546366ULL, 0x1751997d0ULL,
      0x0ccaa009eULL, 1},
     {0xb4e5b025f7011641ULL, 0},
@@ -35,6 +37,7 @@ static const crc_constants CRC_IEEE = {
 };
 static const crc_constants CRC_CASTAGNOLI = {
     {0x0dcb17aa4ULL, 0x0b9e02b86ULL},
+    {0x06992cea2ULL, 0x00d3b6092ULL},
     {0x0740eef02ULL, 0x09e4addf8ULL, 0x01c291d04ULL, 0x1d82c63daULL, 0x1384aa63aULL, 0x0ba4fc28eULL, 0x0f20c0dfeULL,
      0x14cd00bd6ULL, 1},
     {0x4869ec38dea713f1ULL, 0},
@@ -76,10 +79,12 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size, uin
 #include <immintrin.h>
 
 #define CRC_NARROW __attribute__((target("pclmul,sse4.2")))
+#define CRC_HALF_WIDE __attribute__((target("avx2,vpclmulqdq,pclmul,sse4.2")))
 #define CRC_WIDE __attribute__((target("avx512f,avx512vl,avx512bw,avx512vbmi2,vpclmulqdq,pclmul,sse4.2")))
 #define CRC_INLINE static inline __attribute__((always_inline))
 
-static int crc_folds, crc_folds_wide;
+/* The widest way that the CPU has. */
+static enum { CRC_TABLES, CRC_FOLDING, CRC_HALF_WIDE_FOLDING, CRC_WIDE_FOLDING } crc_way;
 
 #define CRC_LOAD(at) _mm_loadu_si128((const __m128i *)(at))
 #define CRC_FOLD(x, by) _mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11))
@@ -131,6 +136,40 @@ CRC_NARROW static uint32_t crc_by_folding(uint32_t crc, const uint8_t *data, siz
     return crc_finish(w, data, size, c);
 }
 
+#define CRC_LOAD_HALF(at) _mm256_loadu_si256((const __m256i *)(at))
+#define CRC_FOLD_HALF(x, by, next)                                                                                     \
+    _mm256_xor_si256(                                                                                                  \
+        _mm256_xor_si256(_mm256_clmulepi64_epi128(x, by, 0x00), _mm256_clmulepi64_epi128(x, by, 0x11)), next)
+
+/* size >= 32 */
+CRC_HALF_WIDE CRC_INLINE uint32_t crc_half_folded(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
+    const __m128i by_128 = CRC_LOAD(c->powers + 6);
+    const __m256i by_256 = _mm256_broadcastsi128_si256(CRC_LOAD(c->powers + 4));
+    __m256i x = _mm256_xor_si256(CRC_LOAD_HALF(data), _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)crc)));
+    data += 32, size -= 32;
+    if (size >= 224) {
+        const __m256i by_1024 = _mm256_broadcastsi128_si256(CRC_LOAD(c->by_1024));
+        __m256i y = CRC_LOAD_HALF(data), z = CRC_LOAD_HALF(data + 32), w = CRC_LOAD_HALF(data + 64);
+        for (data += 96, size -= 96; size >= 128; data += 128, size -= 128) {
+            x = CRC_FOLD_HALF(x, by_1024, CRC_LOAD_HALF(data));
+            y = CRC_FOLD_HALF(y, by_1024, CRC_LOAD_HALF(data + 32));
+            z = CRC_FOLD_HALF(z, by_1024, CRC_LOAD_HALF(data + 64));
+            w = CRC_FOLD_HALF(w, by_1024, CRC_LOAD_HALF(data + 96));
+        }
+        y = CRC_FOLD_HALF(x, by_256, y);
+        z = CRC_FOLD_HALF(y, by_256, z);
+        x = CRC_FOLD_HALF(z, by_256, w);
+    }
+    for (; size >= 32; data += 32, size -= 32) x = CRC_FOLD_HALF(x, by_256, CRC_LOAD_HALF(data));
+    const __m128i last = _mm256_extracti128_si256(x, 1);
+    return crc_finish(_mm_xor_si128(CRC_FOLD(_mm256_castsi256_si128(x), by_128), last), data, size, c);
+}
+
+CRC_HALF_WIDE static uint32_t crc_by_half_wide_folding(
+    uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
+    return crc_half_folded(crc, data, size, c);
+}
+
 #define CRC_LOAD_WIDE(at) _mm512_loadu_si512((const void *)(at))
 #define CRC_WIDEN(number) _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)(number)))
 #define CRC_FOLD_WIDE(x, by, next)                                                                                     \
@@ -180,18 +219,23 @@ static inline void crc_prepare(void) {
     crc_fill_tables(crc_tables[1], CRC_CASTAGNOLI.polynomial);
 #ifdef CRC_CAN_FOLD
     __builtin_cpu_init();
-    crc_folds = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.2");
-    crc_folds_wide = crc_folds && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2") &&
-                     __builtin_cpu_supports("vpclmulqdq");
+    crc_way = CRC_TABLES;
+    if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.2")) return;
+    crc_way = CRC_FOLDING;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("vpclmulqdq")) return;
+    crc_way = CRC_HALF_WIDE_FOLDING;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vbmi2"))
+        crc_way = CRC_WIDE_FOLDING;
 #endif
 }
 
 static inline uint32_t crc_update(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c, int table) {
     crc = ~crc;
 #ifdef CRC_CAN_FOLD
-    if (size >= 4 && crc_folds_wide) return ~crc_by_wide_folding(crc, data, size, c);
-    if (size >= 16 && crc_folds) return ~crc_by_folding(crc, data, size, c);
+    if (size >= 4 && crc_way == CRC_WIDE_FOLDING) return ~crc_by_wide_folding(crc, data, size, c);
+    if (size >= 32 && crc_way == CRC_HALF_WIDE_FOLDING) return ~crc_by_half_wide_folding(crc, data, size, c);
+    if (size >= 16 && crc_way >= CRC_FOLDING) return ~crc_by_folding(crc, data, size, c);
 #endif
     return ~crc_by_table(crc, data, size, crc_tables[table]);
 }
@@ -220,31 +264,39 @@ static inline void crc_message_seal(uint8_t *message, uint32_t crc) {
     sum[0] = (uint8_t)(crc >> 24), sum[1] = (uint8_t)(crc >> 16), sum[2] = (uint8_t)(crc >> 8), sum[3] = (uint8_t)crc;
 }
 
-#ifdef CRC_CAN_FOLD
 /* In a loop that does nothing else several messages are in the CPU's works at a time. */
-CRC_WIDE static void crc_seal_by_wide_folding(uint8_t *message, const uint8_t *end) {
-    for (uint8_t *next; message < end; message = next) {
-        next = crc_message_end(message);
-        const uint8_t *data = message + CRC_MESSAGE_SUMMED;
-        crc_message_seal(message, ~crc_folded(~0U, data, (size_t)(next - data), &CRC_IEEE));
+#define CRC_SEAL(message, end, sum)                                                                                    \
+    for (uint8_t *next; message < end; message = next) {                                                               \
+        next = crc_message_end(message);                                                                               \
+        const uint8_t *data = message + CRC_MESSAGE_SUMMED;                                                            \
+        const size_t size = (size_t)(next - data);                                                                     \
+        crc_message_seal(message, sum);                                                                                \
     }
+
+#ifdef CRC_CAN_FOLD
+CRC_WIDE static void crc_seal_by_wide_folding(uint8_t *message, const uint8_t *end) {
+    CRC_SEAL(message, end, ~crc_folded(~0U, data, size, &CRC_IEEE))
+}
+
+CRC_HALF_WIDE static void crc_seal_by_half_wide_folding(uint8_t *message, const uint8_t *end) {
+    CRC_SEAL(message, end, size < 32 ? crc32_update(0, data, size) : ~crc_half_folded(~0U, data, size, &CRC_IEEE))
 }
 #endif
 
-/* Puts its checksum into each of the messages, whole ones, of which there are `size` bytes. */
-static inline void crc32_seal(uint8_t *message, size_t size) {
-    const uint8_t *end = message + size;
+/* Puts its checksum into each of the messages, whole ones, of which there are so many bytes. */
+static inline void crc32_seal(uint8_t *message, size_t total) {
+    const uint8_t *end = message + total;
 #ifdef CRC_CAN_FOLD
-    if (crc_folds_wide) {
+    if (crc_way == CRC_WIDE_FOLDING) {
         crc_seal_by_wide_folding(message, end);
         return;
     }
-#endif
-    for (uint8_t *next; message < end; message = next) {
-        next = crc_message_end(message);
-        const uint8_t *data = message + CRC_MESSAGE_SUMMED;
-        crc_message_seal(message, crc32_update(0, data, (size_t)(next - data)));
+    if (crc_way == CRC_HALF_WIDE_FOLDING) {
+        crc_seal_by_half_wide_folding(message, end);
+        return;
     }
+#endif
+    CRC_SEAL(message, end, crc32_update(0, data, size))
 }
 
 #endif
