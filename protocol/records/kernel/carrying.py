@@ -19,13 +19,14 @@ import cython
 if not cython.compiled:  # carrying.pxd has them else
     from ..layout import LOG_OVERHEAD, MAGIC_OFFSET, V0_OVERHEAD, V1_OVERHEAD
     from .buffers import sink_of, words_of
-    from .deflate import LONGEST_REPEAT, MOST_REPEATS, WINDOW_BYTES, bit_length, trailing_zeros
+    from .deflate import LONGEST_REPEAT, WINDOW_BYTES, bit_length, trailing_zeros
     from .item import Item
     from .numbers import Sink, Source, Words, copy, get32, little64
     from .reading import read_record
 
     MOST_PARTS = 4096
     MOST_OPENED = 131072
+    MOST_REPEATS = 16384
     CELL_BITS = 6
     LEAST_CARRIED = 4
     SAMPLES = 512

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .numbers import Sink, Source, little64, put_little64
+from .numbers import Sink, Source, Words, little64, put_little64
 
 CODE_LENGTHS: Final = 19
 LITERALS: Final = 256
@@ -24,7 +24,10 @@ GZIP_HEADER_BYTES: Final = 10
 GZIP_TRAILER_BYTES: Final = 8
 GZIP_MAGIC: Final = 0x00088B1F
 """The first four bytes of a member without names, as a little-endian number."""
-MOST_REPEATS: Final = 16384
+CODE_AT: Final = 8
+"""Where the bits of a code begin in a word whose lowest bits are their number."""
+CODE_LENGTH: Final = 0x3F
+"""The bits of that number, and no more than those by which a processor shifts."""
 
 ORDER: Final = bytes((16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15))
 """In which the lengths of the codes for lengths of codes are written."""
@@ -42,7 +45,7 @@ def filled(bits: int, count: int, data: Source, at: int, end: int) -> tuple[int,
     """
     if at > end:
         return bits, count, at
-    return (bits | little64(data, at) << count) % 2**64, count | 56, at + (63 - count >> 3)
+    return (bits | little64(data, at) << count) % 2**64, count | 56, at + 7 - (count >> 3)
 
 
 def flushed(bits: int, count: int, sink: Sink, to: int) -> tuple[int, int, int]:
@@ -50,6 +53,14 @@ def flushed(bits: int, count: int, sink: Sink, to: int) -> tuple[int, int, int]:
     next go."""
     put_little64(sink, to, bits)
     return bits >> (count & 56), count & 7, to + (count >> 3)
+
+
+def four_codes(codes: Words, data: Source, at: int) -> tuple[int, int]:
+    """Return the bits of the codes for the four bytes from `at` on, the first one's lowest, and their number."""
+    a, b, c, d = (codes[data[at + number]] for number in range(4))
+    two = a >> CODE_AT | b >> CODE_AT << (a & CODE_LENGTH)
+    four = c >> CODE_AT | d >> CODE_AT << (c & CODE_LENGTH)
+    return two | four << (a + b & CODE_LENGTH), a + b + c + d & CODE_LENGTH
 
 
 def bit_length(value: int) -> int:

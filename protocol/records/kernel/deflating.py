@@ -6,7 +6,7 @@ turns, lest they are always the same field of a row.
 
 Each block of about 64 KiB gets the codes that fit it best, of up to 14 bits for literals, so that four of them and what
 is left of a byte fit into 64 bits. All codes lie in one table: of literals and lengths, of distances, of the lengths of
-codes; each as its bits, the first one lowest, | their number << 16.
+codes; each as its bits, the first one lowest, << 8 | their number.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if not cython.compiled:  # deflating.pxd has them else
     from .buffers import sink_of, source_of, words_of
     from .crc import crc32_update, crc_prepare
     from .deflate import (
+        CODE_AT,
+        CODE_LENGTH,
         CODE_LENGTHS,
         DISTANCES,
         DYNAMIC,
@@ -31,6 +33,7 @@ if not cython.compiled:  # deflating.pxd has them else
         LONGEST_REPEAT,
         distance_number,
         flushed,
+        four_codes,
         reversed_bits,
     )
     from .numbers import Sink, Source, Words, little64, put_little32
@@ -40,7 +43,7 @@ if not cython.compiled:  # deflating.pxd has them else
     BLOCK_BYTES = 65536
     CODES_WRITTEN = 320
     LITERAL_CODES = 286
-    PIECE_BYTES = 16
+    PIECE_BYTES = 32
     LEAST_SKIPPED = 20
     MOST_SKIPPED = 44
     REPEAT_LAST = 16
@@ -369,7 +372,7 @@ class Deflating:
         for at in range(first, first + codes):
             length = self.lengths[at]
             if length:
-                self.codes[at] = reversed_bits(self.counts[length], length) | length << 16
+                self.codes[at] = reversed_bits(self.counts[length], length) << CODE_AT | length
                 self.counts[length] += 1
 
     def describe(self, first: cython.int, codes: cython.int, pieces: cython.int) -> cython.int:
@@ -417,7 +420,7 @@ class Deflating:
         for at in range(pieces):
             symbol = self.pieces[at] >> 16
             code = self.codes[FIRST_CODE_LENGTH + symbol]
-            self.put(code & 0xFFFF, code >> 16)
+            self.put(code >> CODE_AT, code & CODE_LENGTH)
             if symbol >= REPEAT_LAST:
                 self.put(self.pieces[at] & 0xFFFF, 2 if symbol == REPEAT_LAST else 3 if symbol == REPEAT_ZERO else 7)
         return self.to <= self.limit
@@ -446,54 +449,62 @@ class Deflating:
         limit: cython.Py_ssize_t = self.limit
         stop: cython.Py_ssize_t
         bits: cython.ulonglong = self.bits
-        two: cython.ulonglong
-        four: cython.ulonglong
-        count: cython.int = self.count
-        taken: cython.int
+        more: cython.ulonglong
+        taken: cython.Py_ssize_t
+        count: cython.Py_ssize_t = self.count
         a: cython.uint
         b: cython.uint
-        c: cython.uint
-        d: cython.uint
+        repeat: cython.uint
         while True:
             stop = end
             if next_repeat < repeated and repeats[2 * next_repeat] < end:
                 stop = repeats[2 * next_repeat]
-            while stop - at >= 4:
+            while stop - at >= 8:
                 if to > limit:
                     return False
-                a, b, c, d = codes[data[at]], codes[data[at + 1]], codes[data[at + 2]], codes[data[at + 3]]
-                two = a & 0xFFFF | cython.cast(cython.ulonglong, b & 0xFFFF) << (a >> 16)
-                four = c & 0xFFFF | cython.cast(cython.ulonglong, d & 0xFFFF) << (c >> 16)
-                taken = (a >> 16) + (b >> 16)
-                bits |= (two | four << taken) << count
-                count += taken + (c >> 16) + (d >> 16)
+                more, taken = four_codes(codes, data, at)
+                bits |= more << count
+                count += taken
+                more, taken = four_codes(codes, data, at + 4)
+                if count + taken > 63:
+                    bits, count, to = flushed(bits, count, sink, to)
+                bits |= more << count
+                count += taken
                 bits, count, to = flushed(bits, count, sink, to)
-                at += 4
+                at += 8
             if to > limit:
                 return False
+            if stop - at >= 4:
+                more, taken = four_codes(codes, data, at)
+                bits |= more << count
+                count += taken
+                bits, count, to = flushed(bits, count, sink, to)
+                at += 4
             while at < stop:
                 a = codes[data[at]]
-                bits |= cython.cast(cython.ulonglong, a & 0xFFFF) << count
-                count += a >> 16
+                bits |= cython.cast(cython.ulonglong, a >> CODE_AT) << count
+                count += a & CODE_LENGTH
                 at += 1
             bits, count, to = flushed(bits, count, sink, to)
             if stop == end:
                 break
-            d = repeats[2 * next_repeat + 1]
-            at += d >> 16
-            number = numbers[d >> 16]
+            repeat = repeats[2 * next_repeat + 1]
+            at += repeat >> 16
+            number = numbers[repeat >> 16]
             a, b = codes[FIRST_LENGTH + number], ranges[number]
-            bits |= cython.cast(cython.ulonglong, a & 0xFFFF | (d >> 16) - (b >> 8) << (a >> 16)) << count
-            count += (a >> 16) + (b & 0xFF)
-            number = distance_number(d & 0xFFFF)
+            more = a >> CODE_AT | (repeat >> 16) - (b >> 8) << (a & CODE_LENGTH)
+            bits |= more << count
+            count += (a & CODE_LENGTH) + (b & 0xFF)
+            number = distance_number(repeat & 0xFFFF)
             a, b = codes[FIRST_DISTANCE + number], ranges[LENGTHS + number]
-            bits |= cython.cast(cython.ulonglong, a & 0xFFFF | (d & 0xFFFF) - (b >> 8) << (a >> 16)) << count
-            count += (a >> 16) + (b & 0xFF)
+            more = a >> CODE_AT | (repeat & 0xFFFF) - (b >> 8) << (a & CODE_LENGTH)
+            bits |= more << count
+            count += (a & CODE_LENGTH) + (b & 0xFF)
             bits, count, to = flushed(bits, count, sink, to)
             next_repeat += 1
             if at >= end:
                 break
         self.next = next_repeat
         self.at, self.to, self.bits, self.count = at, to, bits, count
-        self.put(codes[END_OF_BLOCK] & 0xFFFF, codes[END_OF_BLOCK] >> 16)
+        self.put(codes[END_OF_BLOCK] >> CODE_AT, codes[END_OF_BLOCK] & CODE_LENGTH)
         return self.to <= limit

@@ -42,7 +42,6 @@ if not cython.compiled:  # inflating.pxd has them else
         LONGEST_CODE,
         MOST_DISTANCE_CODES,
         MOST_LITERAL_CODES,
-        MOST_REPEATS,
         STORED,
         filled,
     )
@@ -54,17 +53,24 @@ if not cython.compiled:  # inflating.pxd has them else
     IS_SPECIAL = 0x2000
     IS_END = 0x4000
     IS_FURTHER = 0x8000
-    CODE_BITS = 0xFF
+    ONE = 1
+    CODE_BITS = 0x3F
+    EXTRA_AT = 0x3F
     LITERAL_BITS = 9
     LITERAL_MASK = 0x1FF
     LITERAL_SLOTS = 2048
     DISTANCE_BITS = 8
     DISTANCE_MASK = 0xFF
     DISTANCE_SLOTS = 1024
+    LITERALS_AT = 512
+    DISTANCES_AT = LITERALS_AT + LITERAL_SLOTS
+    ALL_SLOTS = DISTANCES_AT + DISTANCE_SLOTS
     LENGTH_BITS = 7
     LENGTH_MASK = 0x7F
     LENGTH_SLOTS = 128
     LEAST_REPEAT = 5
+    MOST_OPENED = 131072
+    MOST_NOTED = 26300
     OVERSHOOT = 288
     REPEAT_LAST = 16
     REPEAT_ZERO = 17
@@ -85,29 +91,29 @@ class Inflating:
     """A thread's tables.
 
     repeats, repeated   for each of so many: where it begins in what was opened, length << 16 | distance; no shorter
-                        than LEAST_REPEAT, at most MOST_REPEATS, the first ones
+                        than LEAST_REPEAT
     present             for each byte that may be in what was opened, and some that are not, 1
     """
 
     def __init__(self) -> None:
         sizes = (
-            LITERAL_SLOTS,
-            1 << LITERAL_BITS,
-            DISTANCE_SLOTS,
+            ALL_SLOTS,
             LENGTH_SLOTS,
             MOST_LITERAL_CODES + MOST_DISTANCE_CODES + CODE_LENGTHS,
             MOST_LITERAL_CODES,
             LONGEST_CODE + 1,
             LONGEST_CODE + 2,
-            2 * MOST_REPEATS + 2,
+            2 * MOST_NOTED,
         )
         tables = [memoryview(bytearray(4 * size)).cast("I") for size in sizes]
         code_lengths, order = memoryview(bytearray(MOST_LITERAL_CODES + MOST_DISTANCE_CODES)), memoryview(ORDER)
         present = memoryview(bytearray(LITERALS))
         self.space = (*tables, code_lengths, order, present)
-        self.literals, self.combined, self.distances = words_of(tables[0]), words_of(tables[1]), words_of(tables[2])
-        self.lengths, self.symbols, self.sorted = words_of(tables[3]), words_of(tables[4]), words_of(tables[5])
-        self.counts, self.starts, self.repeats = words_of(tables[6]), words_of(tables[7]), words_of(tables[8])
+        codes = tables[0]
+        self.codes, self.combined = words_of(codes), words_of(codes[:LITERALS_AT])
+        self.literals, self.distances = words_of(codes[LITERALS_AT:DISTANCES_AT]), words_of(codes[DISTANCES_AT:])
+        self.lengths, self.symbols, self.sorted = words_of(tables[1]), words_of(tables[2]), words_of(tables[3])
+        self.counts, self.starts, self.repeats = words_of(tables[4]), words_of(tables[5]), words_of(tables[6])
         self.code_lengths, self.order, self.present = sink_of(code_lengths), source_of(order), sink_of(present)
         entries: list[int] = [byte << 16 | IS_LITERAL for byte in range(LITERALS)]
         entries.append(IS_SPECIAL | IS_END)
@@ -119,7 +125,7 @@ class Inflating:
             entries.append(least << 16 | extra if number < DISTANCES else IS_SPECIAL)
         entries.extend(number << 16 for number in range(CODE_LENGTHS))
         for number, entry in enumerate(entries):
-            tables[4][number] = entry
+            tables[2][number] = entry
         self.repeated = 0
 
     def open(
@@ -128,12 +134,12 @@ class Inflating:
         """Return the bytes that the gzip stream from `at` to `end` opens to, now in `out`; -1 for one that is better
         left to a library.
 
-        Of `out` no more than `room` + OVERSHOOT bytes are touched.
+        Of `out` no more than `room` + OVERSHOOT bytes are touched; `room` is at most MOST_OPENED.
         """
         kind: cython.int
         byte: cython.int
         is_last: cython.bint
-        if end - at < GZIP_HEADER_BYTES + GZIP_TRAILER_BYTES or little32(data, at) != GZIP_MAGIC:
+        if end - at < GZIP_HEADER_BYTES + GZIP_TRAILER_BYTES or room > MOST_OPENED or little32(data, at) != GZIP_MAGIC:
             return -1
         self.data, self.at, self.end = data, at + GZIP_HEADER_BYTES, end - GZIP_TRAILER_BYTES
         self.out, self.to, self.room = out, 0, room
@@ -407,88 +413,93 @@ class Inflating:
     def read_block(self) -> cython.bint:
         """Open a compressed block. All is kept at hand, and the code that comes next looked up early."""
         bits: cython.ulonglong = self.bits
-        count: cython.int = self.count
+        count: cython.Py_ssize_t = self.count
         at: cython.Py_ssize_t = self.at
         to: cython.Py_ssize_t = self.to
         room: cython.Py_ssize_t = self.room
         end: cython.Py_ssize_t = self.end
-        back: cython.Py_ssize_t
         stop: cython.Py_ssize_t
+        eight: cython.ulonglong
         out: Sink = self.out
         data: Source = self.data
-        combined: Words = self.combined
-        literals: Words = self.literals
-        distances: Words = self.distances
-        repeats: Words = self.repeats
-        repeated: cython.Py_ssize_t = self.repeated
+        codes: Words = self.codes
         entry: cython.uint
         length: cython.uint
-        distance: cython.uint
-        eight: cython.ulonglong
+        distance: cython.Py_ssize_t
         if count < 0:
             return False
         bits, count, at = filled(bits, count, data, at, end)
-        entry = combined[bits & LITERAL_MASK]
+        entry = codes[bits & LITERAL_MASK]
         while to <= room:
             put_little16(out, to, entry >> 16)
             to += entry >> 8 & 3
             bits >>= entry & CODE_BITS
             count -= entry & CODE_BITS
+            if not entry & (HAS_LENGTH | IS_ALONE):  # bits that were not there are found missing behind the block
+                entry = codes[bits & LITERAL_MASK]
+                bits, count, at = filled(bits, count, data, at, end)
+                continue
             length = entry >> 12 & 15
             if entry & IS_ALONE:
-                entry = literals[bits & LITERAL_MASK]
+                entry = codes[LITERALS_AT + (bits & LITERAL_MASK)]
                 if entry & IS_FURTHER:
-                    entry = literals[(entry >> 16) + (bits >> LITERAL_BITS & (1 << (entry & CODE_BITS)) - 1)]
+                    entry = codes[
+                        LITERALS_AT + (entry >> 16) + (bits >> LITERAL_BITS & (ONE << (entry & CODE_BITS)) - 1)
+                    ]
                 if entry & IS_SPECIAL:
                     if not entry & IS_END:
                         return False
                     self.bits, self.count, self.at, self.to = bits >> (entry & CODE_BITS), count, at, to
                     self.count -= entry & CODE_BITS
-                    self.repeated = repeated
                     return self.count >= 0
                 if entry & IS_LITERAL:
                     out[to] = entry >> 16
                     to += 1
-                else:
-                    length = (entry >> 16) + ((bits & (1 << (entry & CODE_BITS)) - 1) >> (entry >> 8 & 15))
+                    bits >>= entry & CODE_BITS
+                    count -= entry & CODE_BITS
+                    entry = codes[bits & LITERAL_MASK]
+                    bits, count, at = filled(bits, count, data, at, end)
+                    continue
+                length = (entry >> 16) + ((bits & (ONE << (entry & CODE_BITS)) - 1) >> (entry >> 8 & EXTRA_AT))
                 bits >>= entry & CODE_BITS
                 count -= entry & CODE_BITS
-            if not length:
-                if count < 0:
-                    return False
-                entry = combined[bits & LITERAL_MASK]
-                bits, count, at = filled(bits, count, data, at, end)
-                continue
-            entry = distances[bits & DISTANCE_MASK]
+            entry = codes[DISTANCES_AT + (bits & DISTANCE_MASK)]
             if entry & IS_SPECIAL:
                 if entry & IS_FURTHER:
-                    entry = distances[(entry >> 16) + (bits >> DISTANCE_BITS & (1 << (entry & CODE_BITS)) - 1)]
+                    entry = codes[
+                        DISTANCES_AT + (entry >> 16) + (bits >> DISTANCE_BITS & (ONE << (entry & CODE_BITS)) - 1)
+                    ]
                 if entry & IS_SPECIAL:
                     return False
-            distance = (entry >> 16) + ((bits & (1 << (entry & CODE_BITS)) - 1) >> (entry >> 8 & 15))
+            distance = (entry >> 16) + ((bits & (ONE << (entry & CODE_BITS)) - 1) >> (entry >> 8 & EXTRA_AT))
             bits >>= entry & CODE_BITS
             count -= entry & CODE_BITS
             if count < 0 or distance > to:
                 return False
-            entry = combined[bits & LITERAL_MASK]
+            entry = codes[bits & LITERAL_MASK]
             bits, count, at = filled(bits, count, data, at, end)
-            repeats[2 * repeated], repeats[2 * repeated + 1] = to, length << 16 | distance
-            repeated += length >= LEAST_REPEAT and repeated < MOST_REPEATS
-            back, stop = to - distance, to + length
+            if length >= LEAST_REPEAT:
+                self.note(to, length << 16 | distance)
+            stop = to + length
             if distance >= 8:
-                while to < stop:
-                    put_little64(out, to, little64(out, back))
+                while True:
+                    put_little64(out, to, little64(out, to - distance))
                     to += 8
-                    back += 8
+                    if to >= stop:
+                        break
             elif distance == 1:
-                eight = out[back] * EACH_BYTE
+                eight = out[to - 1] * EACH_BYTE
                 while to < stop:
                     put_little64(out, to, eight)
                     to += 8
             else:
-                while to < stop:
-                    out[to] = out[back]
-                    to += 1
-                    back += 1
+                while to < stop:  # of the eight at least as many as the distance are right, and then come to be read
+                    put_little64(out, to, little64(out, to - distance))
+                    to += distance
             to = stop
         return False
+
+    def note(self, to: cython.Py_ssize_t, repeat: cython.uint) -> None:
+        """Note what repeats at `to`."""
+        self.repeats[2 * self.repeated], self.repeats[2 * self.repeated + 1] = to, repeat
+        self.repeated += 1

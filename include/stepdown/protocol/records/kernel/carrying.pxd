@@ -12,6 +12,7 @@ from stepdown.protocol.records.layout cimport *
 cdef enum:
     MOST_PARTS = 4096
     MOST_OPENED = 131072
+    MOST_REPEATS = 16384
     CELL_BITS = 6
     LEAST_CARRIED = 4
     SAMPLES = 512

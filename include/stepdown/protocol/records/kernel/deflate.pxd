@@ -1,6 +1,6 @@
 # Numbers of protocol/records/kernel/deflate.py that the compiled loops know as constants of C.
 
-from stepdown.protocol.records.kernel.numbers cimport Sink, Source, little64, put_little64
+from stepdown.protocol.records.kernel.numbers cimport Sink, Source, Words, little64, put_little64
 
 cdef enum:
     CODE_LENGTHS = 19
@@ -20,23 +20,24 @@ cdef enum:
     GZIP_HEADER_BYTES = 10
     GZIP_TRAILER_BYTES = 8
     GZIP_MAGIC = 0x00088B1F
-    MOST_REPEATS = 16384
+    CODE_AT = 8
+    CODE_LENGTH = 0x3F
 
 cdef extern from *:
     int __builtin_clz(unsigned int value) nogil
     int __builtin_ctzll(unsigned long long value) nogil
 
 
-cdef inline (unsigned long long, int, Py_ssize_t) filled(
-    unsigned long long bits, int count, Source data, Py_ssize_t at, Py_ssize_t end
+cdef inline (unsigned long long, Py_ssize_t, Py_ssize_t) filled(
+    unsigned long long bits, Py_ssize_t count, Source data, Py_ssize_t at, Py_ssize_t end
 ) noexcept nogil:
     if at > end:
         return bits, count, at
-    return bits | little64(data, at) << count, count | 56, at + (63 - count >> 3)
+    return bits | little64(data, at) << count, count | 56, at + 7 - (count >> 3)
 
 
-cdef inline (unsigned long long, int, Py_ssize_t) flushed(
-    unsigned long long bits, int count, Sink sink, Py_ssize_t to
+cdef inline (unsigned long long, Py_ssize_t, Py_ssize_t) flushed(
+    unsigned long long bits, Py_ssize_t count, Sink sink, Py_ssize_t to
 ) noexcept nogil:
     put_little64(sink, to, bits)
     return bits >> (count & 56), count & 7, to + (count >> 3)
@@ -64,3 +65,15 @@ cdef inline unsigned int reversed_bits(unsigned int value, int bits) noexcept no
     value = (value & 0x0F0F) << 4 | value >> 4 & 0x0F0F
     value = (value & 0x00FF) << 8 | value >> 8
     return value >> 16 - bits
+
+
+cdef inline (unsigned long long, Py_ssize_t) four_codes(Words codes, Source data, Py_ssize_t at) noexcept nogil:
+    cdef unsigned int a = codes[data[at]]
+    cdef unsigned int b = codes[data[at + 1]]
+    cdef unsigned int c = codes[data[at + 2]]
+    cdef unsigned int d = codes[data[at + 3]]
+    cdef unsigned long long two = b >> CODE_AT
+    cdef unsigned long long four = d >> CODE_AT
+    two = a >> CODE_AT | two << (a & CODE_LENGTH)
+    four = c >> CODE_AT | four << (c & CODE_LENGTH)
+    return two | four << (a + b & CODE_LENGTH), a + b + c + d & CODE_LENGTH

@@ -13,7 +13,7 @@ cdef enum:
     BLOCK_BYTES = 65536
     CODES_WRITTEN = 320
     LITERAL_CODES = 286
-    PIECE_BYTES = 16
+    PIECE_BYTES = 32
     LEAST_SKIPPED = 20
     MOST_SKIPPED = 44
     REPEAT_LAST = 16
@@ -51,7 +51,7 @@ cdef class Deflating:
     cdef Py_ssize_t to
     cdef Py_ssize_t limit
     cdef unsigned long long bits
-    cdef int count
+    cdef Py_ssize_t count
     cdef Py_ssize_t close(
         self,
         Source data,

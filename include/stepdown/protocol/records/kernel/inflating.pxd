@@ -7,6 +7,9 @@ from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.deflate cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 
+cdef extern from *:
+    unsigned long long ONE "1ULL"
+
 cdef enum:
     HAS_LENGTH = 0x400
     IS_ALONE = 0x800
@@ -14,17 +17,23 @@ cdef enum:
     IS_SPECIAL = 0x2000
     IS_END = 0x4000
     IS_FURTHER = 0x8000
-    CODE_BITS = 0xFF
+    CODE_BITS = 0x3F
+    EXTRA_AT = 0x3F
     LITERAL_BITS = 9
     LITERAL_MASK = 0x1FF
     LITERAL_SLOTS = 2048
     DISTANCE_BITS = 8
     DISTANCE_MASK = 0xFF
     DISTANCE_SLOTS = 1024
+    LITERALS_AT = 512
+    DISTANCES_AT = LITERALS_AT + LITERAL_SLOTS
+    ALL_SLOTS = DISTANCES_AT + DISTANCE_SLOTS
     LENGTH_BITS = 7
     LENGTH_MASK = 0x7F
     LENGTH_SLOTS = 128
     LEAST_REPEAT = 5
+    MOST_OPENED = 131072
+    MOST_NOTED = 26300
     OVERSHOOT = 288
     REPEAT_LAST = 16
     REPEAT_ZERO = 17
@@ -33,6 +42,7 @@ cdef enum:
 @cython.final
 cdef class Inflating:
     cdef object space
+    cdef Words codes
     cdef Words literals
     cdef Words combined
     cdef Words distances
@@ -51,7 +61,7 @@ cdef class Inflating:
     cdef Py_ssize_t at
     cdef Py_ssize_t end
     cdef unsigned long long bits
-    cdef int count
+    cdef Py_ssize_t count
     cdef Sink out
     cdef Py_ssize_t to
     cdef Py_ssize_t room
@@ -67,3 +77,4 @@ cdef class Inflating:
     ) noexcept nogil
     cdef void combine(self) noexcept nogil
     cdef int bits_further(self, int length, unsigned int here, int bits) noexcept nogil
+    cdef void note(self, Py_ssize_t to, unsigned int repeat) noexcept nogil

@@ -1,17 +1,20 @@
 # Bytes and numbers, inlined into every loop. protocol/records/kernel/numbers.py is the readable twin, and says what each does.
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint16_t, uint64_t
 from libc.string cimport memcpy
 
 # Not endian.h, which macOS has not.
 cdef extern from *:
     """
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    #define STEPDOWN_LITTLE16(value) __builtin_bswap16(value)
     #define STEPDOWN_LITTLE64(value) __builtin_bswap64(value)
     #else
+    #define STEPDOWN_LITTLE16(value) (value)
     #define STEPDOWN_LITTLE64(value) (value)
     #endif
     """
+    uint16_t little16_or_back "STEPDOWN_LITTLE16" (uint16_t value) nogil
     uint64_t little_or_back "STEPDOWN_LITTLE64" (uint64_t value) nogil
 
 ctypedef const unsigned char *Source
@@ -65,8 +68,8 @@ cdef inline void put_little32(Sink sink, Py_ssize_t at, unsigned int value) noex
 
 
 cdef inline void put_little16(Sink sink, Py_ssize_t at, unsigned int value) noexcept nogil:
-    sink[at] = value & 0xFF
-    sink[at + 1] = value >> 8 & 0xFF
+    cdef uint16_t turned = little16_or_back(<uint16_t>value)
+    memcpy(sink + at, &turned, 2)
 
 
 cdef inline unsigned long long little64(Source data, Py_ssize_t at) noexcept nogil:
