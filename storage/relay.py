@@ -170,15 +170,11 @@ class Relay:
             if got < size - held:
                 break
             try:
-                singles.convert(stored[:size], 0, run.target, out, 0)
+                run.at, run.written, run.records, run.temporary = convert_with_help(
+                    singles, stored[:size], run.target, out
+                )
             except ApiError:
                 break
-            run.at, run.written, run.records, run.temporary = (
-                singles.at,
-                singles.end,
-                singles.records,
-                singles.temporary_bytes,
-            )
             if run.written == 0 or batch_end(window, run.at, size) != 0:
                 break
             chunk = min(run.written, most_bytes - self.sent_bytes)

@@ -32,7 +32,7 @@ if not cython.compiled:  # single.pxd has them else
     from .kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
     from .kernel.item import Item
     from .kernel.lz4_blocks import close_block, lz4_blocks, open_block
-    from .kernel.numbers import Source, copy, little32, put_little32
+    from .kernel.numbers import Sink, Source, copy, little32, put_little32
     from .kernel.reading import batch_end
     from .layout import CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
 
@@ -62,7 +62,8 @@ class SinglesDown:
     source, size, at              what is stored, how much of it, where conversion has got to in it
     sink, room, end               where it goes, how large that is, up to where it is full
     target                        the magic
-    attributes, behind            of the batch at `at`: as messages have them, and where it ends
+    attributes, behind, wanted    of the batch at `at`: as messages have them, where it ends, and the room that it takes
+                                  to close it, 0 if nothing of it is kept
     records, temporary_bytes      so far
     """
 
@@ -89,9 +90,7 @@ class SinglesDown:
         status: cython.int
         if not 0 <= at <= len(data) or not 0 <= end <= len(room):
             raise ValueError(f"positions {at} of {len(data)} bytes, {end} of {len(room)}")
-        self.source, self.size, self.at = source_of(data), len(data), at
-        self.sink, self.room, self.end = sink_of(room), len(room), end
-        self.aim(target)
+        self.aim(source_of(data), len(data), at, target, sink_of(room), len(room), end)
         while True:
             with cython.nogil:
                 status = self.go(down, item)
@@ -105,8 +104,19 @@ class SinglesDown:
                 raise fault(status, down.last)
             return Singles(self.at, self.end, self.records, self.temporary_bytes)
 
-    def aim(self, target: cython.int) -> None:
-        """Make ready for batches that become wrappers of magic `target`."""
+    def aim(
+        self,
+        source: Source,
+        size: cython.Py_ssize_t,
+        at: cython.Py_ssize_t,
+        target: cython.int,
+        sink: Sink,
+        room: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+    ) -> None:
+        """Make ready for batches, from `at` on, that become wrappers of magic `target` from `end` on."""
+        self.source, self.size, self.at = source, size, at
+        self.sink, self.room, self.end = sink, room, end
         self.target, self.down.target, self.down.relative = target, target, target == 1
         self.overhead = V1_OVERHEAD if target == 1 else V0_OVERHEAD
         self.records = self.temporary_bytes = 0
@@ -117,44 +127,53 @@ class SinglesDown:
         Returns: NEEDS_CODEC before one that does; DONE before one for which nothing can be done here, or at the end;
         NO_ROOM; or what is wrong with the one at `at`.
         """
+        at: cython.Py_ssize_t
+        status: cython.int
+        while True:
+            at = self.at
+            status = self.one(down, item)
+            if status != DONE or self.at == at:
+                return status
+
+    def one(self, down: RecordsDown, item: Item) -> cython.int:
+        """Convert the batch at `at`, and go behind it; how that ended, as `go` tells. Where it is DONE, but `at` is
+        what it was, nothing can be done here."""
         size: cython.Py_ssize_t
         stop: cython.Py_ssize_t
         codec: cython.int
         status: cython.int
-        while True:
-            self.behind = batch_end(self.source, self.at, self.size)
-            if self.behind <= 0 or self.behind - self.at > LARGEST or self.source[self.at + MAGIC_OFFSET] != 2:
-                return DONE
-            self.attributes = down.begin(self.source, self.at, self.behind)
-            if not self.attributes:
-                return DONE
-            codec = self.attributes & CODEC_MASK
-            size = -1
-            if codec == LZ4 and self.lz4.at_hand:
-                size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
-            elif codec == GZIP and self.has_gzip and not self.is_for_library(down.count):
-                size = self.inflating.open(
-                    self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST
-                )
-            if size < 0:
+        self.behind = batch_end(self.source, self.at, self.size)
+        if self.behind <= 0 or self.behind - self.at > LARGEST or self.source[self.at + MAGIC_OFFSET] != 2:
+            return DONE
+        self.attributes = down.begin(self.source, self.at, self.behind)
+        if not self.attributes:
+            return DONE
+        codec = self.attributes & CODEC_MASK
+        size = -1
+        if codec == LZ4 and self.lz4.at_hand:
+            size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
+        elif codec == GZIP and self.has_gzip and not self.is_for_library(down.count):
+            size = self.inflating.open(self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST)
+        if size < 0:
+            return NEEDS_CODEC
+        status = self.take(down, item, self.opened, size)
+        if status != DONE:
+            return status
+        if down.kept:
+            stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down, item, size)
+            if stop == 0:
+                down.begin(self.source, self.at, self.behind)  # for all of it comes again
                 return NEEDS_CODEC
-            status = self.take(down, item, self.opened, size)
-            if status != DONE:
-                return status
-            if down.kept:
-                stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down, item, size)
-                if stop == 0:
-                    down.begin(self.source, self.at, self.behind)  # for all of it comes again
-                    return NEEDS_CODEC
-                self.wrap(down, stop)
-            self.at = self.behind
+            self.wrap(down, stop)
+        self.at = self.behind
+        return DONE
 
     def take(self, down: RecordsDown, item: Item, opened: Source, size: cython.Py_ssize_t) -> cython.int:
         """Convert what the batch opened to; how that ended. If DONE, there is room to close it, too."""
         status: cython.int
-        wanted: cython.Py_ssize_t
         down.data, down.at, down.end = opened, 0, size
         down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
+        self.wanted = 0
         status = down.step(item)
         if status != DONE:
             return status
@@ -165,8 +184,8 @@ class SinglesDown:
         if down.kept:
             # A batch for which the thread's own buffer would be too small is never done here: it has to become the same
             # whatever the room.
-            wanted = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
-            if wanted > MESSAGE_ROOM or self.end + wanted > self.room:
+            self.wanted = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
+            if self.wanted > MESSAGE_ROOM or self.end + self.wanted > self.room:
                 return NO_ROOM
         return DONE
 

@@ -40,11 +40,15 @@ cdef class SinglesDown:
     cdef Py_ssize_t overhead
     cdef int attributes
     cdef Py_ssize_t behind
+    cdef Py_ssize_t wanted
     cdef long long records
     cdef long long temporary_bytes
     cdef object convert(self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end)
-    cdef void aim(self, int target) noexcept nogil
+    cdef void aim(
+        self, Source source, Py_ssize_t size, Py_ssize_t at, int target, Sink sink, Py_ssize_t room, Py_ssize_t end
+    ) noexcept nogil
     cdef int go(self, RecordsDown down, Item item) noexcept nogil
+    cdef int one(self, RecordsDown down, Item item) noexcept nogil
     cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
