@@ -190,11 +190,19 @@ class Help:
         """Return the helper, to be given back, if it is idle and a processor, too."""
         if self.is_busy or self.converting > self.most_converting:
             return None
+        self.is_busy = True  # before another thread has the interpreter
         if self.helper is None:
-            self.helper = Helper()
-            threading.Thread(target=self.helper.serve, name=THREAD_NAME, daemon=True).start()
-        self.is_busy = True
+            try:
+                self.hire()
+            except (MemoryError, RuntimeError):  # no memory, no more threads: without help it takes longer
+                self.most_converting, self.is_busy = 0, False
         return self.helper
+
+    def hire(self) -> None:
+        """Make a helper, and the thread in which it works."""
+        helper: Helper = Helper()
+        threading.Thread(target=helper.serve, name=THREAD_NAME, daemon=True).start()
+        self.helper = helper
 
 
 HELP = Help()

@@ -45,7 +45,8 @@ def helped(source: bytes) -> tuple[tuple[int, ...], bytes]:
 
 
 def helper() -> threading.Thread | None:
-    return next((thread for thread in threading.enumerate() if thread.name == THREAD_NAME), None)
+    """The thread that was begun last."""
+    return next((thread for thread in reversed(threading.enumerate()) if thread.name == THREAD_NAME), None)
 
 
 def test_the_helper_does_a_part() -> None:
@@ -64,10 +65,12 @@ def test_several_threads_have_one_helper(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(HELP, "most_converting", 8)
     sources = [batches(seed, 12) for seed in range(6)]
     expected = [alone(source) for source in sources]
+    assert helped(sources[0]) == expected[0]
+    threads_before = threading.active_count()
     with ThreadPoolExecutor(6) as threads:
         for _ in range(20):
             assert list(threads.map(helped, sources)) == expected
-    assert [thread.name for thread in threading.enumerate()].count(THREAD_NAME) == 1
+    assert threading.active_count() == threads_before
     assert (HELP.is_busy, HELP.converting) == (False, 0)
 
 
@@ -95,6 +98,17 @@ def test_the_helper_is_free_again_after_damage() -> None:
         assert str(found.value) == str(usual.value)
         assert (HELP.is_busy, HELP.converting) == (False, 0)
     assert helped(batches(0, 12)) == alone(batches(0, 12))
+
+
+def test_without_another_thread_it_goes_without_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    HELP.forget()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    source = batches(0, 12)
+    assert helped(source) == alone(source)
+    assert (HELP.is_busy, HELP.converting, HELP.most_converting) == (False, 0, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="without fork there is no child without its parent's threads")

@@ -80,6 +80,7 @@ cdef class Help:
     cdef readonly bint is_busy
     cdef readonly Helper helper
     cdef Helper take(self)
+    cdef void hire(self) except *
 
 
 cpdef object convert_with_help(SinglesDown singles, object source, int target, object out)
