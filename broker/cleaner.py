@@ -9,15 +9,13 @@ A log that cannot be read is left alone until the next start; a disk that fails 
 """
 
 import logging
-import os
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..protocol.errors import ApiError, DiskFault
+from ..protocol.niceness import be_nice
 from ..storage.checkpoint import TopicPartition
 from ..storage.cleanable import Cleanable, cleanable
 from ..storage.log import Log
@@ -78,7 +76,9 @@ class Cleaner:
         self._broker.topics.on_deleted.append(self._forget)
         self._broker.topics.on_configured.append(self._configure)
         # It makes no more threads than there are tasks that work.
-        self._threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="cleaner", initializer=_be_nice)
+        self._threads = ThreadPoolExecutor(
+            MOST_THREADS, thread_name_prefix="cleaner", initializer=be_nice, initargs=(NICENESS,)
+        )
         self._configure()
 
     def _configure(self) -> None:
@@ -209,9 +209,3 @@ class Cleaner:
                     log.warning("%s: old segments could not be deleted: %s", partition.log.name, fault)
             if at % LOGS_A_TURN == 0:
                 await self._broker.breathe()
-
-
-def _be_nice() -> None:
-    """Lets all other threads go first, where the system knows such a thing."""
-    with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
 
 import cython
 
+from ..niceness import be_nice
 from .single import SINGLE_BYTES, Singles
 
 COMPILED: bool = cython.compiled
@@ -34,8 +34,8 @@ class Helper:
 
     work, over            locks that are free when there is work, and when it is done
     source, size, target  the stored batches, and the magic that they become
-    starts, count         where each of the batches begins, and how many there are
-    taken                 how many are converted or about to be, by either thread
+    starts, count         where each of the batches begins, and the last one ends, and how many there are
+    taken                 how many are converted or about to be, by either thread; more than there are when all are
     parts                 what it made of each
     """
 
@@ -55,8 +55,7 @@ class Helper:
         singles: SinglesDown = self.singles
         down: RecordsDown = singles.down
         item: Item = singles.item
-        with suppress(OSError, AttributeError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        be_nice(NICENESS)
         with cython.nogil:
             while True:
                 PyThread_acquire_lock(self.work, WAIT_LOCK)
@@ -64,12 +63,13 @@ class Helper:
                 PyThread_release_lock(self.over)
 
     def work_off(self, singles: SinglesDown, down: RecordsDown, item: Item) -> None:
-        """Convert batches from the last on, until all are taken."""
+        """Convert batches from the last on, until all are taken, or there is no more room for what they become."""
         number: cython.Py_ssize_t = self.count
         singles.aim(self.source, self.size, 0, self.target, self.scratch, self.room, 0)
         while taken_of(cython.address(self.taken)) < self.count:
             number -= 1
-            self.make(singles, cython.address(self.parts[number]), self.starts[number], down, item)
+            if self.make(singles, cython.address(self.parts[number]), self.starts[number], down, item) == NO_ROOM:
+                break
 
     def make(
         self,
@@ -78,15 +78,18 @@ class Helper:
         at: cython.Py_ssize_t,
         down: RecordsDown,
         item: Item,
-    ) -> None:
-        """Convert the batch at `at`, if it can be done here."""
+    ) -> cython.int:
+        """Convert the batch at `at`, if it can be done here; how that ended, as `SinglesDown.one` tells."""
+        status: cython.int
         records: cython.longlong = singles.records
         temporary_bytes: cython.longlong = singles.temporary_bytes
         singles.at = at
         part.at = singles.end
-        part.is_made = singles.one(down, item) == DONE and singles.at > at
+        status = singles.one(down, item)
+        part.is_made = status == DONE and singles.at > at
         part.size, part.wanted = singles.end - part.at, singles.wanted
         part.records, part.temporary_bytes = singles.records - records, singles.temporary_bytes - temporary_bytes
+        return status
 
     def scan(self, source: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Find where batches of gzip begin; return how many there are, up to one of another kind."""
@@ -132,7 +135,8 @@ class Helper:
         Where `singles` are at then, who has no help goes on.
         """
         number: cython.Py_ssize_t = 0
-        at: cython.Py_ssize_t = 0
+        at: cython.Py_ssize_t
+        is_ordinary: cython.bint = True
         singles.aim(source, size, 0, target, sink, room, 0)
         self.count = self.scan(source, 0, size)
         if self.count < LEAST_SHARED:
@@ -140,18 +144,16 @@ class Helper:
         self.source, self.size, self.target = source, size, target
         set_to(cython.address(self.taken), 0)
         PyThread_release_lock(self.work)
-        while taken_of(cython.address(self.taken)) < self.count:
+        while is_ordinary and taken_of(cython.address(self.taken)) < self.count:
             at = singles.at
-            if singles.one(down, item) != DONE or singles.at == at:
-                break
-            number += 1
+            is_ordinary = singles.one(down, item) == DONE and singles.at > at
+            number += is_ordinary
         set_to(cython.address(self.taken), self.count)
         PyThread_acquire_lock(self.over, WAIT_LOCK)
-        while number < self.count:
+        while is_ordinary and number < self.count:
             if not self.put_behind(singles, cython.address(self.parts[number]), self.starts[number + 1]):
                 at = singles.at
-                if singles.one(down, item) != DONE or singles.at == at:
-                    break
+                is_ordinary = singles.one(down, item) == DONE and singles.at > at
             number += 1
 
     def put_behind(self, singles: SinglesDown, part: cython.pointer(Part), behind: cython.Py_ssize_t) -> cython.bint:
@@ -195,7 +197,9 @@ class Help:
             try:
                 self.hire()
             except (MemoryError, RuntimeError):  # no memory, no more threads: without help it takes longer
-                self.most_converting, self.is_busy = 0, False
+                self.most_converting = 0
+            finally:
+                self.is_busy = self.helper is not None
         return self.helper
 
     def hire(self) -> None:

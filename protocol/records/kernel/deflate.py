@@ -26,7 +26,7 @@ GZIP_MAGIC: Final = 0x00088B1F
 """The first four bytes of a member without names, as a little-endian number."""
 CODE_AT: Final = 8
 """Where the bits of a code begin in a word whose lowest bits are their number."""
-CODE_LENGTH: Final = 0x3F
+CODE_LENGTH_MASK: Final = 0x3F
 """The bits of that number, and no more than those by which a processor shifts."""
 
 ORDER: Final = bytes((16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15))
@@ -58,9 +58,9 @@ def flushed(bits: int, count: int, sink: Sink, to: int) -> tuple[int, int, int]:
 def four_codes(codes: Words, data: Source, at: int) -> tuple[int, int]:
     """Return the bits of the codes for the four bytes from `at` on, the first one's lowest, and their number."""
     a, b, c, d = (codes[data[at + number]] for number in range(4))
-    two = a >> CODE_AT | b >> CODE_AT << (a & CODE_LENGTH)
-    four = c >> CODE_AT | d >> CODE_AT << (c & CODE_LENGTH)
-    return two | four << (a + b & CODE_LENGTH), a + b + c + d & CODE_LENGTH
+    two = a >> CODE_AT | b >> CODE_AT << (a & CODE_LENGTH_MASK)
+    four = c >> CODE_AT | d >> CODE_AT << (c & CODE_LENGTH_MASK)
+    return two | four << (a + b & CODE_LENGTH_MASK), a + b + c + d & CODE_LENGTH_MASK
 
 
 def bit_length(value: int) -> int:

@@ -18,7 +18,7 @@ if not cython.compiled:  # deflating.pxd has them else
     from .crc import crc32_update, crc_prepare
     from .deflate import (
         CODE_AT,
-        CODE_LENGTH,
+        CODE_LENGTH_MASK,
         CODE_LENGTHS,
         DISTANCES,
         DYNAMIC,
@@ -420,7 +420,7 @@ class Deflating:
         for at in range(pieces):
             symbol = self.pieces[at] >> 16
             code = self.codes[FIRST_CODE_LENGTH + symbol]
-            self.put(code >> CODE_AT, code & CODE_LENGTH)
+            self.put(code >> CODE_AT, code & CODE_LENGTH_MASK)
             if symbol >= REPEAT_LAST:
                 self.put(self.pieces[at] & 0xFFFF, 2 if symbol == REPEAT_LAST else 3 if symbol == REPEAT_ZERO else 7)
         return self.to <= self.limit
@@ -483,7 +483,7 @@ class Deflating:
             while at < stop:
                 a = codes[data[at]]
                 bits |= cython.cast(cython.ulonglong, a >> CODE_AT) << count
-                count += a & CODE_LENGTH
+                count += a & CODE_LENGTH_MASK
                 at += 1
             bits, count, to = flushed(bits, count, sink, to)
             if stop == end:
@@ -492,19 +492,19 @@ class Deflating:
             at += repeat >> 16
             number = numbers[repeat >> 16]
             a, b = codes[FIRST_LENGTH + number], ranges[number]
-            more = a >> CODE_AT | (repeat >> 16) - (b >> 8) << (a & CODE_LENGTH)
+            more = a >> CODE_AT | (repeat >> 16) - (b >> 8) << (a & CODE_LENGTH_MASK)
             bits |= more << count
-            count += (a & CODE_LENGTH) + (b & 0xFF)
+            count += (a & CODE_LENGTH_MASK) + (b & 0xFF)
             number = distance_number(repeat & 0xFFFF)
             a, b = codes[FIRST_DISTANCE + number], ranges[LENGTHS + number]
-            more = a >> CODE_AT | (repeat & 0xFFFF) - (b >> 8) << (a & CODE_LENGTH)
+            more = a >> CODE_AT | (repeat & 0xFFFF) - (b >> 8) << (a & CODE_LENGTH_MASK)
             bits |= more << count
-            count += (a & CODE_LENGTH) + (b & 0xFF)
+            count += (a & CODE_LENGTH_MASK) + (b & 0xFF)
             bits, count, to = flushed(bits, count, sink, to)
             next_repeat += 1
             if at >= end:
                 break
         self.next = next_repeat
         self.at, self.to, self.bits, self.count = at, to, bits, count
-        self.put(codes[END_OF_BLOCK] >> CODE_AT, codes[END_OF_BLOCK] & CODE_LENGTH)
+        self.put(codes[END_OF_BLOCK] >> CODE_AT, codes[END_OF_BLOCK] & CODE_LENGTH_MASK)
         return self.to <= limit

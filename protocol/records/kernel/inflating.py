@@ -55,7 +55,7 @@ if not cython.compiled:  # inflating.pxd has them else
     IS_FURTHER = 0x8000
     ONE = 1
     CODE_BITS = 0x3F
-    EXTRA_AT = 0x3F
+    SHIFT_MASK = 0x3F
     LITERAL_BITS = 9
     LITERAL_MASK = 0x1FF
     LITERAL_SLOTS = 2048
@@ -70,7 +70,7 @@ if not cython.compiled:  # inflating.pxd has them else
     LENGTH_SLOTS = 128
     LEAST_REPEAT = 5
     MOST_OPENED = 131072
-    MOST_NOTED = 26300
+    MOST_NOTED = MOST_OPENED // LEAST_REPEAT + 2
     OVERSHOOT = 288
     REPEAT_LAST = 16
     REPEAT_ZERO = 17
@@ -90,8 +90,9 @@ EACH_BYTE = cython.declare(cython.ulonglong, 0x0101010101010101)
 class Inflating:
     """A thread's tables.
 
+    codes               what is looked into, one table behind the other: of several codes, of literals, of distances
     repeats, repeated   for each of so many: where it begins in what was opened, length << 16 | distance; no shorter
-                        than LEAST_REPEAT
+                        than LEAST_REPEAT, of which no more fit into what is opened than MOST_NOTED
     present             for each byte that may be in what was opened, and some that are not, 1
     """
 
@@ -460,7 +461,7 @@ class Inflating:
                     entry = codes[bits & LITERAL_MASK]
                     bits, count, at = filled(bits, count, data, at, end)
                     continue
-                length = (entry >> 16) + ((bits & (ONE << (entry & CODE_BITS)) - 1) >> (entry >> 8 & EXTRA_AT))
+                length = (entry >> 16) + ((bits & (ONE << (entry & CODE_BITS)) - 1) >> (entry >> 8 & SHIFT_MASK))
                 bits >>= entry & CODE_BITS
                 count -= entry & CODE_BITS
             entry = codes[DISTANCES_AT + (bits & DISTANCE_MASK)]
@@ -471,7 +472,7 @@ class Inflating:
                     ]
                 if entry & IS_SPECIAL:
                     return False
-            distance = (entry >> 16) + ((bits & (ONE << (entry & CODE_BITS)) - 1) >> (entry >> 8 & EXTRA_AT))
+            distance = (entry >> 16) + ((bits & (ONE << (entry & CODE_BITS)) - 1) >> (entry >> 8 & SHIFT_MASK))
             bits >>= entry & CODE_BITS
             count -= entry & CODE_BITS
             if count < 0 or distance > to:

@@ -55,7 +55,7 @@ cdef class Helper:
     cdef Py_ssize_t taken
     cdef Py_ssize_t scan(self, Source source, Py_ssize_t at, Py_ssize_t size) noexcept nogil
     cdef void work_off(self, SinglesDown singles, RecordsDown down, Item item) noexcept nogil
-    cdef void make(
+    cdef int make(
         self, SinglesDown singles, Part *part, Py_ssize_t at, RecordsDown down, Item item
     ) noexcept nogil
     cdef void share_with(self, SinglesDown singles, object source, int target, object out) except *

@@ -21,7 +21,7 @@ cdef enum:
     GZIP_TRAILER_BYTES = 8
     GZIP_MAGIC = 0x00088B1F
     CODE_AT = 8
-    CODE_LENGTH = 0x3F
+    CODE_LENGTH_MASK = 0x3F
 
 cdef extern from *:
     int __builtin_clz(unsigned int value) nogil
@@ -74,6 +74,6 @@ cdef inline (unsigned long long, Py_ssize_t) four_codes(Words codes, Source data
     cdef unsigned int d = codes[data[at + 3]]
     cdef unsigned long long two = b >> CODE_AT
     cdef unsigned long long four = d >> CODE_AT
-    two = a >> CODE_AT | two << (a & CODE_LENGTH)
-    four = c >> CODE_AT | four << (c & CODE_LENGTH)
-    return two | four << (a + b & CODE_LENGTH), a + b + c + d & CODE_LENGTH
+    two = a >> CODE_AT | two << (a & CODE_LENGTH_MASK)
+    four = c >> CODE_AT | four << (c & CODE_LENGTH_MASK)
+    return two | four << (a + b & CODE_LENGTH_MASK), a + b + c + d & CODE_LENGTH_MASK

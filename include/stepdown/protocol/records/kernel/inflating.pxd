@@ -18,7 +18,7 @@ cdef enum:
     IS_END = 0x4000
     IS_FURTHER = 0x8000
     CODE_BITS = 0x3F
-    EXTRA_AT = 0x3F
+    SHIFT_MASK = 0x3F
     LITERAL_BITS = 9
     LITERAL_MASK = 0x1FF
     LITERAL_SLOTS = 2048
@@ -33,7 +33,7 @@ cdef enum:
     LENGTH_SLOTS = 128
     LEAST_REPEAT = 5
     MOST_OPENED = 131072
-    MOST_NOTED = 26300
+    MOST_NOTED = 26216  # MOST_OPENED // LEAST_REPEAT + 2: there are no more, and nobody looks
     OVERSHOOT = 288
     REPEAT_LAST = 16
     REPEAT_ZERO = 17

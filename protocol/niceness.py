@@ -1,0 +1,16 @@
+"""Threads that let others go first."""
+
+import os
+import sys
+import threading
+from contextlib import suppress
+
+NICEST = 19
+
+
+def be_nice(by: int) -> None:
+    """Makes this thread nicer than its process by so much, where the system knows such a thing (Linux)."""
+    if sys.platform == "linux":  # elsewhere the number of a thread may be that of another process
+        with suppress(OSError):
+            niceness = min(NICEST, os.getpriority(os.PRIO_PROCESS, 0) + by)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
