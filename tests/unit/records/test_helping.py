@@ -76,14 +76,15 @@ def test_several_threads_have_one_helper(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nobody_asks_for_help_while_all_processors_convert(monkeypatch: pytest.MonkeyPatch) -> None:
     source = batches(0, 12)
-    helped(source)
-    monkeypatch.setattr(HELP, "most_converting", 0)
-    thread = helper()
-    assert thread is not None and thread.ident is not None
-    clock = time.pthread_getcpuclockid(thread.ident)
-    before = time.clock_gettime(clock)
-    assert helped(source) == alone(source)
-    assert time.clock_gettime(clock) == before
+    begun: list[str] = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (begun.append(thread.name), start(thread)))
+    usual = alone(source)
+    for most_converting, expected in ((0, []), (1, [THREAD_NAME])):
+        HELP.forget()
+        monkeypatch.setattr(HELP, "most_converting", most_converting)
+        assert helped(source) == usual
+        assert begun == expected
 
 
 def test_the_helper_is_free_again_after_damage() -> None:
@@ -98,6 +99,29 @@ def test_the_helper_is_free_again_after_damage() -> None:
         assert str(found.value) == str(usual.value)
         assert (HELP.is_busy, HELP.converting) == (False, 0)
     assert helped(batches(0, 12)) == alone(batches(0, 12))
+
+
+def test_nobody_else_gets_a_helper_that_is_about_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, start, meanwhile = batches(0, 12), threading.Thread.start, []
+
+    def convert() -> None:
+        alone(source)  # with its first gzip a thread has no help
+        meanwhile.append(helped(source))
+
+    def start_late(thread: threading.Thread) -> None:
+        if thread.name == THREAD_NAME:
+            other = threading.Thread(target=convert, daemon=True)
+            start(other)
+            other.join(20)
+            assert not other.is_alive()
+        start(thread)
+
+    HELP.forget()
+    monkeypatch.setattr(HELP, "most_converting", 8)
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    usual = alone(source)
+    assert (helped(source), meanwhile) == (usual, [usual])
+    assert (HELP.is_busy, HELP.converting) == (False, 0)
 
 
 def test_without_another_thread_it_goes_without_help(monkeypatch: pytest.MonkeyPatch) -> None:
