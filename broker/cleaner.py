@@ -15,10 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..protocol.errors import ApiError, DiskFault
-from ..protocol.niceness import be_nice
 from ..storage.checkpoint import TopicPartition
 from ..storage.cleanable import Cleanable, cleanable
 from ..storage.log import Log
+from ..storage.niceness import be_nice
 from .cluster import Topic
 from .partition import Partition
 from .periodic import FOREVER_MS, Periodic

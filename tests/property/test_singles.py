@@ -13,10 +13,10 @@ from stepdown.protocol.records import lz4_functions, single
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.convert import convert_compressed
-from stepdown.protocol.records.helping import HELP, convert_with_help
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, V1_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.protocol.records.single import SINGLE_BYTES, singles_of_thread
+from stepdown.storage.helping import HELP, convert_with_help
 from support.mutations import mended, mutate, random_batch
 from support.twin import load_twin
 

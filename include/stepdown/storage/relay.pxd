@@ -10,8 +10,8 @@ from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.plain cimport *
 from stepdown.protocol.records.kernel.reading cimport batch_end
-from stepdown.protocol.records.helping cimport convert_with_help
 from stepdown.protocol.records.single cimport SinglesDown
+from stepdown.storage.helping cimport convert_with_help
 from stepdown.storage.sockets cimport offer
 
 

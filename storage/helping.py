@@ -7,7 +7,7 @@ rest. What comes out is the same, byte for byte, and ends where it would end wit
 ordinary is left to who asked for help.
 
 There is one helper in a process, for whoever finds it idle. Nobody asks for it while all processors convert already:
-two threads for one chunk take more time, all in all, than one.
+a second thread for one chunk would only take turns with the others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import threading
 
 import cython
 
-from ..niceness import be_nice
-from .single import SINGLE_BYTES, Singles
+from ..protocol.records.single import SINGLE_BYTES, Singles
+from .niceness import be_nice
 
 COMPILED: bool = cython.compiled
 

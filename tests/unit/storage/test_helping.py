@@ -9,10 +9,10 @@ from random import Random
 import pytest
 from stepdown.protocol.errors import PeerFault
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.helping import HELP, THREAD_NAME, convert_with_help, processors
 from stepdown.protocol.records.layout import RECORD_COUNT_OFFSET, Codec
 from stepdown.protocol.records.record import Record
 from stepdown.protocol.records.single import convert_singles, singles_of_thread
+from stepdown.storage.helping import HELP, THREAD_NAME, convert_with_help, processors
 from support.mutations import mended
 
 ROOM = 400_000

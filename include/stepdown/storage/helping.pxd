@@ -1,4 +1,4 @@
-# What protocol/records/helping.py takes from others, and its layout in C.
+# What storage/helping.py takes from others, and its layout in C.
 
 cimport cython
 from cpython.pythread cimport (

@@ -1,6 +1,6 @@
 """What Python sees of helping.py, which is typed for Cython."""
 
-from .single import Singles, SinglesDown
+from ..protocol.records.single import Singles, SinglesDown
 
 COMPILED: bool
 THREAD_NAME: str
