@@ -17,6 +17,8 @@ from ..protocol.records.single import singles_of_thread
 
 COMPILED: bool = cython.compiled
 
+PIECE_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
+
 
 @cython.final
 @cython.cclass
@@ -43,6 +45,7 @@ class Relay:
     item: Item
     chunk_bytes: cython.Py_ssize_t
     last_seconds: cython.double
+    chunk_at: cython.longlong
 
     def __init__(self, target: cython.int, first_offset: cython.longlong, chunk_bytes: cython.Py_ssize_t) -> None:
         self.run, self.item = PlainDown(), Item()
@@ -96,7 +99,7 @@ class Relay:
         """Where the chunk that was not taken whole ends in the file; its size before it was cut, records, temporary
         bytes, and seconds that making it took."""
         run: PlainDown = self.run
-        return self.end + run.at, run.written, run.records, run.temporary, self.last_seconds
+        return self.end + self.chunk_at, run.written, run.records, run.temporary, self.last_seconds
 
     @cython.cfunc
     @cython.nogil
@@ -114,7 +117,8 @@ class Relay:
     ) -> cython.Py_ssize_t:
         """Makes and sends; an error number of the socket's, below 0, or 0.
 
-        What the end of one window has of a batch is the beginning of the next.
+        A chunk is read piece by piece, so that it leaves room for what it becomes in the processor's cache. What the
+        end of one piece has of a batch is the beginning of the next.
         """
         held: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
@@ -123,12 +127,23 @@ class Relay:
         status: cython.int
         while self.sent_bytes < turn_bytes and not self.needs_codec:
             began = now_s()
-            size = min(self.chunk_bytes, end - self.end)
-            if read_into(file, window, held, size - held, self.end + held) < size - held:
-                break
-            run.at, run.end, run.written = 0, size, 0
-            run.records = run.temporary = run.batches = run.trimmed = 0
-            status = convert_batches(run, item)
+            self.chunk_at = run.written = run.records = run.temporary = run.batches = run.trimmed = 0
+            while True:
+                size = min(self.chunk_bytes - self.chunk_at, end - self.end - self.chunk_at, PIECE_BYTES)
+                if run.written > 0:  # no more than is likely to fit, or a batch is converted in vain
+                    size = min(size, (run.room - run.written) * self.chunk_at // run.written)
+                if size <= held and self.chunk_at:
+                    status = DONE
+                    break
+                if read_into(file, window, held, size - held, self.end + self.chunk_at + held) < size - held:
+                    return 0
+                run.at, run.end = 0, size
+                status = convert_batches(run, item)
+                self.chunk_at += run.at
+                held = size - run.at
+                move_to_front(window, run.at, held)
+                if status != DONE or run.at == 0:
+                    break
             if status >= BAD_FRAME or run.written == 0:
                 break
             self.needs_codec = status == NEEDS_CODEC
@@ -137,8 +152,6 @@ class Relay:
                 return taken
             if self.unsent_bytes:
                 break
-            held = size - run.at
-            move_to_front(window, run.at, held)
         return 0
 
     @cython.cfunc
@@ -177,6 +190,7 @@ class Relay:
                 break
             if run.written == 0 or batch_end(window, run.at, size) != 0:
                 break
+            self.chunk_at = run.at
             chunk = min(run.written, most_bytes - self.sent_bytes)
             if chunk == most_bytes - self.sent_bytes:
                 self.last_seconds, self.unsent_bytes = now_s() - began, chunk
@@ -206,7 +220,7 @@ class Relay:
         if taken < chunk:
             self.unsent_bytes, self.unsent_taken_bytes = chunk, taken
             return 0
-        self.end += run.at
+        self.end += self.chunk_at
         self.sent_bytes += chunk
         self.written_bytes += run.written
         self.chunks += 1

@@ -9,7 +9,7 @@ KEYS = (
     acted_on(
         "stepdown.downconversion.chunk.bytes",
         INT,
-        131_072,
+        229_376,
         AtLeast(1024),
         CLUSTER,
         "Stored bytes that are converted at a time for an old client; at least one batch.",

@@ -10,7 +10,7 @@ import pytest
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
-from stepdown.storage.conversion_rules import ConversionRules
+from stepdown.storage.conversion_rules import CHUNK_BYTES, ConversionRules
 from stepdown.storage.converted import ConvertedSlice
 from stepdown.storage.converted_chunks import ConvertedChunks
 from stepdown.storage.files import Files
@@ -174,7 +174,7 @@ def test_the_third_reader_finds_what_the_second_made(source: FileSlice) -> None:
     second, third = sharing.slice(source), sharing.slice(source)
     readers = [sharing.reader(), sharing.reader()]
     assert readers[0].read(second) == expected
-    assert sharing.kept == -(-source.size_bytes // 131072) == second.stats.chunks
+    assert sharing.kept == -(-source.size_bytes // CHUNK_BYTES) == second.stats.chunks
     assert readers[1].read(third) == expected
     assert sharing.found_bytes >= len(expected)
     assert third.stats.chunks == 0
@@ -255,7 +255,7 @@ def test_a_reader_that_began_elsewhere_meets_the_others(source: FileSlice) -> No
     later = source.part(3 * one, source.size_bytes)
     before = sharing.found_bytes
     assert sharing.reader().read(sharing.slice(later, first_offset=3 * 16)) == alone(later, first_offset=3 * 16)
-    assert sharing.found_bytes - before > later.size_bytes - 131072 - one
+    assert sharing.found_bytes - before > later.size_bytes - CHUNK_BYTES - one
 
 
 def test_a_chunk_that_goes_further_than_the_slice_is_not_for_its_reader(source: FileSlice) -> None:
@@ -278,7 +278,7 @@ def test_a_chunk_of_which_a_part_was_sent_and_that_cannot_be_made_again_ends_the
         reader.read(sharing.slice(source))
     chunks, line = sharing.slice(source).chunks(), sharing.reader(room_bytes=5000).line
     sent, is_for_later = chunks.send_shared(line, source.size_bytes, source.size_bytes)
-    assert 0 < sent < 131072 and is_for_later
+    assert 0 < sent < CHUNK_BYTES and is_for_later
     for drop in sharing.memory.drops:
         drop()
     os.truncate(path, 100)
@@ -375,7 +375,7 @@ def test_readers_too_far_apart_are_left_alone(tmp_path: Path) -> None:
     for reader in readers * 4:
         for part in parts:
             reader.read(sharing.slice(part))
-    assert 0 < sharing.kept * 131072 < 8 * source.size_bytes / 2
+    assert 0 < sharing.kept * CHUNK_BYTES < 8 * source.size_bytes / 2
 
 
 def test_small_slices_are_not_looked_for(tmp_path: Path) -> None:
