@@ -20,6 +20,7 @@ from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.conversion_rules import ConversionRules, ConversionStats
 from ..storage.converted import ConvertedSlice
+from ..storage.windows import KEPT_BYTES
 from .cluster import Topic
 from .metrics import Metrics, codec_label
 from .reading import Reading, Terms
@@ -181,7 +182,7 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
         target,
         reading.interest.fetch_offset,
         broker.zstd_to,
-        broker.settings.stepdown_downconversion_chunk_bytes,
+        min(broker.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
         not terms.limits_are_soft,
     )
     converted = ConvertedSlice(reading.slice, rules, broker.shared_chunks)

@@ -1,4 +1,4 @@
-"""The chunks of a converted slice: about 128 KiB of stored bytes each, converted when they are to be sent.
+"""The chunks of a converted slice: about 224 KiB of stored bytes each, converted when they are to be sent.
 
 Where the conversion ends before the promised size does, an overflow entry follows that every client takes for the
 beginning of a message it has to fetch again:

@@ -12,7 +12,8 @@ KEYS = (
         229_376,
         AtLeast(1024),
         CLUSTER,
-        "Stored bytes that are converted at a time for an old client; at least one batch.",
+        "Stored bytes that are converted at a time for an old client; at least one batch, and of several no more than "
+        "262144.",
     ),
     acted_on(
         "stepdown.conversion.memory.bytes",
