@@ -118,7 +118,7 @@ class Relay:
         """Makes and sends; an error number of the socket's, below 0, or 0.
 
         A chunk is read piece by piece, so that it leaves room for what it becomes in the processor's cache. What the
-        end of one piece has of a batch is the beginning of the next.
+        end of one piece has of a batch is the beginning of the next. None is read behind what is promised.
         """
         held: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
@@ -142,7 +142,7 @@ class Relay:
                 self.chunk_at += run.at
                 held = size - run.at
                 move_to_front(window, run.at, held)
-                if status != DONE or run.at == 0:
+                if status != DONE or run.at == 0 or run.written >= most_bytes - self.sent_bytes:
                     break
             if status >= BAD_FRAME or run.written == 0:
                 break

@@ -127,8 +127,8 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
 @pytest.mark.parametrize("size", [10, 100, 1000, 9000])
 @pytest.mark.parametrize("seed", range(5))
 def test_chunks_read_in_pieces_are_as_many_as_those_read_at_once(tmp_path: Path, seed: int, size: int) -> None:
-    """The end of a piece cuts a batch. Of small records, which grow most, a chunk more may be made: the last batch that
-    might have fitted is not tried."""
+    """The end of a piece cuts a batch. Of small records, which grow most, a chunk more may be made, since the last
+    batch that might have fitted is not tried; and fewer records behind what was promised, where no piece is read."""
     random = Random(seed)
     counts, data, offset = [random.randint(1, 1 + 30_000 // (size + 8)) for _ in range(90)], b"", 0
     for count in counts:
@@ -137,7 +137,7 @@ def test_chunks_read_in_pieces_are_as_many_as_those_read_at_once(tmp_path: Path,
     got, made = sent(lazily), lazily.stats
     assert len(got) > 3 * CHUNK_BYTES
     assert sent_in_runs(lazily, random) == got
-    assert lazily.stats.records == made.records
+    assert made.records - CHUNK_BYTES // (size + 7) <= lazily.stats.records <= made.records
     assert made.chunks <= lazily.stats.chunks <= made.chunks + 2
     whole = bytes(
         convert_down(data, target=lazily.rules.target, first_offset=lazily.rules.first_offset, out=bytearray()).data
