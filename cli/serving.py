@@ -54,13 +54,24 @@ def _parser() -> argparse.ArgumentParser:
     option = parser.add_argument
     option("properties", type=Path, nargs="?", metavar="SERVER.PROPERTIES", help="Kafka's settings.")
     option("--listen", default="", metavar="HOST:PORT", help="Address to listen on; port 0 picks one.")
-    option("--log-dir", action="append", default=[], metavar="DIR", help="Log directory; may be repeated.")
+    option(
+        "--log-dir", type=_directory, action="append", default=[], metavar="DIR", help="Log directory; may be repeated."
+    )
     option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
     option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
     option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")
     option("--log-level", type=_one_of(levels), default="info", metavar="|".join(levels), help="Least level told.")
     return parser
+
+
+def _directory(path: str) -> str:
+    """A path that can be in log.dirs."""
+    if "," in path:
+        raise argparse.ArgumentTypeError(
+            f"{path!r} has a comma, at which log.dirs would end it; repeat --log-dir for each directory"
+        )
+    return path
 
 
 def _one_of(choices: Sequence[str]) -> Callable[[str], str]:

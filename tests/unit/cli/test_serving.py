@@ -36,9 +36,10 @@ def test_without_options_nothing_is_set() -> None:
         (["-o", "num.prtitions=1"], "did you mean num.partitions?"),
         (["-o", "num.partitions"], "expected KEY=VALUE"),
         (["nothing.properties"], "cannot read the configuration file"),
+        (["--log-dir", "data,more"], "repeat --log-dir for each directory"),
         (["--log-format", "xml"], "expected console or json, found 'xml'"),
     ],
-    ids=["listen", "http", "typo", "no value", "no file", "log format"],
+    ids=["listen", "http", "typo", "no value", "no file", "log dir", "log format"],
 )
 def test_a_bad_configuration_ends_with_2_and_says_why(arguments: list[str], told: str) -> None:
     ended = run_command("serve", *arguments)
