@@ -29,6 +29,7 @@ class Relay:
     they were before the last was cut; `chunks`, `records`, `temporary_bytes` and `seconds` tell what making them took.
     `needs_codec`: the batch that follows plain ones has to be opened. Of the chunk that was not taken whole, which lies
     in the buffer, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
+    The chunk at hand is made of `chunk_at` stored bytes.
     """
 
     end = cython.declare(cython.longlong, visibility="readonly")
@@ -133,7 +134,6 @@ class Relay:
                 if run.written > 0:  # no more than is likely to fit, or a batch is converted in vain
                     size = min(size, (run.room - run.written) * self.chunk_at // run.written)
                 if size <= held and self.chunk_at:
-                    status = DONE
                     break
                 if read_into(file, window, held, size - held, self.end + self.chunk_at + held) < size - held:
                     return 0
