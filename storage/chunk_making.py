@@ -41,7 +41,7 @@ class ChunkMaking:
         """The chunk at `at`, of up to `stored_bytes` (more if the first batch has more), in `out`."""
         try:
             if in_worker:
-                return self._make_in_worker(at, out)
+                return self._make_in_worker(at, out, stored_bytes)
             return self._make_plain(at, out, stored_bytes)
         except ApiError:
             return self._make_good(at, out, in_worker)
@@ -74,11 +74,11 @@ class ChunkMaking:
             return
         self._add(header, read_window(self._source, made.end, header.size_bytes), out, made)
 
-    def _make_in_worker(self, at: int, out: bytearray | memoryview) -> Made:
+    def _make_in_worker(self, at: int, out: bytearray | memoryview, stored_bytes: int) -> Made:
         """As `_make_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
         made = Made(end=at)
         source, target = self._source, self._rules.target
-        window = read_window(source, at, self._rules.chunk_bytes)
+        window = read_window(source, at, stored_bytes)
         while True:
             read, made.size_bytes, records, temporary_bytes = convert_singles(
                 window, made.end - at, target, out, made.size_bytes

@@ -101,7 +101,7 @@ class ConvertedChunks:
         """
         began = perf_counter()
         while not self.is_padding:
-            made = self._make_next(out, self._rules.chunk_bytes)
+            made = self._make_next(out, self._stored_bytes)
             if made.size_bytes:
                 made.seconds = perf_counter() - began
                 self._made = made
@@ -321,6 +321,13 @@ class ConvertedChunks:
     @property
     def _needs(self) -> tuple[bool, int, int]:
         return self.needs_worker, self.claim_bytes, self.buffer_bytes
+
+    @property
+    def _stored_bytes(self) -> int:
+        """What the next chunk is made of at most: no more than the last time if it is made again, as the relay may have
+        made it of less than `make` would."""
+        made_of, most_bytes = self._made.end - self._at, self._rules.chunk_bytes
+        return min(made_of, most_bytes) if made_of > 0 else most_bytes
 
     def _make_next(self, out: bytearray | memoryview, stored_bytes: int) -> Made:
         return self._making.make(self._at, out, in_worker=self.needs_worker, stored_bytes=stored_bytes)
