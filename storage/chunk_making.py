@@ -16,7 +16,7 @@ from .windows import KEPT_BYTES, batch_at, batch_in, read_window
 class Made:
     """One chunk: the source position behind it, its size, what it took; whether what is behind it is for a worker.
 
-    `wants_bytes`: the room that the first batch would have needed.
+    `wants_bytes`: the room that the first batch would have needed; `padding_bytes`: how much of it is padding.
     """
 
     end: int = 0
@@ -26,6 +26,7 @@ class Made:
     seconds: float = 0.0
     wants_bytes: int = 0
     needs_worker: bool = False
+    padding_bytes: int = 0
 
 
 class ChunkMaking:

@@ -104,6 +104,10 @@ class ConvertedChunks:
             made = self._make_next(out, self._stored_bytes)
             if made.size_bytes:
                 made.seconds = perf_counter() - began
+                if self._made.end == made.end and self._made.padding_bytes:
+                    _write_overflow(out, made.size_bytes, self._made.padding_bytes)
+                    made.padding_bytes = self._made.padding_bytes
+                    made.size_bytes += made.padding_bytes
                 self._made = made
                 if made.size_bytes > self._skip:
                     return memoryview(out)[self._skip : made.size_bytes]
@@ -129,9 +133,8 @@ class ConvertedChunks:
         """The chunk has been sent."""
         made, stats = self._made, self._stats
         self._count(made)
-        if self.is_padding:
-            stats.padding_bytes += made.size_bytes
-        else:
+        stats.padding_bytes += made.padding_bytes
+        if not self.is_padding:
             stats.chunks += 1
             self._move_to(made.end, made.needs_worker)
 
@@ -188,12 +191,15 @@ class ConvertedChunks:
             stats.temporary_bytes += relay.temporary_bytes
             stats.seconds += relay.seconds
             stats.chunks += relay.chunks
+            stats.padding_bytes += relay.padding_bytes
             stats.is_truncated = self._produced > self._promised_bytes
         unsent = memoryview(out)[: relay.unsent_bytes]
         if unsent:
-            end, size_bytes, records, temporary_bytes, seconds = relay.unsent()
+            end, size_bytes, records, temporary_bytes, seconds, padding_bytes = relay.unsent()
             self._at = relay.end - start
-            made = self._made = Made(end - start, size_bytes, records, temporary_bytes, seconds)
+            made = self._made = Made(
+                end - start, size_bytes, records, temporary_bytes, seconds, padding_bytes=padding_bytes
+            )
         else:
             made = Made(relay.end - start)
         made.needs_worker = relay.needs_codec
@@ -335,8 +341,14 @@ class ConvertedChunks:
     def _pad(self, out: bytearray) -> memoryview:
         """An overflow entry over what is left of the promise, or over the first 128 KiB of it."""
         remaining = self._promised_bytes - self._produced
-        size = max(OVERFLOW_ENTRY.size, min(remaining + 1, PADDING_BYTES))
-        out[:size] = _ZEROS[:size]
-        OVERFLOW_ENTRY.pack_into(out, 0, -1, max(remaining + 1, SMALLEST_OVERFLOW))
-        self._made = Made(end=self._at, size_bytes=min(size, remaining))
+        size = _write_overflow(out, 0, remaining)
+        self._made = Made(end=self._at, size_bytes=min(size, remaining), padding_bytes=min(size, remaining))
         return memoryview(out)[:size]
+
+
+def _write_overflow(out: bytearray, at: int, promised_bytes: int) -> int:
+    """An overflow entry at `at`, over what is left of a promise or the first 128 KiB of it: its size."""
+    size = max(OVERFLOW_ENTRY.size, min(promised_bytes, PADDING_BYTES))
+    out[at : at + size] = _ZEROS[:size]
+    OVERFLOW_ENTRY.pack_into(out, at, -1, max(promised_bytes + 1, SMALLEST_OVERFLOW))
+    return size

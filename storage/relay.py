@@ -19,6 +19,10 @@ COMPILED: bool = cython.compiled
 
 PIECE_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
 
+PADDING_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
+OVERFLOW_ENTRY_BYTES = cython.declare(cython.Py_ssize_t, 12)
+SMALLEST_OVERFLOW = cython.declare(cython.Py_ssize_t, 61)
+
 
 @cython.final
 @cython.cclass
@@ -26,7 +30,8 @@ class Relay:
     """Chunks that went one after the other, and the one, if any, that the socket did not take whole.
 
     `end` is the position in the file behind those that it took whole; `sent_bytes` went, of the `written_bytes` that
-    they were before the last was cut; `chunks`, `records`, `temporary_bytes` and `seconds` tell what making them took.
+    they were before the last was cut, or that they are with `padding_bytes` behind the last; `chunks`, `records`,
+    `temporary_bytes` and `seconds` tell what making them took.
     `needs_codec`: the batch that follows plain ones has to be opened. Of the chunk that was not taken whole, which lies
     in the buffer, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
     The chunk at hand is made of `chunk_at` stored bytes.
@@ -35,6 +40,7 @@ class Relay:
     end = cython.declare(cython.longlong, visibility="readonly")
     sent_bytes = cython.declare(cython.longlong, visibility="readonly")
     written_bytes = cython.declare(cython.longlong, visibility="readonly")
+    padding_bytes = cython.declare(cython.longlong, visibility="readonly")
     chunks = cython.declare(cython.longlong, visibility="readonly")
     records = cython.declare(cython.longlong, visibility="readonly")
     temporary_bytes = cython.declare(cython.longlong, visibility="readonly")
@@ -47,6 +53,7 @@ class Relay:
     chunk_bytes: cython.Py_ssize_t
     last_seconds: cython.double
     chunk_at: cython.longlong
+    chunk_padding: cython.Py_ssize_t
 
     def __init__(self, target: cython.int, first_offset: cython.longlong, chunk_bytes: cython.Py_ssize_t) -> None:
         self.run, self.item = PlainDown(), Item()
@@ -67,9 +74,10 @@ class Relay:
     ) -> None:
         """Sends what the batches from `position` to `end` of the file become, each chunk made in `out`.
 
-        Up to `turn_bytes`, or to `most_bytes`, at which the last chunk is cut; to a chunk that is not taken whole; or
-        to a batch that is better made alone: one too large for a chunk, a damaged one, the end; a plain one if
-        `with_codec`, else one for a codec. With a codec the chunk that reaches `most_bytes` is not sent.
+        Up to `turn_bytes`, or to `most_bytes`, which are promised: there the last chunk is cut, or one without a codec
+        is padded, if that fits into `out`; to a chunk that is not taken whole; or to a batch that is better made alone:
+        one too large for a chunk, a damaged one, the end; a plain one if `with_codec`, else one for a codec. With a
+        codec the chunk that reaches `most_bytes` is not sent.
 
         Raises: OSError when the peer has gone.
         """
@@ -85,6 +93,7 @@ class Relay:
         run.data, run.sink, run.room = sink, sink_of(made), len(made)
         self.end = position
         self.sent_bytes = self.written_bytes = self.chunks = self.records = self.temporary_bytes = 0
+        self.padding_bytes = self.chunk_padding = 0
         self.unsent_bytes = self.unsent_taken_bytes = 0
         self.seconds, self.needs_codec = 0, False
         turn_bytes = min(turn_bytes, most_bytes)
@@ -96,11 +105,12 @@ class Relay:
         if status < 0:
             raise OSError(-status, os.strerror(-status))
 
-    def unsent(self) -> tuple[int, int, int, int, float]:
+    def unsent(self) -> tuple[int, int, int, int, float, int]:
         """Where the chunk that was not taken whole ends in the file; its size before it was cut, records, temporary
-        bytes, and seconds that making it took."""
+        bytes, seconds that making it took, and how much of it is padding."""
         run: PlainDown = self.run
-        return self.end + self.chunk_at, run.written, run.records, run.temporary, self.last_seconds
+        end = self.end + self.chunk_at
+        return end, run.written, run.records, run.temporary, self.last_seconds, self.chunk_padding
 
     @cython.cfunc
     @cython.nogil
@@ -147,12 +157,28 @@ class Relay:
             if status >= BAD_FRAME or run.written == 0:
                 break
             self.needs_codec = status == NEEDS_CODEC
+            if status == DONE and self.end + self.chunk_at + held == end:
+                self.pad(run, most_bytes - self.sent_bytes - run.written)
             taken = self.send(run, socket, began, min(run.written, most_bytes - self.sent_bytes))
             if taken < 0:
                 return taken
             if self.unsent_bytes:
                 break
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def pad(self, run: PlainDown, size: cython.longlong) -> cython.void:
+        """An overflow entry over the `size` bytes that are promised beyond the chunk, if it fits behind it: to make it
+        alone would take as long as to convert a third of a chunk."""
+        if size <= 0 or size > PADDING_BYTES or max(size, OVERFLOW_ENTRY_BYTES) > run.room - run.written:
+            return
+        clear(run.sink, run.written, size)
+        put64(run.sink, run.written, -1)
+        put32(run.sink, run.written + 8, max(size + 1, SMALLEST_OVERFLOW))
+        self.chunk_padding = size
+        run.written += size
 
     @cython.cfunc
     def pump_with_codec(
@@ -223,6 +249,7 @@ class Relay:
         self.end += self.chunk_at
         self.sent_bytes += chunk
         self.written_bytes += run.written
+        self.padding_bytes += self.chunk_padding
         self.chunks += 1
         self.records += run.records
         self.temporary_bytes += run.temporary

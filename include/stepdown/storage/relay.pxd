@@ -1,6 +1,6 @@
 # What storage/relay.py takes from the operating system and from the kernel.
 
-from libc.string cimport memmove
+from libc.string cimport memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport pread
 
@@ -27,3 +27,7 @@ cdef inline Py_ssize_t read_into(int file, Sink window, Py_ssize_t at, Py_ssize_
 
 cdef inline void move_to_front(Sink window, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
     memmove(window, window + at, size)
+
+
+cdef inline void clear(Sink out, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    memset(out + at, 0, size)

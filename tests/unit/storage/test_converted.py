@@ -197,8 +197,24 @@ def test_a_run_to_the_end_of_a_slice_brings_its_padding_along(tmp_path: Path) ->
     chunks = lazily.chunks()
     with Line(400_000) as line:
         done, unsent, taken = chunks.run(bytearray(chunks.claim_bytes), line, lazily.size_bytes, 1 << 20)
-    assert 0 < done < lazily.size_bytes == done + len(unsent)
-    assert chunks.is_padding and not taken
+        line.drain()
+    assert (done, len(unsent), taken) == (lazily.size_bytes, 0, 0)
+    assert line.received == sent(lazily)
+    assert lazily.stats.padding_bytes
+
+
+@pytest.mark.parametrize("missing_bytes", [0, 1])
+def test_padding_that_does_not_fit_behind_the_last_chunk_is_a_chunk_of_its_own(
+    tmp_path: Path, missing_bytes: int
+) -> None:
+    lazily = converted(stored(tmp_path, b"".join(batch(n, 1) for n in range(50))))
+    chunks = lazily.chunks()
+    with Line(400_000) as line:
+        done, unsent, _ = chunks.run(bytearray(lazily.size_bytes - missing_bytes), line, lazily.size_bytes, 1 << 20)
+        line.drain()
+    assert 0 < done <= lazily.size_bytes == done + len(unsent)
+    assert chunks.is_padding == bool(len(unsent)) == bool(missing_bytes)
+    assert line.received + unsent == sent(lazily)
 
 
 def test_a_run_ends_before_a_batch_that_takes_more_than_it_began_with(
