@@ -7,6 +7,17 @@ from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.deflate cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 
+# The largest loop's name in C is Cython's. tests/unit/records/test_clones.py sees when it has another.
+cdef extern from *:
+    """
+    #include "clones.h"
+    #ifdef __PYX_HAVE__stepdown__protocol__records__kernel__deflating
+    struct __pyx_obj_8stepdown_8protocol_7records_6kernel_9deflating_Deflating;
+    STEPDOWN_FOR_BMI2_TOO static int __pyx_f_8stepdown_8protocol_7records_6kernel_9deflating_9Deflating_write_data(
+        struct __pyx_obj_8stepdown_8protocol_7records_6kernel_9deflating_Deflating *, Py_ssize_t);
+    #endif
+    """
+
 cdef enum:
     LONGEST_LITERAL = 14
     LONGEST_LENGTH_CODE = 7

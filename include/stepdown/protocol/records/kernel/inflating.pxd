@@ -7,6 +7,17 @@ from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.deflate cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 
+# The largest loop's name in C is Cython's. tests/unit/records/test_clones.py sees when it has another.
+cdef extern from *:
+    """
+    #include "clones.h"
+    #ifdef __PYX_HAVE__stepdown__protocol__records__kernel__inflating
+    struct __pyx_obj_8stepdown_8protocol_7records_6kernel_9inflating_Inflating;
+    STEPDOWN_FOR_BMI2_TOO static int __pyx_f_8stepdown_8protocol_7records_6kernel_9inflating_9Inflating_read_block(
+        struct __pyx_obj_8stepdown_8protocol_7records_6kernel_9inflating_Inflating *);
+    #endif
+    """
+
 cdef extern from *:
     unsigned long long ONE "1ULL"
 
