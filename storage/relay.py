@@ -54,6 +54,7 @@ class Relay:
     last_seconds: cython.double
     chunk_at: cython.longlong
     chunk_padding: cython.Py_ssize_t
+    held: cython.Py_ssize_t
 
     def __init__(self, target: cython.int, first_offset: cython.longlong, chunk_bytes: cython.Py_ssize_t) -> None:
         self.run, self.item = PlainDown(), Item()
@@ -126,45 +127,67 @@ class Relay:
         most_bytes: cython.longlong,
         turn_bytes: cython.longlong,
     ) -> cython.Py_ssize_t:
-        """Makes and sends; an error number of the socket's, below 0, or 0.
-
-        A chunk is read piece by piece, so that it leaves room for what it becomes in the processor's cache. What the
-        end of one piece has of a batch is the beginning of the next. None is read behind what is promised.
-        """
-        held: cython.Py_ssize_t = 0
-        size: cython.Py_ssize_t
+        """Makes and sends; an error number of the socket's, below 0, or 0."""
+        left: cython.longlong
         taken: cython.Py_ssize_t
         began: cython.double
         status: cython.int
+        self.held = 0
         while self.sent_bytes < turn_bytes and not self.needs_codec:
             began = now_s()
-            self.chunk_at = run.written = run.records = run.temporary = run.batches = run.trimmed = 0
-            while True:
-                size = min(self.chunk_bytes - self.chunk_at, end - self.end - self.chunk_at, PIECE_BYTES)
-                if run.written > 0:  # no more than is likely to fit, or a batch is converted in vain
-                    size = min(size, (run.room - run.written) * self.chunk_at // run.written)
-                if size <= held and self.chunk_at:
-                    break
-                if read_into(file, window, held, size - held, self.end + self.chunk_at + held) < size - held:
-                    return 0
-                run.at, run.end = 0, size
-                status = convert_batches(run, item)
-                self.chunk_at += run.at
-                held = size - run.at
-                move_to_front(window, run.at, held)
-                if status != DONE or run.at == 0 or run.written >= most_bytes - self.sent_bytes:
-                    break
+            left = most_bytes - self.sent_bytes
+            status = self.make(run, item, file, end, window, left)
             if status >= BAD_FRAME or run.written == 0:
                 break
             self.needs_codec = status == NEEDS_CODEC
-            if status == DONE and self.end + self.chunk_at + held == end:
-                self.pad(run, most_bytes - self.sent_bytes - run.written)
-            taken = self.send(run, socket, began, min(run.written, most_bytes - self.sent_bytes))
+            if status == DONE and self.end + self.chunk_at + self.held == end:
+                self.pad(run, left - run.written)
+            taken = self.send(run, socket, began, min(run.written, left))
             if taken < 0:
                 return taken
             if self.unsent_bytes:
                 break
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def make(
+        self,
+        run: PlainDown,
+        item: Item,
+        file: cython.int,
+        end: cython.longlong,
+        window: Sink,
+        most_bytes: cython.longlong,
+    ) -> cython.int:
+        """Makes a chunk; what ended it.
+
+        It is read piece by piece, so that it leaves room for what it becomes in the processor's cache. What the end of
+        one piece has of a batch, `held` bytes of the window, is the beginning of the next. None is read behind what is
+        promised.
+        """
+        size: cython.Py_ssize_t
+        held: cython.Py_ssize_t
+        status: cython.int = DONE
+        self.chunk_at = run.written = run.records = run.temporary = run.batches = run.trimmed = 0
+        while status == DONE and run.written < most_bytes:
+            held = self.held
+            size = min(self.chunk_bytes - self.chunk_at, end - self.end - self.chunk_at, PIECE_BYTES)
+            if run.written > 0:  # no more than is likely to fit, or a batch is converted in vain
+                size = min(size, (run.room - run.written) * self.chunk_at // run.written)
+            if size <= held and self.chunk_at:
+                break
+            if read_into(file, window, held, size - held, self.end + self.chunk_at + held) < size - held:
+                return BAD_FRAME
+            run.at, run.end = 0, size
+            status = convert_batches(run, item)
+            self.chunk_at += run.at
+            self.held = size - run.at
+            move_to_front(window, run.at, self.held)
+            if run.at == 0:
+                break
+        return status
 
     @cython.cfunc
     @cython.nogil
