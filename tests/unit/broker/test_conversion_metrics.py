@@ -47,6 +47,19 @@ async def test_bytes_out_are_the_bytes_promised(broker: Broker, client: RawClien
     assert broker.metrics.bytes_out.of("t").value == len(answer.records)
 
 
+@pytest.mark.parametrize(("chunk_bytes", "chunks"), [(1 << 17, 8), (1 << 18, 4), (1 << 30, 4)])
+async def test_no_more_is_read_for_a_chunk_than_a_thread_has_a_buffer_for(
+    tmp_path: Path, chunk_bytes: int, chunks: int
+) -> None:
+    async with running_broker(tmp_path, stepdown_downconversion_chunk_bytes=chunk_bytes) as broker:
+        async with await connect(broker) as client:
+            await create(client, "t")
+            while broker.cluster.partition("t", 0).log.size_bytes < 1 << 20:
+                await produce(client, "t", in_wordy_batch(10))
+            await fetched(client, fetch("t"), 3)
+        assert broker.metrics.conversion_chunks._children[()].value == pytest.approx(chunks, abs=1)
+
+
 @pytest.mark.parametrize("version", [3, 4, 12])
 async def test_followers_are_not_counted_in_bytes_out(broker: Broker, client: RawClient, version: int) -> None:
     await create(client, "t")
