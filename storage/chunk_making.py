@@ -121,6 +121,9 @@ class ChunkMaking:
         made = Made(end=at)
         with contextlib.suppress(ApiError):
             while (header := batch_at(self._source, made.end)) is not None:
+                if not in_worker and is_for_worker(header, self._rules.target):
+                    made.needs_worker = True
+                    return made
                 if made.end > at and header.size_bytes > KEPT_BYTES:  # nobody has claimed memory for it
                     break
                 batch = read_window(self._source, made.end, header.size_bytes)

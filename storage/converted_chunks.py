@@ -97,7 +97,7 @@ class ConvertedChunks:
         """The next chunk in `out`, the same until `advance`.
 
         None when it could not be made this time: `out` was too small, or the next batch turned out to need a worker.
-        Raises: EOFError when a part of the chunk is sent and the rest cannot be made again.
+        Raises: EOFError when a part of the chunk may be sent and the rest cannot be made again.
         """
         began = perf_counter()
         while not self.is_padding:
@@ -125,8 +125,8 @@ class ConvertedChunks:
                 self.claim_bytes = self.buffer_bytes = PLAIN_CLAIM_BYTES
             elif self._move_to(made.end, made.needs_worker):
                 return None
-        if self._skip:
-            raise EOFError(f"{self._skip} bytes of a chunk are sent, and its file cannot be read any more")
+        if self._skip or self._made.end > self._at:
+            raise EOFError("a chunk that may be sent in part cannot be made again, since its file has changed")
         return self._pad(out)
 
     def advance(self) -> None:
@@ -150,8 +150,8 @@ class ConvertedChunks:
     def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         """As `make`, sending and `advance` in turn, with little in between; see `broker/lazy_piece.py`.
 
-        Whatever is not plain sailing is made by `make`, for others to send: a batch too large for a chunk, damage,
-        the padding.
+        Whatever is not plain sailing is made by `make`, for others to send: a batch too large for a chunk, damage, the
+        padding that does not fit behind the last plain chunk.
         """
         in_worker, claimed_bytes = self.needs_worker, self.claim_bytes
         if self._skip:

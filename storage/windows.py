@@ -63,7 +63,9 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
     magic = data[at + MAGIC_AT]
     if magic > MAX_MAGIC or size_bytes < SMALLEST_HEADERS[magic]:
         raise CorruptRecord(f"a batch of magic {magic} and {size_bytes} bytes at {position}")
-    return None if size_bytes > left else parse_header(data, at, position)
+    if size_bytes > left or len(data) - at < min(size_bytes, V2_HEADER_BYTES):  # the file may end before the slice does
+        return None
+    return parse_header(data, at, position)
 
 
 def kept_window(size_bytes: int) -> memoryview:

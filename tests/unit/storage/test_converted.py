@@ -192,6 +192,44 @@ def test_a_file_that_shrinks_below_its_slice_is_padded_in_runs_too(tmp_path: Pat
     assert lazily.stats.padding_bytes
 
 
+@pytest.mark.parametrize("left", [*range(15, 19), *range(59, 63)])
+def test_a_file_that_ends_within_a_header_is_padded_as_one_that_ends_elsewhere(tmp_path: Path, left: int) -> None:
+    one = batch(0, 20)
+    lazily = converted(stored(tmp_path, one * 3))
+    os.truncate(tmp_path / "segment", len(one) + left)
+    whole = bytes(convert_down(one, target=1, first_offset=0, out=bytearray(1)).data)
+    assert sent(lazily) == whole + overflow(lazily.size_bytes - len(whole))
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_a_chunk_sent_in_part_does_not_go_on_as_padding(tmp_path: Path, codec: Codec) -> None:
+    noise = Random(1).randbytes(20_000)
+    records = [Record(offset=n, timestamp=5, value=noise[n * 1000 : n * 1000 + 1000]) for n in range(20)]
+    lazily = converted(stored(tmp_path, build_batch(records, codec=codec) * 5))
+    with Line(5000) as line:
+        chunks = lazily.chunks()
+        done, unsent, _ = chunks.run(bytearray(chunks.buffer_bytes), line, lazily.size_bytes, 1 << 20)
+        assert not done and len(unsent)
+    os.truncate(tmp_path / "segment", 100)
+    with pytest.raises(EOFError, match="again"):
+        for _ in range(3):  # None says that it is to be called again
+            assert chunks.make(bytearray(chunks.buffer_bytes)) is None
+
+
+def test_codecs_are_left_to_workers_in_a_file_that_shrank_too(tmp_path: Path) -> None:
+    plain = b"".join(batch(n * 20, 20) for n in range(5))
+    closed = b"".join(batch(n * 20, 20, codec=Codec.GZIP) for n in range(5, 10))
+    lazily = converted(stored(tmp_path, plain + closed + plain))
+    os.truncate(tmp_path / "segment", len(plain + closed) + 5)
+    chunks = lazily.chunks()
+    made = chunks.make(bytearray(chunks.buffer_bytes))
+    assert made == convert_down(plain, target=1, first_offset=0, out=bytearray(1)).data
+    chunks.advance()
+    assert chunks.needs_worker
+    whole = bytes(convert_down(plain + closed, target=1, first_offset=0, out=bytearray(1)).data)
+    assert sent(lazily) == (whole + overflow(max(0, lazily.size_bytes - len(whole))))[: lazily.size_bytes]
+
+
 def test_a_run_to_the_end_of_a_slice_brings_its_padding_along(tmp_path: Path) -> None:
     lazily = converted(stored(tmp_path, b"".join(batch(n, 1) for n in range(50))))
     chunks = lazily.chunks()
