@@ -163,7 +163,7 @@ async def _convert(
                 return converted
             reading.slice = partition.log.read(
                 converted.next_offset,
-                reading.interest.max_bytes,
+                reading.limit_bytes,
                 below=visible_end,
                 min_one_message=terms.limits_are_soft,
                 allow_partial=not terms.limits_are_soft,
@@ -183,7 +183,7 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
         reading.interest.fetch_offset,
         broker.zstd_to,
         min(broker.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
-        not terms.limits_are_soft,
+        shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
     )
     converted = ConvertedSlice(reading.slice, rules, broker.shared_chunks)
     is_promised = not converted.needs_worker and converted.promise()
@@ -193,9 +193,15 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
     return converted
 
 
+def _is_crowded(reading: Reading, terms: Terms) -> bool:
+    """Whether other partitions left less of the response than a batch might have: it is not too large for its limit,
+    and comes with a later fetch."""
+    return reading.limit_bytes < min(reading.interest.max_bytes, terms.max_bytes)
+
+
 @lru_cache(maxsize=256)
 def _rules(
-    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, shows_too_large: bool
+    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool
 ) -> ConversionRules:
     """The same object for the same rules, since a slice keeps its rules for as long as its reader takes."""
     return ConversionRules(

@@ -51,9 +51,13 @@ class Divergence:
 
 @dataclass(slots=True)
 class Reading:
-    """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown."""
+    """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown.
+
+    `limit_bytes` is the partition's limit, or what the partitions before left of the response's.
+    """
 
     interest: Interest
+    limit_bytes: int = 0
     topic: Topic | None = None
     partition: Partition | None = None
     error: ErrorCode = ErrorCode.NONE
@@ -103,9 +107,9 @@ def read_few(
     owes_one_batch = terms.limits_are_soft and not taken
     readings = []
     for interest in interests:
-        reading = Reading(interest)
+        reading = Reading(interest, min(interest.max_bytes, left))
         try:
-            _read(cluster, reading, terms, min(interest.max_bytes, left), owes_one_batch, allow_partial)
+            _read(cluster, reading, terms, reading.limit_bytes, owes_one_batch, allow_partial)
         except ApiError as error:
             reading.error = error.code
         size = reading.slice.size_bytes

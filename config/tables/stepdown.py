@@ -48,8 +48,8 @@ KEYS = (
         "error",
         OneOf(("error", "gzip", "snappy", "lz4", "none")),
         CLUSTER,
-        "What clients get that fetch a zstd batch with a version older than 10: error is Kafka's answer, "
-        "UNSUPPORTED_COMPRESSION_TYPE; a codec, or none, is what the batch is converted to.",
+        "What clients get that fetch a zstd batch with a version older than 4, for whom it has to be converted: error "
+        "is Kafka's answer, UNSUPPORTED_COMPRESSION_TYPE; a codec, or none, is what the batch is converted to.",
     ),
     acted_on(
         "stepdown.decompression.max.bytes",

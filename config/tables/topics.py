@@ -190,7 +190,7 @@ FORMAT = (
         OneOf(COMPRESSION_TYPES),
         ("compression.type",),
         "Codec of stored batches: producer keeps what was sent, any other value recompresses. zstd also refuses "
-        "fetches older than version 10, unless stepdown.downconversion.zstd lets them read it.",
+        "fetches older than version 10; those older than 4 not if stepdown.downconversion.zstd lets them read it.",
     ),
     _topic(
         "compression.gzip.level",

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -231,6 +232,48 @@ async def test_a_batch_above_the_limit(tmp_path: Path, version: int, expected: b
             assert [row[0] for row in read(answer.records)] == [0]
         else:
             assert bytes(answer.records) == expected
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+async def test_a_batch_for_which_other_partitions_leave_no_room_is_not_too_large(
+    tmp_path: Path, version: int, codec: Codec
+) -> None:
+    """An old client that is told so gives up; it comes first when it asks again."""
+    async with running_broker(tmp_path, fetch_max_bytes=8000) as broker:
+        client = await connect(broker)
+        await create(client, "t", 3)
+        noise = Random(1).randbytes(5000)
+        for index in range(3):
+            await produce(client, "t", build_batch([Record(offset=0, timestamp=1, value=noise)], codec=codec), index)
+        answer = await client.send(fetch("t", partitions=range(3)), version)
+        assert [len(read(p.records)) for p in answer.responses[0].partitions] == [1, 0, 0]
+        assert [bytes(p.records) for p in answer.responses[0].partitions[1:]] == [b"", b""]
+
+
+@pytest.mark.parametrize(("version", "expected"), [(2, OVERFLOW), (3, None)])
+async def test_a_batch_above_what_a_whole_response_may_have(
+    tmp_path: Path, version: int, expected: bytes | None
+) -> None:
+    async with running_broker(tmp_path, fetch_max_bytes=2000) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        await produce(client, "t", build_batch(records(1, 5000)))
+        answer = await fetched(client, fetch("t"), version)
+        assert (bytes(answer.records) == OVERFLOW) == (expected is not None)
+        assert len(read(answer.records)) == (expected is None)
+
+
+async def test_markers_before_a_batch_leave_no_more_room_than_there_was(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, fetch_max_bytes=8000) as broker:
+        client = await connect(broker)
+        await create(client, "t", 2)
+        await produce(client, "t", build_batch(records(1, 5000)))
+        log = broker.cluster.partition("t", 1).log
+        log.append_as_is(MARKER)
+        await produce(client, "t", build_batch(records(1, 5000)), 1)
+        first, second = (await client.send(fetch("t", partitions=range(2)), 2)).responses[0].partitions
+        assert (len(read(first.records)), bytes(second.records)) == (1, b"")
 
 
 async def test_a_long_poll_ends_with_the_append(tmp_path: Path) -> None:
