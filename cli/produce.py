@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +14,7 @@ from .escapes import unescaped
 from .failures import EXIT_BAD_USAGE, CommandFailed
 from .old_formats import AsFormat, format_of
 from .pairs import key_values
+from .stopping import Stopping
 from .topics import LOCAL, Bootstrap, connect
 
 if TYPE_CHECKING:
@@ -152,11 +151,16 @@ async def _produce(order: Order) -> int | None:
     from .produce_targets import Targets
     from .produce_writing import Writer
 
-    with connect(order.bootstrap) as client:
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[int] = loop.create_future()
+
+    def told(number: int) -> None:
+        loop.call_soon_threadsafe(stop.set_result, number)
+
+    with connect(order.bootstrap) as client, Stopping(told):
         writer = Writer(order.bootstrap, order.settings, order.form, order.destination, Targets(client))
         pieces = Pieces(order.delimiter, MOST_TEXT_PER_BYTE * writer.most_record_bytes)
         async with writer:
-            stop = _stop_on_signals()
             number = 0
             while True:
                 reading = asyncio.ensure_future(read_some(sys.stdin.fileno()))
@@ -172,7 +176,6 @@ async def _produce(order: Order) -> int | None:
                     raise CommandFailed(f"record {number + 1} of stdin: {fault}") from fault
                 number += await _write(writer, order.reading, found, number)
                 if not data:
-                    stop.cancel()
                     return None
 
 
@@ -185,21 +188,3 @@ async def _write(writer: Writer, reading: Reading, pieces: Iterable[bytes], befo
         except ValueError as fault:
             raise CommandFailed(f"record {number} of stdin: {fault}") from fault
     return number - before
-
-
-def _stop_on_signals() -> asyncio.Future[int]:
-    """Done with the number of the first SIGINT or SIGTERM; the second one ends the process as usual."""
-    loop = asyncio.get_running_loop()
-    stop: asyncio.Future[int] = loop.create_future()
-    if threading.current_thread() is not threading.main_thread():
-        return stop
-
-    def caught(number: int) -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(each)
-        if not stop.done():
-            stop.set_result(number)
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, caught, int(each))
-    return stop

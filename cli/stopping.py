@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
+from time import monotonic
 from types import FrameType, TracebackType
+
+ONE_TIME_S = 0.5
+"""Signals so close together are one: `timeout` sends its own to the process, then to the group that it is in."""
 
 
 class Stopping:
-    """Within the block the first signal only sets `by`; a second one ends the process as usual."""
+    """Within the block the first signal sets `by`, which `on_stop` hears; a second one ends the process as usual."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_stop: Callable[[int], object] | None = None) -> None:
         self.by: int | None = None
+        self._on_stop = on_stop
+        self._stopped_at = 0.0
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Stopping:
@@ -24,8 +31,13 @@ class Stopping:
         self._restore()
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
-        self.by = number
-        self._restore()
+        if self.by is None:
+            self.by, self._stopped_at = number, monotonic()
+            if self._on_stop is not None:
+                self._on_stop(number)
+        elif monotonic() - self._stopped_at > ONE_TIME_S:
+            self._restore()
+            signal.raise_signal(number)
 
     def _restore(self) -> None:
         for number, before in self._before.items():

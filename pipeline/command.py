@@ -24,7 +24,7 @@ JOBS: dict[str, tuple[str, str]] = {
 }
 """Name of a job to its module here and its line in the help."""
 
-_NEEDS_SPARK = "Spark is not installed: pip install 'stepdown[spark]'"
+_NEEDS_SPARK = "Spark is not installed: pip install '.[spark]' where stepdown's sources are"
 
 
 class Job(Protocol):
