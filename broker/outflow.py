@@ -72,6 +72,11 @@ class Outflow:
     def is_over(self) -> bool:
         return self._at == len(self._pieces)
 
+    @property
+    def converts(self) -> bool:
+        """Whether any of it is converted on the way."""
+        return any(type(piece) not in BUFFER_TYPES and not isinstance(piece, FileSlice) for piece in self._pieces)
+
     def push(self) -> bool:
         """Sends what the socket takes now, or one turn of it; True when all is sent, or at a halt.
 

@@ -22,6 +22,10 @@ from .outflow import TURN_BYTES, Outflow
 from .wire import PlainWire
 from .worker import in_worker
 
+FILE_BUFFER_SHARE = 5 / 8
+"""Of the grown send buffer, for what is not converted: `sendfile` never fills more than that before a quick peer has
+emptied it, and the peer, which sleeps whenever it has, is woken for every 64 KiB."""
+
 _Done = TypeVar("_Done")
 
 
@@ -51,7 +55,7 @@ class Sender:
         try:
             while True:
                 if is_full or not flow.push():
-                    await self._wire.drive(flow.push)
+                    await self._wire.drive(flow.push, buffer_share=1 if flow.converts else FILE_BUFFER_SHARE)
                     is_full, has_waited = False, True
                 if flow.is_over:
                     if not has_waited:  # the peer may have asked for a thousand more: others have their turn in between

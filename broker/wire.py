@@ -21,12 +21,13 @@ _numbers = count(1)
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
     the end, to be read; `number` is no other's. The first time that it is full, its send buffer grows to
-    `grown_bytes`.
+    `grown_bytes`, or to less of them if less will do.
     """
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, grown_bytes: int | None = None) -> None:
         sock.setblocking(False)
-        self._grown_bytes = grown_bytes
+        self._most_buffer_bytes = grown_bytes or 0
+        self._buffer_bytes = 0  # 0 until it grows
         self.number = next(_numbers)
         self._sock = sock
         self._loop = loop
@@ -106,15 +107,17 @@ class PlainWire:
         """
         return self.drive(None)
 
-    async def drive(self, push: Callable[[], bool] | None) -> None:
+    async def drive(self, push: Callable[[], bool] | None, *, buffer_share: float = 1) -> None:
         """Calls `push` whenever there is room, once a turn of the loop, until it returns True. As `room` otherwise.
 
+        A socket that is full gets a send buffer of `buffer_share` of what it may have, if that is more than it has.
         Raises what `push` raises.
         """
         if self._closed:
             raise ConnectionResetError("closed")
-        if self._grown_bytes is not None and not self.has_room():
-            self._grow(self._grown_bytes)
+        buffer_bytes = int(self._most_buffer_bytes * buffer_share)
+        if buffer_bytes > self._buffer_bytes and not self.has_room():
+            self._grow(buffer_bytes)
         self._push = push
         self._room = room = self._loop.create_future()
         if not self._writing:
@@ -124,8 +127,10 @@ class PlainWire:
 
     def _grow(self, send_buffer_bytes: int) -> None:
         """A peer that takes much at once, and with two chunks in the buffer it need not wait for one to be made."""
-        self._grown_bytes = None
+        self._buffer_bytes = send_buffer_bytes
         with suppress(OSError):  # then it stays as it is
+            if send_buffer_bytes <= self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2:  # Linux doubles it
+                return
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
 
     def rest(self) -> None:

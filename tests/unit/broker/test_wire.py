@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +45,23 @@ async def test_the_send_buffer_grows_when_it_is_full(ends: tuple[socket.socket, 
     near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BYTES)
     await wire.room()
     assert send_buffer_bytes(near) == SMALL_BYTES, "once is enough"
+    wire.close()
+
+
+async def test_it_grows_by_as_much_as_is_of_use_and_never_shrinks(ends: tuple[socket.socket, socket.socket]) -> None:
+    near, far = ends
+    far.setblocking(False)
+    wire = PlainWire(near, asyncio.get_running_loop(), GROWN_BYTES)
+    for share, size_bytes in ((0.1, SMALL_BYTES), (0.5, GROWN_BYTES // 2), (0.4, GROWN_BYTES // 2), (1, GROWN_BYTES)):
+        while wire.has_room():
+            wire.try_send(bytes(10_000))
+        waits = asyncio.ensure_future(wire.drive(None, buffer_share=share))
+        await asyncio.sleep(0)
+        assert send_buffer_bytes(near) == size_bytes
+        with suppress(BlockingIOError):
+            while far.recv(1 << 20):
+                pass
+        await asyncio.wait_for(waits, timeout=10)
     wire.close()
 
 
