@@ -283,7 +283,7 @@ def test_a_chunk_of_which_a_part_was_sent_and_that_cannot_be_made_again_ends_the
         drop()
     os.truncate(path, 100)
     line.drain()
-    with pytest.raises(EOFError, match="cannot be read any more"):
+    with pytest.raises(EOFError, match="cannot be made again"):
         chunks.run(bytearray(chunks.buffer_bytes), line, source.size_bytes - sent, 1 << 20)
 
 
