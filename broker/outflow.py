@@ -114,7 +114,7 @@ class Outflow:
     def resume(self, held: HeldChunk) -> None:
         """After a halt: the chunk that was dropped has been made again.
 
-        Raises: EOFError when it came out shorter, as it does when its file cannot be read any more.
+        Raises: EOFError when it came out shorter, which its file changed for.
         """
         self.held = held
         if len(held.data) < self.unsent_bytes:

@@ -23,8 +23,8 @@ from .wire import PlainWire
 from .worker import in_worker
 
 FILE_BUFFER_SHARE = 5 / 8
-"""Of the grown send buffer, for what is not converted: `sendfile` never fills more than that before a quick peer has
-emptied it, and the peer, which sleeps whenever it has, is woken for every 64 KiB."""
+"""Of the grown send buffer, for what is not converted: a quick peer empties a larger one before `sendfile` has filled
+it, sleeps each time, and is woken for every 64 KiB (docs/performance.md, Limits)."""
 
 _Done = TypeVar("_Done")
 

@@ -20,8 +20,8 @@ _numbers = count(1)
 
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read; `number` is no other's. The first time that it is full, its send buffer grows to
-    `grown_bytes`, or to less of them if less will do.
+    the end, to be read; `number` is no other's. When it is full its send buffer grows, to `grown_bytes` at most
+    (`drive`).
     """
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, grown_bytes: int | None = None) -> None:

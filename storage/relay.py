@@ -19,6 +19,7 @@ COMPILED: bool = cython.compiled
 
 PIECE_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
 
+# Of an overflow entry, as in converted_chunks.py, which writes it again if its chunk has to be made again.
 PADDING_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
 OVERFLOW_ENTRY_BYTES = cython.declare(cython.Py_ssize_t, 12)
 SMALLEST_OVERFLOW = cython.declare(cython.Py_ssize_t, 61)
