@@ -24,7 +24,9 @@ from .produce_targets import Targets
 from .record_json import NewRecord
 
 RECORDS_PER_TURN = 16
-GIVE_UP_MS = 1
+GIVE_UP_MS = 5_000
+"""What was read before a bad line has so long to be written; a broker that is gone is not waited for longer."""
+
 HINTS = {
     "MESSAGE_TOO_LARGE": "Raise max.message.bytes of the topic, and -X max.request.size=BYTES here.",
     "UNSUPPORTED_VERSION": "The broker may be too new for --as, or too old for headers.",
