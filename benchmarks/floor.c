@@ -9,7 +9,7 @@
    bytes with size and correlation id in front. Slices go out
 
      sendfile   by sendfile
-     relay      READ bytes at a time: pread into a buffer, and SEND bytes of it into the socket
+     relay      READ bytes at a time: pread into a buffer, in pieces, and SEND bytes of it into the socket
      moved      the same, and what is sent is copied out of that buffer into another, message by message: what a
                 converter cannot do without whose messages have other heads than the records they were
      copied     as relay without pread: copied into the buffer out of the mapped file
@@ -43,7 +43,8 @@
 
 enum { MOST_PIECES = 64, MOST_THREADS = 8, MOST_LANES = 256, EVENTS = 64, PAGE = 4096, LEGACY_SUMMED_FROM = 16 };
 enum { SIZE_BYTES = 4, CORRELATION_IN_REQUEST = 8, CORRELATION_IN_ANSWER = 4 };
-enum { WINDOW_BYTES = 1024 * 1024, BUFFER_BYTES = 256 * 1024, SOCKET_BUFFER_BYTES = 256 * 1024 }; /* stepdown.socket.send.buffer.bytes */
+enum { WINDOW_BYTES = 1024 * 1024, BUFFER_BYTES = 512 * 1024, PIECE_BYTES = 128 * 1024 };
+enum { SOCKET_BUFFER_BYTES = 256 * 1024 }; /* stepdown.socket.send.buffer.bytes */
 
 typedef struct {
     int is_slice, fd;
@@ -156,32 +157,42 @@ static ssize_t frame_bytes(const uint8_t *data, size_t there) {
 
 /* --- fetch ------------------------------------------------------------------------------------------------------- */
 
+/* Where what becomes the chunk's byte at `at` is stored, from where its first is on. */
+static size_t stored_at(size_t at) { return at * read_bytes / send_bytes; }
+
+/* Reads what the chunk's bytes from `begin` to `end` are made of, moves and sums them while they are in the cache. */
+static void make_piece(worker *mine, lane *its, const piece *from, size_t position, size_t begin, size_t end) {
+    size_t first = stored_at(begin), size = stored_at(end) - first;
+    const uint8_t *stored = by_copy ? from->bytes + position + first : its->out + first;
+    if (by_copy) {
+        memcpy(its->buffer + first, stored, size);
+    } else if (!by_map && !by_window) {
+        uint8_t *read = by_move ? mine->stored : its->buffer + first;
+        if (pread(from->fd, read, size, (off_t)(position + first)) != (ssize_t)size) fail("pread");
+        stored = read;
+    }
+    if (!message_bytes) return;
+    uint32_t sum = crc32c_update(0, stored, size);
+    for (size_t at = begin; at + message_bytes <= end; at += message_bytes) {
+        size_t record = stored_at(at) - first, left = size - record;
+        if (by_move) memcpy(its->buffer + at, stored + record, message_bytes < left ? message_bytes : left);
+        sum ^= crc32_update(0, its->out + at + LEGACY_SUMMED_FROM, message_bytes - LEGACY_SUMMED_FROM);
+    }
+    sums ^= sum;
+}
+
 static void make_chunk(worker *mine, lane *its, const piece *from, size_t left) {
-    size_t size = left < send_bytes ? left : send_bytes;
-    size_t position = its->at * read_bytes / send_bytes, stored = size * read_bytes / send_bytes;
-    uint8_t *read = NULL;
+    size_t size = left < send_bytes ? left : send_bytes, position = stored_at(its->at);
+    size_t step = message_bytes ? (PIECE_BYTES - 1) / message_bytes * message_bytes + message_bytes : PIECE_BYTES;
     if (by_window) {
-        its->out = in_window(its, from, position, stored > size ? stored : size);
+        its->out = in_window(its, from, position, stored_at(size) > size ? stored_at(size) : size);
     } else if (by_map) {
         its->out = from->bytes + position;
-    } else if (by_copy) {
-        its->out = its->buffer = take_buffer(mine);
-        memcpy(its->buffer, from->bytes + position, stored);
     } else {
         its->out = its->buffer = take_buffer(mine);
-        read = by_move ? mine->stored : its->buffer;
-        if (pread(from->fd, read, stored, (off_t)position) != (ssize_t)stored) fail("pread");
-        for (size_t at = 0; by_move && at + message_bytes <= size; at += message_bytes) {
-            size_t record = at * read_bytes / send_bytes, left_of_it = stored - record;
-            memcpy(its->buffer + at, read + record, message_bytes < left_of_it ? message_bytes : left_of_it);
-        }
     }
+    for (size_t at = 0; at < size; at += step) make_piece(mine, its, from, position, at, at + step < size ? at + step : size);
     its->begin = 0, its->end = size;
-    if (!message_bytes) return;
-    uint32_t sum = crc32c_update(0, by_copy ? from->bytes + position : by_move ? read : its->out, stored);
-    for (size_t at = 0; at + message_bytes <= size; at += message_bytes)
-        sum ^= crc32_update(0, its->out + at + LEGACY_SUMMED_FROM, message_bytes - LEGACY_SUMMED_FROM);
-    sums ^= sum;
 }
 
 static ssize_t send_slice(worker *mine, lane *its, const piece *from) {

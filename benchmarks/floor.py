@@ -26,7 +26,7 @@ from stepdown.protocol.records.kernel import convert_plain, crc32, crc32c
 from stepdown.protocol.records.layout import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
 from stepdown.storage.relay import Relay
 
-BUFFER_BYTES = 256 * 1024
+BUFFER_BYTES = 512 * 1024
 REQUEST_BYTES = 4096
 SOCKET_BUFFER_BYTES = 256 * 1024
 BATCH_LENGTH_OFFSET = 8

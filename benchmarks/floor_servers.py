@@ -24,10 +24,10 @@ from stepdown.protocol.frame import encode_response
 from stepdown.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from stepdown.protocol.records.layout import LOG_OVERHEAD, RECORD_OVERHEAD, Codec
+from stepdown.storage.conversion_rules import CHUNK_BYTES
 
 HERE = Path(__file__).parent
 SEGMENT = "00000000000000000000.log"
-CHUNK_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ but what no server can leave out, in C (floor.c, compiled when this starts; need
 Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, `v2`, `v0`, `8`, `100`, `10000`, `lz4`,
 `snappy`, `gzip`, `64000`, `1800`; all unless some are named.
 
-| floor | what it does with 128 KiB of stored batches |
+| floor | what it does with a chunk of stored batches, 224 KiB |
 |---|---|
 | sendfile | that |
 | relay | pread, send |
@@ -22,6 +22,7 @@ Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, 
 | our kernel | Python: what pread, or the mapped file, gives goes through our conversion, and out by send |
 | our loop | Python: one call of our compiled loop for each partition, which reads, converts and sends |
 | our loop + promise | the same, after the two reads and the conversion of a batch that tell the size of an answer |
+| stepdown | all of it, for fetches |
 
 A figure of a floor over Kafka's is the most that such a server could reach. "out of reach": none in C, or no library,
 reaches the bar; "not in Python": they do, but none in Python does; "not proven": what lies between is ours to find.
@@ -49,7 +50,7 @@ from stepdown.bench.producing import PARTITIONS, SETTLE_S, ProduceCase, ProduceG
 from stepdown.bench.producing import SETTINGS as PRODUCE_SETTINGS
 from stepdown.bench.reference import GRIDS
 from stepdown.bench.results import Journal, Result, ratio
-from stepdown.bench.servers import Server
+from stepdown.bench.servers import Server, Stepdown
 from stepdown.bench.topics import Filling, Writing, check_fetch, create_topic, delete_topic, fill
 from stepdown.cli.bench_text import telling
 from stepdown.cli.tables import print_table
@@ -68,6 +69,7 @@ class Bench:
     """What the cases share."""
 
     kafka: KafkaServer
+    ours: Stepdown
     maker: FloorMaker
     load: LoadProcess
     terms: Terms
@@ -96,7 +98,8 @@ def play_fetches(bench: Bench, wanted: Sequence[str]) -> None:
         cases = [case for case in cases if not wanted or name_of(case) in wanted]
         if cases:
             bench.tell(f"writing {topic_of(filling)}")
-            fill(bench.kafka.address, topic_of(filling), filling, bench.load)
+            for server in (bench.kafka, bench.ours):
+                fill(server.address, topic_of(filling), filling, bench.load)
         for case in cases:
             play_fetch(bench, case, filling)
 
@@ -112,7 +115,7 @@ def play_fetch(bench: Bench, case: FetchCase, filling: Filling) -> None:
         return contest.measure(server, [reading(server.address, case, filling, seconds)], [bench.load]).values()
 
     with running(fetch_floors(bench, case, filling)) as floors:
-        served: list[Server] = [*floors, bench.kafka]
+        served: list[Server] = [*floors, bench.ours, bench.kafka]
         for server in served:
             check_fetch(server.address, request_for(filling), case.version)
         conclude(bench, contest.play(loops + served, turn))
@@ -252,8 +255,11 @@ def main(arguments: Sequence[str]) -> None:
         kafka = KafkaServer(folder / "kafka", user_store(), properties=SETTINGS | PRODUCE_SETTINGS)
         stack.callback(kafka.kill)
         kafka.start()
+        ours = Stepdown(folder / "stepdown", properties=SETTINGS | PRODUCE_SETTINGS)
+        stack.callback(ours.kill)
+        ours.start()
         maker = FloorMaker(folder=folder, c=compile_floor(folder))
-        bench = Bench(kafka=kafka, maker=maker, load=load, terms=terms, journal=journal, tell=tell)
+        bench = Bench(kafka=kafka, ours=ours, maker=maker, load=load, terms=terms, journal=journal, tell=tell)
         play_fetches(bench, chosen.cases)
         play_produces(bench, chosen.cases)
     if not chosen.json:
