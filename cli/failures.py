@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 EXIT_FAILED = 1
 EXIT_BAD_USAGE = 2
 
@@ -17,3 +19,13 @@ class CommandFailed(Exception):
     def __str__(self) -> str:
         message = f"stepdown: {self.args[0]}"
         return f"{message}\n  {self.hint}" if self.hint else message
+
+
+def fail_for(failures: Sequence[tuple[str, str, str]], hints: Mapping[str, str]) -> None:
+    """Ends the command if there are any, with their names, errors and messages ("" where the broker gave none), and
+    what `hints` know of the errors."""
+    if not failures:
+        return
+    lines = [f"{name}: {message} ({error})" if message else f"{name}: {error}" for name, error, message in failures]
+    hint = "\n  ".join(dict.fromkeys(hints[error] for _, error, _ in failures if error in hints))
+    raise CommandFailed("; ".join(lines), hint)

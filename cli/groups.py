@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .failures import EXIT_BAD_USAGE, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 from .topics import LOCAL, AsJson, Bootstrap, connect
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ def describe(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False
     else:
         for each in shown:
             _show(each)
-    fail_for([(each.name, each.error or "GROUP_ID_NOT_FOUND") for each in found if each.error or each.state == DEAD])
+    missing = [
+        (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
+    ]
+    fail_for(missing, HINTS)
 
 
 @groups.command()
@@ -114,7 +117,7 @@ def reset_offsets(
         moved = _moved(client, places, before, target)
         outcomes = group_requests.commit(client, name, moved) if execute else []
     _show_moves(name, before, moved, executed=execute, as_json=as_json)
-    fail_for([(outcome.name, outcome.error) for outcome in outcomes if outcome.error])
+    fail_for([(outcome.name, outcome.error, "") for outcome in outcomes if outcome.error], HINTS)
 
 
 # Where offsets go
@@ -177,7 +180,7 @@ def _moved(
     first, last = offsets_at(client, places, EARLIEST), offsets_at(client, places, LATEST)
     unknown = [place for place in places if place not in first or place not in last]
     if unknown:
-        fail_for([(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION") for topic, partition in unknown])
+        fail_for([(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION", "") for topic, partition in unknown], HINTS)
     since = offsets_at(client, places, number) if kind == "time" else {}
     moved = {}
     for place in places:
@@ -270,11 +273,4 @@ def tell(outcomes: Sequence[Outcome], done: str, *, as_json: bool) -> None:
         for each in outcomes:
             if not each.error:
                 typer.echo(f"{each.name}: {done}")
-    fail_for([(each.name, each.error) for each in outcomes if each.error])
-
-
-def fail_for(failures: Sequence[tuple[str, str]]) -> None:
-    """Say on stderr what failed and what to do about it; does nothing for none."""
-    if failures:
-        hint = "\n  ".join(dict.fromkeys(HINTS[error] for _, error in failures if error in HINTS))
-        raise CommandFailed("; ".join(f"{name}: {error}" for name, error in failures), hint)
+    fail_for([(each.name, each.error, "") for each in outcomes if each.error], HINTS)

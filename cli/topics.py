@@ -12,7 +12,7 @@ from ..config import HostPort, Problem
 from ..config.addresses import parse_host_port
 from ..config.keys import TOPIC_KEYS
 from ..config.spelling import nearest
-from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 
 if TYPE_CHECKING:
     from .client import BrokerClient
@@ -124,7 +124,7 @@ def describe(
         typer.echo(json.dumps(found, indent=2))
     else:
         show_topics([topic for topic in found if not topic["error"]])
-    fail_for([(topic["name"], topic["error"], "") for topic in found if topic["error"]])
+    fail_for([(topic["name"], topic["error"], "") for topic in found if topic["error"]], HINTS)
 
 
 @topics.command()
@@ -206,18 +206,7 @@ def tell(outcomes: Sequence[Outcome], done: str, *, as_json: bool, accepted: Seq
         for outcome in outcomes:
             if outcome not in failed:
                 typer.echo(f"{outcome.topic}: {'is there already' if outcome.failed else done}")
-    fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in failed])
-
-
-def fail_for(failures: Sequence[tuple[str, str, str]]) -> None:
-    """Say on stderr what failed, by topic, error and message, and what to do about it; does nothing for none."""
-    if not failures:
-        return
-    lines = []
-    for topic, error, message in failures:
-        lines.append(f"{topic}: {message} ({error})" if message else f"{topic}: {error}")
-    hint = "\n  ".join(dict.fromkeys(HINTS[error] for _, error, _ in failures if error in HINTS))
-    raise CommandFailed("; ".join(lines), hint, EXIT_FAILED)
+    fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in failed], HINTS)
 
 
 def show_topics(found: Sequence[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 from .topics import LOCAL, AsJson, Bootstrap, connect
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ transactions = typer.Typer(
 
 HINTS = {
     "TRANSACTIONAL_ID_NOT_FOUND": "`stepdown transactions list` shows what there is.",
+    "NOT_COORDINATOR": "No transaction was ever begun on this broker, or another broker keeps this one.",
     "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
     "COORDINATOR_LOAD_IN_PROGRESS": "The broker has just started; try again in a moment.",
     "CONCURRENT_TRANSACTIONS": "Try again in a moment.",
@@ -75,9 +76,9 @@ def describe(
     shown = [each for each in found if not each.error]
     if as_json:
         typer.echo(json.dumps([_as_json(each) for each in shown], indent=2))
-    else:
+    elif shown:
         _show(shown)
-    fail_for([(each.name, each.error, "") for each in found if each.error])
+    fail_for([(each.name, each.error, "") for each in found if each.error], HINTS)
 
 
 @transactions.command()
@@ -127,16 +128,7 @@ def tell(outcomes: Sequence[Outcome], *, as_json: bool) -> None:
         for each in outcomes:
             if not each.error:
                 typer.echo(f"{each.name}: aborted")
-    fail_for([(each.name, each.error, each.message) for each in outcomes if each.error])
-
-
-def fail_for(failures: Sequence[tuple[str, str, str]]) -> None:
-    """Say on stderr what failed, by name, error and message, and what to do about it; does nothing for none."""
-    if not failures:
-        return
-    lines = [f"{name}: {message} ({error})" if message else f"{name}: {error}" for name, error, message in failures]
-    hint = "\n  ".join(dict.fromkeys(HINTS[error] for _, error, _ in failures if error in HINTS))
-    raise CommandFailed("; ".join(lines), hint, EXIT_FAILED)
+    fail_for([(each.name, each.error, each.message) for each in outcomes if each.error], HINTS)
 
 
 def _as_json(each: Described) -> dict[str, Any]:

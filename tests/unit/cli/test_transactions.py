@@ -72,6 +72,7 @@ async def test_describe_fails_for_an_id_that_does_not_exist(transactions: Comman
     missing = await transactions("describe", "missing", "open")
     assert missing.exit_code == 1
     assert "missing: TRANSACTIONAL_ID_NOT_FOUND" in missing.stderr
+    assert "`stepdown transactions list`" in missing.stderr
     assert "open" in missing.stdout
 
 
@@ -104,3 +105,11 @@ async def test_abort_wants_ids_or_a_place(transactions: Command, arguments: tupl
 async def test_a_place_is_a_topic_and_a_number(transactions: Command) -> None:
     refused = await transactions("abort", "--partition", "a", "--producer-id", 1)
     assert (refused.exit_code, "expected TOPIC:N" in refused.stderr) == (2, True)
+
+
+async def test_describe_on_a_broker_without_transactions_says_so(tmp_path: Path) -> None:
+    async with running_broker(tmp_path / "data") as broker:
+        missing = await asyncio.to_thread(run_command, "transactions", "describe", "missing", "-b", str(broker.address))
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    assert "missing: NOT_COORDINATOR" in missing.stderr
+    assert "No transaction was ever begun on this broker" in missing.stderr
