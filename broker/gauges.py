@@ -21,7 +21,11 @@ def show_state(broker: "Broker") -> None:
     gauge = broker.metrics.instruments.gauge
     budget, requests = broker.conversion_budget, broker.request_memory
     gauge("stepdown_downconversion_inflight_bytes", "Conversion memory in use", lambda: budget.in_use_bytes)
-    gauge("stepdown_downconversion_peak_bytes", "Most conversion memory in use so far", lambda: budget.peak_bytes)
+    gauge(
+        "stepdown_downconversion_peak_bytes",
+        "Most conversion memory in use so far, above the limit only where one chunk is larger",
+        lambda: budget.peak_bytes,
+    )
     gauge("stepdown_downconversion_limit_bytes", "Conversion memory that can be claimed", lambda: budget.limit_bytes)
     gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting)
     gauge(

@@ -31,7 +31,8 @@ KEYS = (
         AtLeast(0),
         AT_START,
         "How much of that memory may hold chunks that several readers get at about the same time, each converted once; "
-        "whole MiB, at most a quarter of it, given up when others need it. 0: each reader has its own converted.",
+        "whole MiB, what is less than one counts as 0, at most a quarter of it, given up when others need it. 0: each "
+        "reader has its own converted.",
     ),
     acted_on(
         "stepdown.socket.send.buffer.bytes",
