@@ -31,7 +31,9 @@ class BufferPool:
         if len(buffer) != STANDARD_BYTES:
             return
         self._out -= 1
+        self._kept.append(buffer)
+        if len(self._kept) + self._out <= KEPT:
+            return
         forgotten = FORGOTTEN_A_RETURN if self._out else self._most_out
         self._most_out = max(self._most_out - forgotten, float(KEPT))
-        self._kept.append(buffer)
         del self._kept[max(0, int(self._most_out) - self._out) :]

@@ -22,6 +22,7 @@ from ..storage.conversion_rules import ConversionRules, ConversionStats
 from ..storage.converted import ConvertedSlice
 from ..storage.windows import KEPT_BYTES
 from .cluster import Topic
+from .instruments import Counter
 from .metrics import Metrics, codec_label
 from .reading import Reading, Terms
 
@@ -59,13 +60,18 @@ class Tally:
         self._seconds = 0.0
         self._temporary_bytes = 0
         self._hearers: dict[str, Callable[[ConversionStats], None]] = {}
+        self._bytes: dict[tuple[int, int, int], Counter] = {}
 
     def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
         """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
         self._open += 1
         magic, target = converted.first_magic, converted.rules.target
-        labels = str(magic), str(min(magic, target)), codec_label(converted.first_attributes)
-        self._metrics.conversion_bytes.of(*labels).add(converted.size_bytes)
+        key = magic, target, converted.first_attributes
+        counter = self._bytes.get(key)
+        if counter is None:
+            labels = str(magic), str(min(magic, target)), codec_label(converted.first_attributes)
+            counter = self._bytes[key] = self._metrics.conversion_bytes.of(*labels)
+        counter.add(converted.size_bytes)
         hearer = self._hearers.get(topic)
         if hearer is None:
             hearer = self._hearers[topic] = partial(self._add, topic)
@@ -153,13 +159,14 @@ async def _convert(
     """
     topic, partition = reading.topic, reading.partition
     assert topic is not None and partition is not None
-    visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
     try:
         while True:
             converted = await _promise(broker, reading, terms, target)
-            if converted.size_bytes or not reading.interest.fetch_offset < converted.next_offset < visible_end:
-                if converted.size_bytes:
-                    converted.on_done = tally.expect(topic.name, converted)
+            if converted.size_bytes:
+                converted.on_done = tally.expect(topic.name, converted)
+                return converted
+            visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+            if not reading.interest.fetch_offset < converted.next_offset < visible_end:
                 return converted
             reading.slice = partition.log.read(
                 converted.next_offset,

@@ -21,7 +21,7 @@ from .kept_chunks import WHOLE, KeptRun
 from .relay import Relay
 from .shared_chunks import SharedChunks, SharedFile
 from .slices import FileSlice, Outlet
-from .windows import kept_window
+from .windows import KEPT_BYTES, kept_window, whole_window
 
 OVERFLOW_ENTRY = Struct(">qi")
 SMALLEST_OVERFLOW = 61
@@ -35,6 +35,8 @@ MADE_A_TURN_BYTES = 64 * 1024
 catch up and stay close."""
 
 _ZEROS = bytes(PADDING_BYTES)
+_NOTHING_MADE = Made()
+_NOTHING = memoryview(b"")
 
 
 class ConvertedChunks:
@@ -48,7 +50,6 @@ class ConvertedChunks:
         "_at",
         "_has_begun",
         "_made",
-        "_making",
         "_produced",
         "_promised_bytes",
         "_rules",
@@ -84,14 +85,15 @@ class ConvertedChunks:
         self._produced = 0
         self._skip = 0
         self._has_begun = False
-        self._made = Made()
-        self._making = ChunkMaking(source, rules)
+        self._made = _NOTHING_MADE
         self._trimmed_from = rules.first_offset if is_trimmed else WHOLE
         self._shared = shared if source.size_bytes >= LEAST_SHARED_BYTES else None
         self.is_padding = False
         self.needs_worker = needs_worker
-        self.claim_bytes = claim_for(source, 0, needs_worker)
-        self.buffer_bytes = buffer_for(source, 0, needs_worker)
+        self.claim_bytes = self.buffer_bytes = PLAIN_CLAIM_BYTES
+        if needs_worker:
+            self.claim_bytes = claim_for(source, 0, needs_worker)
+            self.buffer_bytes = buffer_for(source, 0, needs_worker)
 
     def make(self, out: bytearray) -> memoryview | None:
         """The next chunk in `out`, the same until `advance`.
@@ -156,19 +158,21 @@ class ConvertedChunks:
         in_worker, claimed_bytes = self.needs_worker, self.claim_bytes
         if self._skip:
             rest = self.make(out)
-            return 0, memoryview(out)[:0] if rest is None else rest[:most_bytes], 0
+            return 0, _NOTHING if rest is None else rest[:most_bytes], 0
         done, unsent, taken = self._relay(out, outlet, most_bytes, turn_bytes)
         if unsent:
             return done, unsent, taken
-        if not in_worker:
-            return done, self._made_alone(out, done, min(most_bytes, turn_bytes), most_bytes), 0
         turn_bytes = min(most_bytes, turn_bytes)
+        if done >= turn_bytes:
+            return done, _NOTHING, 0
+        if not in_worker:
+            return done, self._made_alone(out, most_bytes - done), 0
         return self._run_in_worker(done, out, outlet.try_send, turn_bytes, most_bytes, claimed_bytes)
 
     def _relay(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
         """As `run`, by one call of the compiled relay; nothing where what comes next is not for it."""
         if self.is_padding or self._at == self._source.size_bytes:
-            return 0, memoryview(out)[:0], 0
+            return 0, _NOTHING, 0
         source, rules, stats, with_codec = self._source, self._rules, self._stats, self.needs_worker
         start = source.position
         relay = Relay(rules.target, rules.first_offset, rules.chunk_bytes)
@@ -178,7 +182,7 @@ class ConvertedChunks:
                 start + self._at,
                 start + source.size_bytes,
                 outlet.fileno(),
-                kept_window(rules.chunk_bytes),
+                whole_window() if rules.chunk_bytes <= KEPT_BYTES else kept_window(rules.chunk_bytes),
                 out,
                 most_bytes,
                 turn_bytes,
@@ -193,22 +197,27 @@ class ConvertedChunks:
             stats.chunks += relay.chunks
             stats.padding_bytes += relay.padding_bytes
             stats.is_truncated = self._produced > self._promised_bytes
-        unsent = memoryview(out)[: relay.unsent_bytes]
-        if unsent:
+        end, needs_worker = relay.end - start, relay.needs_codec
+        if relay.unsent_bytes:
+            self._at = end
             end, size_bytes, records, temporary_bytes, seconds, padding_bytes = relay.unsent()
-            self._at = relay.end - start
-            made = self._made = Made(
-                end - start, size_bytes, records, temporary_bytes, seconds, padding_bytes=padding_bytes
-            )
-        else:
-            made = Made(relay.end - start)
-        made.needs_worker = relay.needs_codec
+            end -= start
         if with_codec:
             with contextlib.suppress(ApiError):  # the frame may be damaged, which making the next chunk finds
-                made.needs_worker = next_is_for_worker(source, made.end, rules.target)
-        if not unsent:
-            self._move_to(made.end, made.needs_worker)
-        return relay.sent_bytes, unsent, relay.unsent_taken_bytes
+                needs_worker = next_is_for_worker(source, end, rules.target)
+        if not relay.unsent_bytes:
+            self._move_to(end, needs_worker)
+            return relay.sent_bytes, _NOTHING, 0
+        self._made = Made(
+            end,
+            size_bytes,
+            records,
+            temporary_bytes,
+            seconds,
+            needs_worker=needs_worker,
+            padding_bytes=padding_bytes,
+        )
+        return relay.sent_bytes, memoryview(out)[: relay.unsent_bytes], relay.unsent_taken_bytes
 
     def send_shared(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
         """Sends the next chunks as far as others had them, too, or will want them: how many bytes, and whether the rest
@@ -283,12 +292,10 @@ class ConvertedChunks:
             known.keep(position, self._first_offset, made, source.position + made.end, reader)
         return made.size_bytes
 
-    def _made_alone(self, out: bytearray, sent_bytes: int, turn_bytes: int, most_bytes: int) -> memoryview:
+    def _made_alone(self, out: bytearray, most_bytes: int) -> memoryview:
         """The chunk for which a run ended before its turn did; empty when that is not made here, or not in `out`."""
-        made = None
-        if sent_bytes < turn_bytes and not self.needs_worker:
-            made = self.make(out)
-        return memoryview(out)[:0] if made is None else made[: most_bytes - sent_bytes]
+        made = None if self.needs_worker else self.make(out)
+        return _NOTHING if made is None else made[:most_bytes]
 
     def _run_in_worker(
         self,
@@ -313,7 +320,7 @@ class ConvertedChunks:
                 return done, chunk, sent
             done += sent
             self.advance()
-        return done, memoryview(out)[:0], 0
+        return done, _NOTHING, 0
 
     def _move_to(self, at: int, needs_worker: bool) -> bool:
         """What lies before `at` is sent; whether the next chunk needs another worker, claim or buffer than the last."""
@@ -336,7 +343,8 @@ class ConvertedChunks:
         return min(made_of, most_bytes) if made_of > 0 else most_bytes
 
     def _make_next(self, out: bytearray | memoryview, stored_bytes: int) -> Made:
-        return self._making.make(self._at, out, in_worker=self.needs_worker, stored_bytes=stored_bytes)
+        making = ChunkMaking(self._source, self._rules)
+        return making.make(self._at, out, in_worker=self.needs_worker, stored_bytes=stored_bytes)
 
     def _pad(self, out: bytearray) -> memoryview:
         """An overflow entry over what is left of the promise, or over the first 128 KiB of it."""

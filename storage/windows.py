@@ -70,13 +70,14 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
 
 def kept_window(size_bytes: int) -> memoryview:
     """Room to look at `size_bytes` through, holding anything."""
-    return memoryview(_buffer(size_bytes))[:size_bytes]
-
-
-def _buffer(size_bytes: int) -> bytearray:
     if size_bytes > KEPT_BYTES:
-        return bytearray(size_bytes)
-    buffer: bytearray | None = getattr(_kept, "buffer", None)
-    if buffer is None:
-        buffer = _kept.buffer = bytearray(KEPT_BYTES)
-    return buffer
+        return memoryview(bytearray(size_bytes))
+    return whole_window()[:size_bytes]
+
+
+def whole_window() -> memoryview:
+    """All `KEPT_BYTES` of the room that this thread has, holding anything."""
+    window: memoryview | None = getattr(_kept, "window", None)
+    if window is None:
+        window = _kept.window = memoryview(bytearray(KEPT_BYTES))
+    return window
