@@ -25,9 +25,10 @@ from .batch_headers import BatchHeader
 from .chunk_claims import claim_for
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
 from .converted_chunks import OVERFLOW_ENTRY, ConvertedChunks
+from .first_batch import plain_first
 from .shared_chunks import SharedChunks
 from .slices import FileSlice
-from .windows import batch_at, read_window
+from .windows import batch_at, read_window, whole_window
 
 _NOTHING_YET = ConversionStats()
 """Shared by the slices that wait for their turn: a stalled reader holds hundreds."""
@@ -65,11 +66,26 @@ class ConvertedSlice:
         self.size_bytes = 0
         self._at = 0
         self.next_offset = rules.first_offset
+        self.on_done: Callable[[ConversionStats], None] | None = None
+        plain = self._plain_first()
+        if plain is not None:
+            self._first = None
+            self.first_magic, self.first_attributes, self._is_trimmed, size = plain
+            self._begins_in_worker = self.needs_worker = False
+            self.size_bytes = max(source.size_bytes, size)
+            return
         self._first = first = batch_at(source, 0)
         self._is_trimmed = first is not None and first.base_offset < rules.first_offset
         self._begins_in_worker = self.needs_worker = first is not None and is_for_worker(first, rules.target)
         self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
-        self.on_done: Callable[[ConversionStats], None] | None = None
+
+    def _plain_first(self) -> tuple[int, int, bool, int] | None:
+        source, rules = self.source, self.rules
+        if not source.size_bytes:
+            return None
+        return plain_first(
+            source.fileno(), source.position, source.size_bytes, rules.target, rules.first_offset, whole_window()
+        )
 
     @property
     def claim_bytes(self) -> int:
@@ -83,6 +99,8 @@ class ConvertedSlice:
         does, or that more memory has to be claimed: then it is to be called again. Raises: UnsupportedCompression,
         CorruptRecord, InvalidRecord for the first batch that does not vanish; DiskFault.
         """
+        if self.size_bytes:  # the first batch was plain sailing
+            return True
         header, self._first = self._first, None  # looked at already, kept no longer
         began = self._at
         while (header := header or batch_at(self.source, self._at)) is not None:

@@ -2,7 +2,6 @@
 
 from libc.string cimport memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
-from posix.unistd cimport pread
 
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.faults cimport *
@@ -12,6 +11,7 @@ from stepdown.protocol.records.kernel.plain cimport *
 from stepdown.protocol.records.kernel.reading cimport batch_end
 from stepdown.protocol.records.single cimport SinglesDown
 from stepdown.storage.helping cimport convert_with_help
+from stepdown.storage.positioned cimport read_into
 from stepdown.storage.sockets cimport offer
 
 
@@ -19,10 +19,6 @@ cdef inline double now_s() noexcept nogil:
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return now.tv_sec + now.tv_nsec * 1e-9
-
-
-cdef inline Py_ssize_t read_into(int file, Sink window, Py_ssize_t at, Py_ssize_t size, long long position) noexcept nogil:
-    return pread(file, window + at, size, position)
 
 
 cdef inline void move_to_front(Sink window, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
