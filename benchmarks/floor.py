@@ -6,7 +6,7 @@
 Arguments and plan are those of floor.c; one thread. A chunk is summed whole, by one call of our compiled kernel,
 however many messages are in it. `v1` and `v0` are no floor but what we do, bare: chunks read by pread, or out of the
 mapped file, are converted as a fetch of that magic has them; with `run-` one call of storage/relay.py does it for each
-slice, with `told-` after the two reads and the conversion of the first batch that tell how large the slice will be.
+slice, with `told-` after the call that reads and measures the first batch, which tells how large the slice will be.
 Nothing is decoded, looked up, counted or logged.
 """
 
@@ -22,14 +22,13 @@ from typing import cast
 
 import uvloop
 from stepdown.protocol.records.convert import convert_down
-from stepdown.protocol.records.kernel import convert_plain, crc32, crc32c
-from stepdown.protocol.records.layout import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+from stepdown.protocol.records.kernel import crc32, crc32c
+from stepdown.storage.first_batch import plain_first
 from stepdown.storage.relay import Relay
 
 BUFFER_BYTES = 512 * 1024
 REQUEST_BYTES = 4096
 SOCKET_BUFFER_BYTES = 256 * 1024
-BATCH_LENGTH_OFFSET = 8
 _INT = Struct(">i")
 _CORRELATION_IN_ANSWER = slice(4, 8)
 _CORRELATION_IN_REQUEST = slice(8, 12)
@@ -146,7 +145,7 @@ class Fetches:
         if self.at == 0:
             self.stored_at = 0
             if self.is_told:
-                promise(fd, self.target, self.chunk)
+                plain_first(fd, 0, self.ends[fd], self.target, 0, self.chunk)
         relay, left = Relay(self.target, 0, self.read_bytes), size - self.at
         relay.go(fd, self.stored_at, self.ends[fd], self.sock.fileno(), self.chunk, self.converted, left, left, False)
         self.at += relay.sent_bytes + relay.unsent_taken_bytes
@@ -219,14 +218,6 @@ class Produces:
             buffer[: end - begin] = bytes(buffer[begin:end])
             begin, end = 0, end - begin
         self.begin, self.end = begin, end
-
-
-def promise(fd: int, target: int, chunk: memoryview) -> int:
-    """What the first batch of a file becomes, in bytes."""
-    size = _INT.unpack_from(os.pread(fd, RECORD_BATCH_OVERHEAD, 0), BATCH_LENGTH_OFFSET)[0] + LOG_OVERHEAD
-    first = chunk[:size]
-    os.preadv(fd, (first,), 0)
-    return convert_plain(first, 0, target, 0, None)[1]
 
 
 def page_aligned() -> memoryview:

@@ -21,7 +21,7 @@ Kafka's own segment files, driven by the loads of `stepdown bench`. CASE: `v4`, 
 | append | recv, CRC-32C, write to the partition's file, a small answer |
 | our kernel | Python: what pread, or the mapped file, gives goes through our conversion, and out by send |
 | our loop | Python: one call of our compiled loop for each partition, which reads, converts and sends |
-| our loop + promise | the same, after the two reads and the conversion of a batch that tell the size of an answer |
+| our loop + promise | the same, after the call that reads and measures a batch, which tells the size of an answer |
 | stepdown | all of it, for fetches |
 
 A figure of a floor over Kafka's is the most that such a server could reach. "out of reach": none in C, or no library,

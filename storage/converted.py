@@ -28,7 +28,7 @@ from .converted_chunks import OVERFLOW_ENTRY, ConvertedChunks
 from .first_batch import plain_first
 from .shared_chunks import SharedChunks
 from .slices import FileSlice
-from .windows import batch_at, read_window, whole_window
+from .windows import batch_at, read_window, wide_window
 
 _NOTHING_YET = ConversionStats()
 """Shared by the slices that wait for their turn: a stalled reader holds hundreds."""
@@ -84,7 +84,7 @@ class ConvertedSlice:
         if not source.size_bytes:
             return None
         return plain_first(
-            source.fileno(), source.position, source.size_bytes, rules.target, rules.first_offset, whole_window()
+            source.fileno(), source.position, source.size_bytes, rules.target, rules.first_offset, wide_window()
         )
 
     @property

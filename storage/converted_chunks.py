@@ -21,7 +21,7 @@ from .kept_chunks import WHOLE, KeptRun
 from .relay import Relay
 from .shared_chunks import SharedChunks, SharedFile
 from .slices import FileSlice, Outlet
-from .windows import KEPT_BYTES, kept_window, whole_window
+from .windows import wide_window
 
 OVERFLOW_ENTRY = Struct(">qi")
 SMALLEST_OVERFLOW = 61
@@ -182,7 +182,7 @@ class ConvertedChunks:
                 start + self._at,
                 start + source.size_bytes,
                 outlet.fileno(),
-                whole_window() if rules.chunk_bytes <= KEPT_BYTES else kept_window(rules.chunk_bytes),
+                wide_window(rules.chunk_bytes),
                 out,
                 most_bytes,
                 turn_bytes,

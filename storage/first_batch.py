@@ -11,6 +11,7 @@ import cython
 
 COMPILED: bool = cython.compiled
 
+# As in plain.py: nothing is written, so there is room for anything.
 ROOM_ENOUGH = cython.declare(cython.Py_ssize_t, 1 << 46)
 
 # A producer's batch.size, and its header.

@@ -70,13 +70,13 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
 
 def kept_window(size_bytes: int) -> memoryview:
     """Room to look at `size_bytes` through, holding anything."""
+    return wide_window(size_bytes)[:size_bytes]
+
+
+def wide_window(size_bytes: int = KEPT_BYTES) -> memoryview:
+    """As `kept_window`, or larger: all that this thread keeps, where that is enough."""
     if size_bytes > KEPT_BYTES:
         return memoryview(bytearray(size_bytes))
-    return whole_window()[:size_bytes]
-
-
-def whole_window() -> memoryview:
-    """All `KEPT_BYTES` of the room that this thread has, holding anything."""
     window: memoryview | None = getattr(_kept, "window", None)
     if window is None:
         window = _kept.window = memoryview(bytearray(KEPT_BYTES))

@@ -14,7 +14,7 @@ from stepdown.storage.converted import ConvertedSlice
 from stepdown.storage.files import Files
 from stepdown.storage.first_batch import plain_first
 from stepdown.storage.slices import FileSlice
-from stepdown.storage.windows import KEPT_BYTES, batch_at, read_window, whole_window
+from stepdown.storage.windows import KEPT_BYTES, batch_at, read_window, wide_window
 
 Found = tuple[int, int, bool, int] | None
 AT = 100
@@ -48,7 +48,7 @@ def stored(folder: Path, data: bytes, size: int | None = None) -> FileSlice:
 
 
 def at_once(source: FileSlice, target: int, first_offset: int) -> Found:
-    return plain_first(source.fileno(), source.position, source.size_bytes, target, first_offset, whole_window())
+    return plain_first(source.fileno(), source.position, source.size_bytes, target, first_offset, wide_window())
 
 
 def by_steps(source: FileSlice, target: int, first_offset: int) -> Found:
