@@ -18,20 +18,36 @@ checked, F never comes twice, all-vanished slices are empty, good batches before
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..protocol.records.kernel import convert_plain
 from ..protocol.records.single import single_bytes
 from .batch_headers import BatchHeader
 from .chunk_claims import claim_for
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
-from .converted_chunks import OVERFLOW_ENTRY, ConvertedChunks
+from .converted_chunks import LEAST_SHARED_BYTES, OVERFLOW_ENTRY, ConvertedChunks
 from .first_batch import plain_first
+from .kept_chunks import WHOLE
+from .relay import Relay
 from .shared_chunks import SharedChunks
-from .slices import FileSlice
+from .slices import FileSlice, Outlet
 from .windows import batch_at, read_window, wide_window
 
 _NOTHING_YET = ConversionStats()
 """Shared by the slices that wait for their turn: a stalled reader holds hundreds."""
+
+_NOTHING = memoryview(b"")
+
+
+class Begun(NamedTuple):
+    """What `send_at_once` did: bytes taken of the head, and of the slice in whole chunks. If that is not all of it, the
+    chunks that are to come, the one that was not taken whole, if any, and how much of it was."""
+
+    head_bytes: int
+    done_bytes: int
+    chunks: ConvertedChunks | None = None
+    unsent: memoryview = _NOTHING
+    taken_bytes: int = 0
 
 
 class ConvertedSlice:
@@ -45,6 +61,7 @@ class ConvertedSlice:
         "_at",
         "_begins_in_worker",
         "_first",
+        "_has_begun",
         "_is_trimmed",
         "first_attributes",
         "first_magic",
@@ -65,6 +82,7 @@ class ConvertedSlice:
         self.stats = _NOTHING_YET
         self.size_bytes = 0
         self._at = 0
+        self._has_begun = False
         self.next_offset = rules.first_offset
         self.on_done: Callable[[ConversionStats], None] | None = None
         plain = self._plain_first()
@@ -130,7 +148,62 @@ class ConvertedSlice:
             needs_worker=self._begins_in_worker,
             is_trimmed=self._is_trimmed,
             shared=self.shared,
+            has_begun=self._has_begun,
         )
+
+    def send_at_once(
+        self, head: bytearray, outlet: Outlet, out: bytearray | memoryview, turn_bytes: int
+    ) -> Begun | None:
+        """Sends `head` and the slice behind it, as far as that is plain sailing; see `broker/lazy_piece.py`."""
+        source, rules, size_bytes = self.source, self.rules, self.size_bytes
+        if self._begins_in_worker or self._is_for_several(outlet):
+            return None
+        relay, start = Relay(rules.target, rules.first_offset, rules.chunk_bytes), source.position
+        try:
+            relay.go(
+                source.fileno(),
+                start,
+                start + source.size_bytes,
+                outlet.fileno(),
+                wide_window(rules.chunk_bytes),
+                out,
+                size_bytes,
+                turn_bytes,
+                False,
+                head,
+            )
+        finally:  # what went before the peer did is counted, too
+            head_bytes, done_bytes = relay.head_taken_bytes, relay.sent_bytes
+            outlet.took(head_bytes + done_bytes + relay.unsent_taken_bytes)
+            self.stats = ConversionStats(
+                relay.records,
+                relay.temporary_bytes,
+                relay.seconds,
+                relay.chunks,
+                relay.padding_bytes,
+                relay.written_bytes > size_bytes,
+            )
+        if done_bytes == size_bytes:
+            return Begun(head_bytes, done_bytes)
+        if head_bytes == len(head):
+            chunks = self.chunks()
+            _, unsent, taken_bytes = chunks.take_up(relay, out)
+            return Begun(head_bytes, done_bytes, chunks, unsent, taken_bytes)
+        return Begun(head_bytes, 0) if relay.unsent_bytes else None
+
+    def _is_for_several(self, outlet: Outlet) -> bool:
+        """Whether chunks of it are kept for several readers, or should be."""
+        shared, file = self.shared, self.source.file
+        if shared is None or file is None or self.source.size_bytes < LEAST_SHARED_BYTES:
+            return False
+        if not self._has_begun:
+            self._has_begun = True
+            shared.begins(file, self.rules.target, self.source.position, self.source.size_bytes, outlet.number)
+        known = shared.shared_file(file, self.rules.target)
+        if known is None:
+            return False
+        first_offset = self.rules.first_offset if self._is_trimmed else WHOLE
+        return known.is_kept(self.source.position, first_offset) or known.is_worth_keeping
 
     def done(self) -> None:
         if self.on_done is not None:

@@ -17,6 +17,7 @@ from ..protocol.errors import ApiError
 from .chunk_claims import PLAIN_CLAIM_BYTES, buffer_for, claim_for
 from .chunk_making import ChunkMaking, Made
 from .conversion_rules import ConversionRules, ConversionStats, next_is_for_worker
+from .file_handle import Buffer
 from .kept_chunks import WHOLE, KeptRun
 from .relay import Relay
 from .shared_chunks import SharedChunks, SharedFile
@@ -74,9 +75,10 @@ class ConvertedChunks:
         needs_worker: bool,
         is_trimmed: bool = False,
         shared: SharedChunks | None = None,
+        has_begun: bool = False,
     ) -> None:
         """`needs_worker`: whether the first batch is for a worker; `is_trimmed`: whether it begins before the first
-        offset; `stats` grow by what is sent."""
+        offset; `stats` grow by what is sent; `has_begun`: `shared` knows that the slice is being sent."""
         self._source = source
         self._rules = rules
         self._promised_bytes = promised_bytes
@@ -84,7 +86,7 @@ class ConvertedChunks:
         self._at = 0
         self._produced = 0
         self._skip = 0
-        self._has_begun = False
+        self._has_begun = has_begun
         self._made = _NOTHING_MADE
         self._trimmed_from = rules.first_offset if is_trimmed else WHOLE
         self._shared = shared if source.size_bytes >= LEAST_SHARED_BYTES else None
@@ -173,7 +175,7 @@ class ConvertedChunks:
         """As `run`, by one call of the compiled relay; nothing where what comes next is not for it."""
         if self.is_padding or self._at == self._source.size_bytes:
             return 0, _NOTHING, 0
-        source, rules, stats, with_codec = self._source, self._rules, self._stats, self.needs_worker
+        source, rules = self._source, self._rules
         start = source.position
         relay = Relay(rules.target, rules.first_offset, rules.chunk_bytes)
         try:
@@ -186,25 +188,38 @@ class ConvertedChunks:
                 out,
                 most_bytes,
                 turn_bytes,
-                with_codec,
+                self.needs_worker,
             )
         finally:  # what went before the peer did is counted, too
             outlet.took(relay.sent_bytes + relay.unsent_taken_bytes)
-            self._produced += relay.written_bytes
-            stats.records += relay.records
-            stats.temporary_bytes += relay.temporary_bytes
-            stats.seconds += relay.seconds
-            stats.chunks += relay.chunks
-            stats.padding_bytes += relay.padding_bytes
-            stats.is_truncated = self._produced > self._promised_bytes
+            self._count_relayed(relay)
+        return self._go_on_behind(relay, out)
+
+    def take_up(self, relay: Relay, out: Buffer) -> tuple[int, memoryview, int]:
+        """As `run`, which `relay` did with the first chunks, none of which took a codec, in `out`."""
+        self._count_relayed(relay)
+        return self._go_on_behind(relay, out)
+
+    def _count_relayed(self, relay: Relay) -> None:
+        stats = self._stats
+        self._produced += relay.written_bytes
+        stats.records += relay.records
+        stats.temporary_bytes += relay.temporary_bytes
+        stats.seconds += relay.seconds
+        stats.chunks += relay.chunks
+        stats.padding_bytes += relay.padding_bytes
+        stats.is_truncated = self._produced > self._promised_bytes
+
+    def _go_on_behind(self, relay: Relay, out: Buffer) -> tuple[int, memoryview, int]:
+        source, start = self._source, self._source.position
         end, needs_worker = relay.end - start, relay.needs_codec
         if relay.unsent_bytes:
             self._at = end
             end, size_bytes, records, temporary_bytes, seconds, padding_bytes = relay.unsent()
             end -= start
-        if with_codec:
+        if self.needs_worker:
             with contextlib.suppress(ApiError):  # the frame may be damaged, which making the next chunk finds
-                needs_worker = next_is_for_worker(source, end, rules.target)
+                needs_worker = next_is_for_worker(source, end, self._rules.target)
         if not relay.unsent_bytes:
             self._move_to(end, needs_worker)
             return relay.sent_bytes, _NOTHING, 0
@@ -217,7 +232,8 @@ class ConvertedChunks:
             needs_worker=needs_worker,
             padding_bytes=padding_bytes,
         )
-        return relay.sent_bytes, memoryview(out)[: relay.unsent_bytes], relay.unsent_taken_bytes
+        unsent = memoryview(out)[relay.unsent_at : relay.unsent_at + relay.unsent_bytes]
+        return relay.sent_bytes, unsent, relay.unsent_taken_bytes
 
     def send_shared(self, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, bool]:
         """Sends the next chunks as far as others had them, too, or will want them: how many bytes, and whether the rest

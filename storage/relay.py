@@ -19,6 +19,9 @@ COMPILED: bool = cython.compiled
 
 PIECE_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
 
+# As what is claimed for a plain chunk (chunk_claims.py): one that has to be made again is made in so much.
+CHUNK_ROOM_BYTES = cython.declare(cython.Py_ssize_t, 256 * 1024)
+
 # Of an overflow entry, as in converted_chunks.py, which writes it again if its chunk has to be made again.
 PADDING_BYTES = cython.declare(cython.Py_ssize_t, 128 * 1024)
 OVERFLOW_ENTRY_BYTES = cython.declare(cython.Py_ssize_t, 12)
@@ -34,8 +37,9 @@ class Relay:
     they were before the last was cut, or that they are with `padding_bytes` behind the last; `chunks`, `records`,
     `temporary_bytes` and `seconds` tell what making them took.
     `needs_codec`: the batch that follows plain ones has to be opened. Of the chunk that was not taken whole, which lies
-    in the buffer, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
-    The chunk at hand is made of `chunk_at` stored bytes.
+    in the buffer from `unsent_at` on, `unsent_taken_bytes` of `unsent_bytes` went; the latter are 0 when there is none.
+    `head_taken_bytes` went of what was to go before the first.
+    The chunk at hand begins at `front` in the file and is made of `chunk_at` stored bytes.
     """
 
     end = cython.declare(cython.longlong, visibility="readonly")
@@ -49,13 +53,18 @@ class Relay:
     needs_codec = cython.declare(cython.bint, visibility="readonly")
     unsent_bytes = cython.declare(cython.longlong, visibility="readonly")
     unsent_taken_bytes = cython.declare(cython.longlong, visibility="readonly")
+    unsent_at = cython.declare(cython.longlong, visibility="readonly")
+    head_taken_bytes = cython.declare(cython.longlong, visibility="readonly")
     run: PlainDown
     item: Item
     chunk_bytes: cython.Py_ssize_t
-    last_seconds: cython.double
+    head: Sink
+    head_left: cython.Py_ssize_t
+    front: cython.longlong
     chunk_at: cython.longlong
     chunk_padding: cython.Py_ssize_t
     held: cython.Py_ssize_t
+    unsent_chunk: Chunk
 
     def __init__(self, target: cython.int, first_offset: cython.longlong, chunk_bytes: cython.Py_ssize_t) -> None:
         self.run, self.item = PlainDown(), Item()
@@ -73,13 +82,17 @@ class Relay:
         most_bytes: cython.longlong,
         turn_bytes: cython.longlong,
         with_codec: cython.bint,
+        head: bytearray | None = None,
     ) -> None:
-        """Sends what the batches from `position` to `end` of the file become, each chunk made in `out`.
+        """Sends `head`, and what the batches from `position` to `end` of the file become, made in `out`: without a
+        codec as many chunks as it has room for, which leave together, as the head does with the first.
 
         Up to `turn_bytes`, or to `most_bytes`, which are promised: there the last chunk is cut, or one without a codec
         is padded, if that fits into `out`; to a chunk that is not taken whole; or to a batch that is better made alone:
         one too large for a chunk, a damaged one, the end; a plain one if `with_codec`, else one for a codec. With a
         codec the chunk that reaches `most_bytes` is not sent.
+
+        Nothing is sent of a head for which no chunk could be made.
 
         Raises: OSError when the peer has gone.
         """
@@ -96,7 +109,10 @@ class Relay:
         self.end = position
         self.sent_bytes = self.written_bytes = self.chunks = self.records = self.temporary_bytes = 0
         self.padding_bytes = self.chunk_padding = 0
-        self.unsent_bytes = self.unsent_taken_bytes = 0
+        self.unsent_bytes = self.unsent_taken_bytes = self.unsent_at = 0
+        self.head_taken_bytes = self.head_left = 0
+        if head is not None:
+            self.head, self.head_left = cython.cast(Sink, PyByteArray_AS_STRING(head)), len(head)
         self.seconds, self.needs_codec = 0, False
         turn_bytes = min(turn_bytes, most_bytes)
         if with_codec:
@@ -110,9 +126,15 @@ class Relay:
     def unsent(self) -> tuple[int, int, int, int, float, int]:
         """Where the chunk that was not taken whole ends in the file; its size before it was cut, records, temporary
         bytes, seconds that making it took, and how much of it is padding."""
-        run: PlainDown = self.run
-        end = self.end + self.chunk_at
-        return end, run.written, run.records, run.temporary, self.last_seconds, self.chunk_padding
+        chunk: Chunk = self.unsent_chunk
+        return (
+            self.end + chunk.stored,
+            chunk.written,
+            chunk.records,
+            chunk.temporary,
+            chunk.seconds,
+            chunk.padding,
+        )
 
     @cython.cfunc
     @cython.nogil
@@ -129,21 +151,38 @@ class Relay:
         turn_bytes: cython.longlong,
     ) -> cython.Py_ssize_t:
         """Makes and sends; an error number of the socket's, below 0, or 0."""
-        left: cython.longlong
+        chunks: Chunk[MOST_CHUNKS]
+        count: cython.Py_ssize_t
+        size: cython.longlong
         taken: cython.Py_ssize_t
         began: cython.double
-        status: cython.int
-        self.held = 0
-        while self.sent_bytes < turn_bytes and not self.needs_codec:
-            began = now_s()
-            left = most_bytes - self.sent_bytes
-            status = self.make(run, item, file, end, window, left)
-            if status >= BAD_FRAME or run.written == 0:
-                break
+        status: cython.int = DONE
+        out: Sink = run.sink
+        room: cython.Py_ssize_t = run.room
+        self.held, self.front = 0, self.end
+        while status == DONE and self.sent_bytes < turn_bytes:
+            count = size = 0
+            while status == DONE and count < MOST_CHUNKS and self.sent_bytes + size < turn_bytes:
+                if count and room - size < CHUNK_ROOM_BYTES:
+                    break
+                began = now_s()
+                run.sink, run.room = out + size, min(room - size, CHUNK_ROOM_BYTES)
+                status = self.make(run, item, file, end, window, most_bytes - self.sent_bytes - size)
+                if status >= BAD_FRAME or run.written == 0:
+                    status = BAD_FRAME
+                    break
+                if status == DONE and self.front + self.chunk_at + self.held == end:
+                    self.pad(run, most_bytes - self.sent_bytes - size - run.written)
+                self.note(cython.address(chunks[count]), run, began, size, most_bytes - self.sent_bytes - size)
+                size += chunks[count].size
+                self.front += self.chunk_at
+                count += 1
+                if status == NO_ROOM:  # in the next there is
+                    status = DONE
             self.needs_codec = status == NEEDS_CODEC
-            if status == DONE and self.end + self.chunk_at + self.held == end:
-                self.pad(run, left - run.written)
-            taken = self.send(run, socket, began, min(run.written, left))
+            if count == 0:
+                break
+            taken = self.send(socket, out, size, chunks, count)
             if taken < 0:
                 return taken
             if self.unsent_bytes:
@@ -174,12 +213,12 @@ class Relay:
         self.chunk_at = run.written = run.records = run.temporary = run.batches = run.trimmed = 0
         while status == DONE and run.written < most_bytes:
             held = self.held
-            size = min(self.chunk_bytes - self.chunk_at, end - self.end - self.chunk_at, PIECE_BYTES)
+            size = min(self.chunk_bytes - self.chunk_at, end - self.front - self.chunk_at, PIECE_BYTES)
             if run.written > 0:  # no more than is likely to fit, or a batch is converted in vain
                 size = min(size, (run.room - run.written) * self.chunk_at // run.written)
             if size <= held and self.chunk_at:
                 break
-            if read_into(file, window, held, size - held, self.end + self.chunk_at + held) < size - held:
+            if read_into(file, window, held, size - held, self.front + self.chunk_at + held) < size - held:
                 return BAD_FRAME
             run.at, run.end = 0, size
             status = convert_batches(run, item)
@@ -219,10 +258,10 @@ class Relay:
     ) -> cython.Py_ssize_t:
         """As `pump`, the batches opened and closed again; the interpreter's lock is held where a codec of Python is."""
         singles: SinglesDown = singles_of_thread()
+        made: Chunk
         held: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
         got: cython.Py_ssize_t
-        chunk: cython.Py_ssize_t
         taken: cython.Py_ssize_t
         began: cython.double
         while self.sent_bytes < turn_bytes:
@@ -241,12 +280,12 @@ class Relay:
             if run.written == 0 or batch_end(window, run.at, size) != 0:
                 break
             self.chunk_at = run.at
-            chunk = min(run.written, most_bytes - self.sent_bytes)
-            if chunk == most_bytes - self.sent_bytes:
-                self.last_seconds, self.unsent_bytes = now_s() - began, chunk
+            self.note(cython.address(made), run, began, 0, most_bytes - self.sent_bytes)
+            if made.size == most_bytes - self.sent_bytes:
+                self.unsent_chunk, self.unsent_bytes = made, made.size
                 break
             with cython.nogil:
-                taken = self.send(run, socket, began, chunk)
+                taken = self.send(socket, run.sink, made.size, cython.address(made), 1)
             if taken < 0:
                 return taken
             if self.unsent_bytes:
@@ -258,24 +297,58 @@ class Relay:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
+    def note(
+        self,
+        chunk: cython.pointer(Chunk),
+        run: PlainDown,
+        began: cython.double,
+        at: cython.Py_ssize_t,
+        most_bytes: cython.longlong,
+    ) -> cython.void:
+        """What was made since `began` is a chunk at `at` of the buffer, of which up to `most_bytes` are to go."""
+        chunk.stored, chunk.at, chunk.size = self.chunk_at, at, min(run.written, most_bytes)
+        chunk.written, chunk.padding = run.written, self.chunk_padding
+        chunk.records, chunk.temporary = run.records, run.temporary
+        chunk.seconds = now_s() - began
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
     def send(
-        self, run: PlainDown, socket: cython.int, began: cython.double, chunk: cython.Py_ssize_t
+        self,
+        socket: cython.int,
+        made: Sink,
+        size: cython.Py_ssize_t,
+        chunks: cython.pointer(Chunk),
+        count: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
-        """Offers the first `chunk` bytes of what was made since `began`, and counts; an error number below 0."""
+        """Offers what is left of the head and the `size` bytes of so many chunks, and counts those that are taken
+        whole, up to the first that is not; an error number below 0."""
         taken: cython.Py_ssize_t
-        self.last_seconds = now_s() - began
-        taken = offer(socket, run.sink, chunk)
+        of_head: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        if self.head_left:
+            taken = offer_both(socket, self.head, self.head_left, made, size)
+        else:
+            taken = offer(socket, made, size)
         if taken < 0:
             return taken
-        if taken < chunk:
-            self.unsent_bytes, self.unsent_taken_bytes = chunk, taken
-            return 0
-        self.end += self.chunk_at
-        self.sent_bytes += chunk
-        self.written_bytes += run.written
-        self.padding_bytes += self.chunk_padding
-        self.chunks += 1
-        self.records += run.records
-        self.temporary_bytes += run.temporary
-        self.seconds += self.last_seconds
-        return taken
+        of_head = min(taken, self.head_left)
+        self.head_taken_bytes += of_head
+        self.head_left -= of_head
+        taken -= of_head
+        for i in range(count):
+            if taken < chunks[i].size:
+                self.unsent_chunk = chunks[i]
+                self.unsent_at, self.unsent_bytes, self.unsent_taken_bytes = chunks[i].at, chunks[i].size, taken
+                return 0
+            taken -= chunks[i].size
+            self.end += chunks[i].stored
+            self.sent_bytes += chunks[i].size
+            self.written_bytes += chunks[i].written
+            self.padding_bytes += chunks[i].padding
+            self.chunks += 1
+            self.records += chunks[i].records
+            self.temporary_bytes += chunks[i].temporary
+            self.seconds += chunks[i].seconds
+        return 0

@@ -82,6 +82,10 @@ class SharedFile:
     def has_chunks(self) -> bool:
         return bool(self._chunks)
 
+    def is_kept(self, position: int, first_offset: int) -> bool:
+        """Whether there is a chunk that begins there."""
+        return (position, first_offset) in self._chunks
+
     @property
     def is_worth_keeping(self) -> bool:
         """Whether the chunks that are made now are likely to be found."""

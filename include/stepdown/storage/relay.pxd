@@ -1,5 +1,6 @@
 # What storage/relay.py takes from the operating system and from the kernel.
 
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.string cimport memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
@@ -12,7 +13,20 @@ from stepdown.protocol.records.kernel.reading cimport batch_end
 from stepdown.protocol.records.single cimport SinglesDown
 from stepdown.storage.helping cimport convert_with_help
 from stepdown.storage.positioned cimport read_into
-from stepdown.storage.sockets cimport offer
+from stepdown.storage.sockets cimport offer, offer_both
+
+cdef enum:
+    MOST_CHUNKS = 5
+
+cdef struct Chunk:
+    Py_ssize_t stored
+    Py_ssize_t at
+    Py_ssize_t size
+    Py_ssize_t written
+    Py_ssize_t padding
+    long long records
+    long long temporary
+    double seconds
 
 
 cdef inline double now_s() noexcept nogil:
