@@ -1,6 +1,8 @@
 """Output buffers that are used again: fresh ones cost more in page faults than the conversion itself."""
 
 STANDARD_BYTES = 256 * 1024
+FOR_NOW_BYTES = 5 * STANDARD_BYTES
+"""A slice of 1 MiB, which is what consumers ask for, in chunks that each have room for a standard one."""
 KEPT = 4
 FORGOTTEN_A_RETURN = 1 / 16
 
@@ -16,6 +18,13 @@ class BufferPool:
         self._kept: list[bytearray] = []
         self._out = 0
         self._most_out = float(KEPT)
+        self._for_now = memoryview(b"")
+
+    def for_now(self, size_bytes: int) -> memoryview:
+        """The same to everybody, for who is done with it before anybody else runs: up to `FOR_NOW_BYTES`."""
+        if len(self._for_now) < size_bytes:
+            self._for_now = memoryview(bytearray(size_bytes))
+        return self._for_now[:size_bytes]
 
     def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least `size_bytes`, holding anything."""

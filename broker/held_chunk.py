@@ -29,6 +29,11 @@ class HeldChunk:
         """Whether a chunk that takes so much, and not less, can be made here."""
         return self._claim.size_bytes == claim_bytes and len(self.buffer) >= buffer_bytes
 
+    def fill(self, made: memoryview) -> None:
+        """The chunk is a copy of `made`, which lies in a buffer that is not ours."""
+        self.data = memoryview(self.buffer)[: len(made)]
+        self.data[:] = made
+
     def lend(self) -> None:
         """A thread works with the buffer until `take_back`: dropped meanwhile, it is so then."""
         self._lent = True

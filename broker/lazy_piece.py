@@ -48,6 +48,26 @@ class Chunks(Protocol):
         ...
 
 
+class Begun(Protocol):
+    """What was sent by `send_at_once`: so much of the head, and in chunks that were taken whole. If that is not all,
+    `chunks` are those that follow, and `unsent` is the first of them, if it was made, of which `taken_bytes` went."""
+
+    @property
+    def head_bytes(self) -> int: ...
+
+    @property
+    def done_bytes(self) -> int: ...
+
+    @property
+    def chunks(self) -> Chunks | None: ...
+
+    @property
+    def unsent(self) -> memoryview: ...
+
+    @property
+    def taken_bytes(self) -> int: ...
+
+
 class LazyPiece(Protocol):
     """A piece whose size was promised before its bytes exist."""
 
@@ -55,6 +75,12 @@ class LazyPiece(Protocol):
     def size_bytes(self) -> int: ...
 
     def chunks(self) -> Chunks: ...
+
+    def send_at_once(self, head: bytearray, outlet: Outlet, out: memoryview, turn_bytes: int) -> Begun | None:
+        """In place of `chunks`: sends `head`, which goes before the piece, and what can be made of it in `out` without
+        more ado, up to a chunk that is not taken whole, or that ends behind `turn_bytes`. None if nothing was sent, and
+        `chunks` does it; without any, after a part of the head, too, which was all that was taken."""
+        ...
 
     def done(self) -> None:
         """Nothing more of it will be asked for, whether all was sent or the peer has gone."""

@@ -87,6 +87,12 @@ class Outflow:
         while self._at <= last:
             piece = pieces[self._at]
             if type(piece) in BUFFER_TYPES:
+                if type(piece) is bytearray and self._at < last and not self._sent:
+                    is_begun = self._push_at_once(piece, pieces[self._at + 1])
+                    if is_begun:
+                        continue
+                    if is_begun is False:
+                        return False
                 if not self._push_bytes(cast(bytes, piece), more=self._at < last):
                     return False
             elif isinstance(piece, FileSlice):
@@ -153,6 +159,48 @@ class Outflow:
                 self._let_go()
                 return False
         return True
+
+    def _push_at_once(self, head: bytearray, piece: Piece) -> bool | None:
+        """Sends a head and, by the same call, the slice behind it that is converted: True when that is begun or over;
+        False when the turn is, or the socket is full; None if these are not sent so."""
+        if type(piece) in BUFFER_TYPES or isinstance(piece, FileSlice):
+            return None
+        if self._turn_left < TURN_BYTES // 2:
+            self._let_go()
+            return False
+        appetite = self._wire.appetite
+        size = appetite.next_bytes(self._budget.limit_bytes)
+        claim = self._budget.try_claim(size) if size else None
+        if claim is None:
+            return None
+        with claim:
+            lazy = cast(LazyPiece, piece)
+            begun = lazy.send_at_once(head, self._wire, self._buffers.for_now(size), TURN_BYTES)
+        if begun is None:
+            return None
+        if begun.head_bytes < len(head):
+            appetite.left_some()
+            self._sent = begun.head_bytes
+            return False
+        self._at += 1
+        self.remaining_bytes = lazy.size_bytes
+        self._count(begun.done_bytes)
+        if not self.remaining_bytes:
+            appetite.took_all()
+            lazy.done()
+            self._at += 1
+            self._turn_left -= SLICE_BYTES
+            return True
+        self.chunks = chunks = cast(Chunks, begun.chunks)
+        if not begun.unsent:
+            return True
+        appetite.left_some()
+        self.unsent_bytes, self._sent = len(begun.unsent), begun.taken_bytes
+        held = self._room_for(chunks)
+        if held is not None:
+            held.fill(begun.unsent)
+            held.offer()
+        return False
 
     def _push_lazy(self, piece: LazyPiece) -> bool | None:
         """Whether all of it is sent; None at a halt."""

@@ -13,6 +13,8 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from .appetite import Appetite, LargeBuffers
+
 MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
 _numbers = count(1)
@@ -21,11 +23,19 @@ _numbers = count(1)
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
     the end, to be read; `number` is no other's. When it is full its send buffer grows, to `grown_bytes` at most
-    (`drive`).
+    (`drive`). `appetite` tells how much its peer is to be offered at once.
     """
 
-    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, grown_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        grown_bytes: int | None = None,
+        large: LargeBuffers | None = None,
+    ) -> None:
+        """`large`: where a peer that is a process of this host gets a large send buffer."""
         sock.setblocking(False)
+        self.appetite = Appetite(sock, large)
         self._most_buffer_bytes = grown_bytes or 0
         self._buffer_bytes = 0  # 0 until it grows
         self.number = next(_numbers)
@@ -171,6 +181,7 @@ class PlainWire:
         self.unwatch()
         self.rest()
         self._closed = True
+        self.appetite.close()
         if self._room is not None and not self._room.done():
             self._room.set_exception(ConnectionResetError("closed"))
         if not self._lent:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from stepdown.broker.appetite import Appetite
 from stepdown.broker.budget import MemoryBudget
 from stepdown.broker.buffers import BufferPool
 from stepdown.broker.held_chunk import HeldChunk
@@ -22,6 +23,7 @@ class Greedy(PlainWire):
 
     def __init__(self) -> None:
         self.taken = 0
+        self.appetite = Appetite(socket.socket(), None)
 
     def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
         self.taken += len(data)
