@@ -8,6 +8,7 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .appetite import LargeBuffers
 from .clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
 from .wire import PlainWire
@@ -59,6 +60,7 @@ class Server:
         self._answerer = answerer
         self._connect = connect
         self._on_closed = on_closed
+        self._large_buffers = LargeBuffers()
         self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._per_host: Tally[str] = Tally()
@@ -179,8 +181,13 @@ class Server:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if self._limits.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        large = None
+        if peer.host == sock.getsockname()[0]:
+            _do_not_pace(sock)
+            if self._limits.grown_send_buffer_bytes is not None:
+                large = self._large_buffers
         loop = asyncio.get_running_loop()
-        connection = self._connect(PlainWire(sock, loop, self._limits.grown_send_buffer_bytes), peer)
+        connection = self._connect(PlainWire(sock, loop, self._limits.grown_send_buffer_bytes, large), peer)
         self._per_host[peer.host] += 1
         self._open[connection] = loop.create_task(self._serve(connection))
 
@@ -207,3 +214,10 @@ class Server:
             if connection.last_active_ms < oldest_ms and not connection.is_waiting:
                 connection.close()
         self._schedule_sweep()
+
+
+def _do_not_pace(sock: socket.socket) -> None:
+    """Between processes of one host there is no network to be gentle to, but BBR, where it is the system's default,
+    still sends what it is given in portions, by a timer, for each of which a reader is woken."""
+    with contextlib.suppress(OSError, AttributeError):  # not everywhere is there a choice
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
