@@ -41,7 +41,9 @@ KEYS = (
         AtLeast(-1),
         AT_START,
         "Size of a socket's send buffer from its first response on that does not fit into socket.send.buffer.bytes, "
-        "if that is smaller and not -1; five eighths of it while nothing is converted. -1 keeps it.",
+        "if that is smaller and not -1; five eighths of it while nothing is converted. "
+        "Up to 8 readers on the broker's own host have one of 1.25 MiB once records are converted for them. "
+        "-1 keeps it.",
     ),
     acted_on(
         "stepdown.downconversion.zstd",
