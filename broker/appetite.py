@@ -12,10 +12,8 @@ from contextlib import suppress
 from .buffers import FOR_NOW_BYTES, STANDARD_BYTES
 
 MOST_LARGE_BUFFERS = 8
-LEAST_BUDGETS = 8
-"""Of a budget that is not so many times as large nothing is claimed for whole slices."""
 LONGEST_PAUSE = 64
-"""Slices after which who left some every time is offered one at once again."""
+"""Slices after which who left some every time is offered one at once again, and who got no large buffer asks again."""
 
 
 class LargeBuffers:
@@ -24,58 +22,88 @@ class LargeBuffers:
 
     def __init__(self) -> None:
         self._left = MOST_LARGE_BUFFERS
+        self._are_allowed = True
 
-    def try_give(self, sock: socket.socket) -> bool:
-        """Whether `sock` has such a buffer now, to be counted until `take_back`. Not where the system's largest
-        (`net.core.wmem_max`) is smaller."""
-        if not self._left:
-            return False
-        with suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, FOR_NOW_BYTES)
-            if sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2 >= FOR_NOW_BYTES:  # Linux doubles it
-                self._left -= 1
-                return True
-        return False
+    def try_give(self, sock: socket.socket) -> int | None:
+        """The size of the send buffer that `sock` had before it was given a large one, to be counted until `take_back`;
+        None if it keeps what it has, as where the system's largest (`net.core.wmem_max`) is smaller."""
+        if not self._left or not self._are_allowed:
+            return None
+        try:
+            before = _send_buffer_bytes(sock)
+            if before < FOR_NOW_BYTES:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, FOR_NOW_BYTES)
+            if _send_buffer_bytes(sock) < FOR_NOW_BYTES:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, before)
+                self._are_allowed = False
+                return None
+        except OSError:  # the peer has gone, which sending finds
+            return None
+        self._left -= 1
+        return before
 
-    def take_back(self) -> None:
+    def take_back(self, sock: socket.socket, before_bytes: int) -> None:
+        """`sock` has no need of it any more; it has the one again that it had before, if it lives."""
         self._left += 1
+        with suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, before_bytes)
 
 
 class Appetite:
     """One peer's. `large`: where it gets a large send buffer, if it is a process of this host."""
 
-    __slots__ = ("_has_large", "_large", "_pause", "_skips", "_sock")
+    __slots__ = ("_asks_in", "_before_bytes", "_large", "_pause", "_skips", "_sock")
 
     def __init__(self, sock: socket.socket, large: LargeBuffers | None) -> None:
         self._sock = sock
         self._large = large
-        self._has_large = False
+        self._before_bytes: int | None = None  # of the send buffer, while it is a large one
+        self._asks_in = 0
         self._pause = 1
         self._skips = 0
 
-    def next_bytes(self, budget_bytes: int) -> int:
-        """The size of the buffer in which the next slice is made to be offered at once, a small part of the budget; 0
-        if it is sent step by step."""
+    def next_bytes(self, free_bytes: int) -> int:
+        """The size of the buffer in which the next slice is made to be offered at once, where so much of the budget is
+        free; 0 if it is sent step by step."""
         if self._skips:
             self._skips -= 1
             return 0
-        if budget_bytes < LEAST_BUDGETS * FOR_NOW_BYTES:
-            return STANDARD_BYTES
-        if self._large is not None and not self._has_large:
-            self._has_large = self._large.try_give(self._sock)
-            if not self._has_large:
-                self._large = None
-        return FOR_NOW_BYTES if self._has_large else STANDARD_BYTES
+        if free_bytes >= 2 * FOR_NOW_BYTES and self._has_large():
+            return FOR_NOW_BYTES
+        return STANDARD_BYTES if free_bytes >= STANDARD_BYTES else 0
+
+    def _has_large(self) -> bool:
+        if self._before_bytes is not None:
+            return True
+        if self._large is None:
+            return False
+        if self._asks_in:
+            self._asks_in -= 1
+            return False
+        self._before_bytes = self._large.try_give(self._sock)
+        self._asks_in = LONGEST_PAUSE
+        return self._before_bytes is not None
 
     def took_all(self) -> None:
         self._pause = 1
 
     def left_some(self) -> None:
+        """It is served step by step for a while. Who does so again and again lets others have the large buffer."""
         self._skips = self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        if self._pause == LONGEST_PAUSE:
+            self._give_back()
 
     def close(self) -> None:
         """Nothing is offered any more."""
-        if self._has_large and self._large is not None:
-            self._large.take_back()
-        self._has_large, self._large = False, None
+        self._give_back()
+        self._large = None
+
+    def _give_back(self) -> None:
+        if self._large is not None and self._before_bytes is not None:
+            self._large.take_back(self._sock, self._before_bytes)
+        self._before_bytes, self._asks_in = None, LONGEST_PAUSE
+
+
+def _send_buffer_bytes(sock: socket.socket) -> int:
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2  # Linux doubles it

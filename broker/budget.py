@@ -92,6 +92,11 @@ class MemoryBudget:
         self._reclaiming = False
 
     @property
+    def free_bytes(self) -> int:
+        """What can be claimed without waiting, and without spare memory being given up."""
+        return 0 if self._queue else self.limit_bytes - self.in_use_bytes
+
+    @property
     def waiting(self) -> int:
         return len(self._queue)
 

@@ -12,6 +12,7 @@ class BufferPool:
 
     So many are kept, with those that are out, as were out at once of late, `KEPT` at least: many readers come and go
     in waves; when all have gone, so has the memory. Never are there more than were claimed from the budget at one time.
+    The one that is lent `for_now` is kept beside them.
     """
 
     def __init__(self) -> None:

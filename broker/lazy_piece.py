@@ -76,6 +76,10 @@ class LazyPiece(Protocol):
 
     def chunks(self) -> Chunks: ...
 
+    def goes_at_once(self, outlet: Outlet) -> bool:
+        """Whether it is to be sent to `outlet` by `send_at_once`."""
+        ...
+
     def send_at_once(self, head: bytearray, outlet: Outlet, out: memoryview, turn_bytes: int) -> Begun | None:
         """In place of `chunks`: sends `head`, which goes before the piece, and what can be made of it in `out` without
         more ado, up to a chunk that is not taken whole, or that ends behind `turn_bytes`. None if nothing was sent, and

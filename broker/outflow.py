@@ -168,13 +168,12 @@ class Outflow:
         if self._turn_left < TURN_BYTES // 2:
             self._let_go()
             return False
-        appetite = self._wire.appetite
-        size = appetite.next_bytes(self._budget.limit_bytes)
+        lazy, appetite = cast(LazyPiece, piece), self._wire.appetite
+        size = appetite.next_bytes(self._budget.free_bytes) if lazy.goes_at_once(self._wire) else 0
         claim = self._budget.try_claim(size) if size else None
         if claim is None:
             return None
         with claim:
-            lazy = cast(LazyPiece, piece)
             begun = lazy.send_at_once(head, self._wire, self._buffers.for_now(size), TURN_BYTES)
         if begun is None:
             return None

@@ -181,13 +181,12 @@ class Server:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if self._limits.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
-        large = None
-        if peer.host == sock.getsockname()[0]:
+        grown_bytes, large = self._limits.grown_send_buffer_bytes, None
+        if _is_near(sock, peer):
             _do_not_pace(sock)
-            if self._limits.grown_send_buffer_bytes is not None:
-                large = self._large_buffers
+            large = self._large_buffers if grown_bytes is not None else None
         loop = asyncio.get_running_loop()
-        connection = self._connect(PlainWire(sock, loop, self._limits.grown_send_buffer_bytes, large), peer)
+        connection = self._connect(PlainWire(sock, loop, grown_bytes, large), peer)
         self._per_host[peer.host] += 1
         self._open[connection] = loop.create_task(self._serve(connection))
 
@@ -214,6 +213,14 @@ class Server:
             if connection.last_active_ms < oldest_ms and not connection.is_waiting:
                 connection.close()
         self._schedule_sweep()
+
+
+def _is_near(sock: socket.socket, peer: Peer) -> bool:
+    """Whether the peer is a process of this host: it comes from the address that it connected to."""
+    try:
+        return bool(sock.getsockname()[0] == peer.host)
+    except OSError:  # it has gone, which reading finds
+        return False
 
 
 def _do_not_pace(sock: socket.socket) -> None:

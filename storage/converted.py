@@ -151,13 +151,16 @@ class ConvertedSlice:
             has_begun=self._has_begun,
         )
 
+    def goes_at_once(self, outlet: Outlet) -> bool:
+        """Whether it is for `send_at_once`: it begins without a codec, and nothing is kept of it for several readers,
+        nor should be."""
+        return self.size_bytes > 0 and not self._begins_in_worker and not self._is_for_several(outlet)
+
     def send_at_once(
         self, head: bytearray, outlet: Outlet, out: bytearray | memoryview, turn_bytes: int
     ) -> Begun | None:
         """Sends `head` and the slice behind it, as far as that is plain sailing; see `broker/lazy_piece.py`."""
         source, rules, size_bytes = self.source, self.rules, self.size_bytes
-        if self._begins_in_worker or self._is_for_several(outlet):
-            return None
         relay, start = Relay(rules.target, rules.first_offset, rules.chunk_bytes), source.position
         try:
             relay.go(

@@ -327,6 +327,7 @@ class Relay:
         taken: cython.Py_ssize_t
         of_head: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        behind: cython.Py_ssize_t
         if self.head_left:
             taken = offer_both(socket, self.head, self.head_left, made, size)
         else:
@@ -341,6 +342,9 @@ class Relay:
             if taken < chunks[i].size:
                 self.unsent_chunk = chunks[i]
                 self.unsent_at, self.unsent_bytes, self.unsent_taken_bytes = chunks[i].at, chunks[i].size, taken
+                self.needs_codec = self.needs_codec and i == count - 1  # those behind it were made in vain
+                for behind in range(i + 1, count):
+                    self.seconds += chunks[behind].seconds
                 return 0
             taken -= chunks[i].size
             self.end += chunks[i].stored

@@ -53,27 +53,65 @@ def test_peers_elsewhere_are_offered_a_chunk(sock: socket.socket) -> None:
     assert Appetite(sock, None).next_bytes(PLENTY) == STANDARD_BYTES
 
 
+def send_buffer(sock: socket.socket) -> int:
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2
+
+
 def test_a_process_of_this_host_is_offered_a_slice_while_few_others_are(roomy: socket.socket) -> None:
     large = LargeBuffers()
     peers = [Appetite(roomy, large) for _ in range(MOST_LARGE_BUFFERS)]
     assert {peer.next_bytes(PLENTY) for peer in peers} == {FOR_NOW_BYTES}
+    ninth = Appetite(roomy, large)
+    assert ninth.next_bytes(PLENTY) == STANDARD_BYTES
+    peers[0].close()
+    peers[0].close()
+    asked = [ninth.next_bytes(PLENTY) for _ in range(LONGEST_PAUSE + 1)]
+    assert asked == [STANDARD_BYTES] * LONGEST_PAUSE + [FOR_NOW_BYTES]
     assert Appetite(roomy, large).next_bytes(PLENTY) == STANDARD_BYTES
-    peers[0].close()
-    peers[0].close()
-    assert [Appetite(roomy, large).next_bytes(PLENTY) for _ in range(2)] == [FOR_NOW_BYTES, STANDARD_BYTES]
 
 
-def test_a_small_budget_is_not_claimed_for_slices(roomy: socket.socket) -> None:
+def test_who_stalls_again_and_again_lets_others_have_the_large_buffer(roomy: socket.socket) -> None:
+    roomy.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
+    large = LargeBuffers()
+    peers = [Appetite(roomy, large) for _ in range(MOST_LARGE_BUFFERS)]
+    assert {peer.next_bytes(PLENTY) for peer in peers} == {FOR_NOW_BYTES}
+    stalling, other = peers[0], Appetite(roomy, large)  # the others found it large
+    for _ in range(6):
+        assert send_buffer(roomy) >= FOR_NOW_BYTES
+        stalling.left_some()
+    assert send_buffer(roomy) == 100_000
+    assert other.next_bytes(PLENTY) == FOR_NOW_BYTES
+
+
+def test_a_larger_buffer_than_a_slice_needs_is_left_as_it_is(roomy: socket.socket) -> None:
+    roomy.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * FOR_NOW_BYTES)
+    before = send_buffer(roomy)
+    assert Appetite(roomy, LargeBuffers()).next_bytes(PLENTY) == FOR_NOW_BYTES
+    assert send_buffer(roomy) == before
+
+
+def test_where_the_system_allows_no_such_buffer_all_keep_what_they_have(
+    sock: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It clips what is asked for, and says nothing."""
+    monkeypatch.setattr("stepdown.broker.appetite.FOR_NOW_BYTES", 1 << 30)
+    before = send_buffer(sock)
+    large = LargeBuffers()
+    assert Appetite(sock, large).next_bytes(1 << 40) == STANDARD_BYTES
+    assert large.try_give(sock) is None
+    assert send_buffer(sock) == before
+
+
+def test_what_is_free_of_the_budget_is_not_claimed_whole(roomy: socket.socket) -> None:
     appetite = Appetite(roomy, LargeBuffers())
-    assert appetite.next_bytes(8 * FOR_NOW_BYTES - 1) == STANDARD_BYTES
-    assert appetite.next_bytes(8 * FOR_NOW_BYTES) == FOR_NOW_BYTES
+    offered = [appetite.next_bytes(free) for free in (2 * FOR_NOW_BYTES, 2 * FOR_NOW_BYTES - 1, STANDARD_BYTES - 1)]
+    assert offered == [FOR_NOW_BYTES, STANDARD_BYTES, 0]
 
 
-def test_a_socket_that_gets_no_larger_buffer_is_offered_a_chunk() -> None:
+def test_a_socket_that_is_closed_is_offered_a_chunk() -> None:
     closed = socket.socket()
     closed.close()
-    large = LargeBuffers()
-    assert Appetite(closed, large).next_bytes(PLENTY) == STANDARD_BYTES
+    assert Appetite(closed, LargeBuffers()).next_bytes(PLENTY) == STANDARD_BYTES
 
 
 @pytest.mark.parametrize("send_buffer_bytes", [262144, -1])

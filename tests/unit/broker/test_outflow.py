@@ -75,6 +75,21 @@ class Made:
     def done(self) -> None: ...
 
 
+class Found(Made):
+    """A piece of which others had all."""
+
+    def __init__(self, *, goes_at_once: bool) -> None:
+        super().__init__(1000)
+        self._goes_at_once = goes_at_once
+
+    def goes_at_once(self, _: object) -> bool:
+        return self._goes_at_once
+
+    def send_shared(self, outlet: Greedy, most_bytes: int, _: int) -> tuple[int, bool]:  # type: ignore[override]
+        outlet.taken += most_bytes
+        return most_bytes, False
+
+
 def flow(wire: PlainWire, pieces: Sequence[object]) -> Outflow:
     return Outflow(wire, MemoryBudget(1 << 20), BufferPool(), cast(Sequence[Piece], pieces))
 
@@ -154,6 +169,16 @@ def test_a_slice_that_is_converted_is_not_begun_at_the_end_of_a_turn() -> None:
         turns += 1
     assert turns == 4 and run.is_over
     assert [piece.runs for piece in nearly + small] == [1] * 7
+
+
+@pytest.mark.parametrize("goes_at_once", [True, False])
+def test_what_is_kept_for_several_is_not_given_up_for_a_slice_to_go_at_once(goes_at_once: bool) -> None:
+    budget, dropped = MemoryBudget(1 << 20), []
+    kept = budget.try_spare(1 << 20, lambda: dropped.append(1))
+    wire = Greedy()
+    pieces = cast(Sequence[Piece], [bytearray(b"head"), Found(goes_at_once=goes_at_once)])
+    assert Outflow(wire, budget, BufferPool(), pieces).push()
+    assert kept is not None and not dropped and wire.taken == 1004
 
 
 async def test_the_loop_sends_on_and_wakes_who_waits_once_all_is_sent(

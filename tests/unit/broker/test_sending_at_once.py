@@ -130,7 +130,8 @@ async def test_memory_that_others_hold_is_waited_for(source: FileSlice, workers:
         reader = Reader(far, Random(1), 1 << 20, len(response.expected))
         reader.start()
         sending = asyncio.ensure_future(send(response.pieces, near, budget, workers, is_near=True))
-        while not budget.waiting:  # noqa: ASYNC110 -- nobody tells when there is who waits
+        while not budget.waiting:
+            assert not sending.done()
             await asyncio.sleep(0)
         others.release()
         await sending
@@ -141,12 +142,13 @@ async def test_memory_that_others_hold_is_waited_for(source: FileSlice, workers:
 async def test_what_a_peer_left_is_dropped_for_others_and_made_again(
     source: FileSlice, workers: ThreadPoolExecutor
 ) -> None:
-    response = Response(source, Random(2), 2)
-    budget = MemoryBudget(8 * 5 * STANDARD_BYTES)
+    response, budget = Response(source, Random(2), 1), MemoryBudget(BUDGET_BYTES)
     near, far = socket.socketpair()
     with near, far:
-        sending = asyncio.ensure_future(send(response.pieces, near, budget, workers, is_near=True))
-        while not budget.in_use_bytes:  # noqa: ASYNC110 -- a chunk was left then, and is held
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)  # less than the first chunk
+        sending = asyncio.ensure_future(send(response.pieces, near, budget, workers, is_near=False))
+        while not budget.in_use_bytes:
+            assert not sending.done()
             await asyncio.sleep(0)
         with await budget.claim(budget.limit_bytes):
             assert budget.in_use_bytes == budget.limit_bytes

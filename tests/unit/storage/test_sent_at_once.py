@@ -87,6 +87,7 @@ def test_what_leaves_at_once_is_what_leaves_chunk_by_chunk(tmp_path: Path, seed:
     counted = lazily.stats
     with Line(random.choice((20_000, 300_000, 2_000_000))) as line:
         turn = random.choice((1, 300_000, 1 << 30))
+        assert lazily.goes_at_once(line)
         begun = lazily.send_at_once(HEAD, line, memoryview(bytearray(room)), turn)
         assert begun is not None and begun.head_bytes == len(HEAD)
         assert line.taken_bytes == len(HEAD) + begun.done_bytes + begun.taken_bytes
@@ -124,8 +125,7 @@ def test_of_a_head_that_is_not_taken_whole_no_chunk_goes(tmp_path: Path) -> None
 def test_what_a_codec_opens_is_not_sent_at_once(tmp_path: Path, codec: Codec) -> None:
     lazily = converted(tmp_path, batches(Random(1), 50_000, (900,), codec))
     with Line(400_000) as line:
-        assert lazily.send_at_once(HEAD, line, memoryview(bytearray(CHUNK_ROOM)), 1 << 30) is None
-        assert not line.taken_bytes
+        assert not lazily.goes_at_once(line)
 
 
 def test_a_codec_further_on_is_left_to_the_chunks(tmp_path: Path) -> None:
@@ -137,6 +137,27 @@ def test_a_codec_further_on_is_left_to_the_chunks(tmp_path: Path) -> None:
         assert begun is not None and begun.chunks is not None and begun.chunks.needs_worker
         assert begun.done_bytes > len(plain) and not len(begun.unsent)
         assert finish(lazily, begun, line) == HEAD + expected
+
+
+def test_a_codec_behind_chunks_made_in_vain_is_not_what_follows_the_cut_one(tmp_path: Path) -> None:
+    plain = batches(Random(1), 700_000, (900,))
+    lazily = converted(tmp_path, plain + batches(Random(2), 30_000, (900,), Codec.LZ4) + plain)
+    expected = by_chunks(lazily)
+    with Line(150_000) as line:
+        begun = lazily.send_at_once(HEAD, line, memoryview(bytearray(WHOLE_SLICE)), 1 << 30)
+        assert begun is not None and begun.chunks is not None and len(begun.unsent)
+        again = begun.chunks.make(bytearray(begun.chunks.buffer_bytes))
+        assert again == begun.unsent
+        begun.chunks.advance()
+        assert not begun.chunks.needs_worker
+        assert lazily.stats.seconds > 0
+        got = bytearray(HEAD + expected[: begun.done_bytes] + begun.unsent)
+        while left := lazily.size_bytes + len(HEAD) - len(got):
+            made = begun.chunks.make(bytearray(begun.chunks.buffer_bytes))
+            if made is not None:
+                got += made[:left]
+                begun.chunks.advance()
+    assert got == HEAD + expected
 
 
 @pytest.mark.parametrize("left", [0, 100, 200_000, 700_000])
