@@ -22,6 +22,7 @@ from stepdown.storage.conversion_rules import ConversionRules, ConversionStats
 from stepdown.storage.converted import ConvertedSlice
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice
+from support.by_chunks import by_chunks
 
 BUDGET_BYTES = 16 << 20
 
@@ -52,7 +53,7 @@ class Response:
             size = random.choice((source.size_bytes, 1 << 20, 300_000, 60_000))
             lazily = self._slice(source.part(0, size))
             self.pieces += [head, lazily]
-            self.expected += bytes(head) + whole(self._slice(source.part(0, size)))
+            self.expected += bytes(head) + by_chunks(self._slice(source.part(0, size)))
             lazily.on_done = self.stats.append
 
     @staticmethod
@@ -60,16 +61,6 @@ class Response:
         lazily = ConvertedSlice(part, ConversionRules(target=1, first_offset=0))
         assert lazily.promise()
         return lazily
-
-
-def whole(lazily: ConvertedSlice) -> bytes:
-    chunks, sent = lazily.chunks(), bytearray()
-    while left := lazily.size_bytes - len(sent):
-        made = chunks.make(bytearray(chunks.buffer_bytes))
-        if made is not None:
-            sent += made[:left]
-            chunks.advance()
-    return bytes(sent)
 
 
 class Reader(Thread):

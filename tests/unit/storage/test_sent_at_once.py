@@ -13,6 +13,7 @@ from stepdown.storage.conversion_rules import CHUNK_BYTES, ConversionRules
 from stepdown.storage.converted import Begun, ConvertedSlice
 from stepdown.storage.files import Files
 from stepdown.storage.slices import FileSlice
+from support.by_chunks import by_chunks
 from support.line import Line
 
 HEAD = bytearray(b"what goes before")
@@ -40,16 +41,6 @@ def converted(tmp_path: Path, data: bytes, target: int = 1, first_offset: int = 
     while not lazily.promise():
         assert lazily.needs_worker
     return lazily
-
-
-def by_chunks(lazily: ConvertedSlice) -> bytes:
-    chunks, sent = lazily.chunks(), bytearray()
-    while left := lazily.size_bytes - len(sent):
-        made = chunks.make(bytearray(chunks.buffer_bytes))
-        if made is not None:
-            sent += made[:left]
-            chunks.advance()
-    return bytes(sent)
 
 
 def finish(lazily: ConvertedSlice, begun: Begun, line: Line) -> bytes:
