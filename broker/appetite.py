@@ -42,21 +42,23 @@ class LargeBuffers:
         self._left -= 1
         return before
 
-    def take_back(self, sock: socket.socket, before_bytes: int) -> None:
-        """`sock` has no need of it any more; it has the one again that it had before, if it lives."""
+    def take_back(self, sock: socket.socket, left_bytes: int) -> None:
+        """`sock` has no need of it any more: so much is left to it, if it lives."""
         self._left += 1
         with suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, before_bytes)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, left_bytes)
 
 
 class Appetite:
-    """One peer's. `large`: where it gets a large send buffer, if it is a process of this host."""
+    """One peer's. `large`: where it gets a large send buffer, if it is a process of this host; without it, it is left
+    no less than `grown_bytes`, to which the wire lets it grow only once."""
 
-    __slots__ = ("_asks_in", "_before_bytes", "_large", "_pause", "_skips", "_sock")
+    __slots__ = ("_asks_in", "_before_bytes", "_grown_bytes", "_large", "_pause", "_skips", "_sock")
 
-    def __init__(self, sock: socket.socket, large: LargeBuffers | None) -> None:
+    def __init__(self, sock: socket.socket, large: LargeBuffers | None, grown_bytes: int = 0) -> None:
         self._sock = sock
         self._large = large
+        self._grown_bytes = grown_bytes
         self._before_bytes: int | None = None  # of the send buffer, while it is a large one
         self._asks_in = 0
         self._pause = 1
@@ -101,7 +103,7 @@ class Appetite:
 
     def _give_back(self) -> None:
         if self._large is not None and self._before_bytes is not None:
-            self._large.take_back(self._sock, self._before_bytes)
+            self._large.take_back(self._sock, max(self._before_bytes, self._grown_bytes))
         self._before_bytes, self._asks_in = None, LONGEST_PAUSE
 
 

@@ -162,7 +162,9 @@ class Outflow:
 
     def _push_at_once(self, head: bytearray, piece: Piece) -> bool | None:
         """Sends a head and, by the same call, the slice behind it that is converted: True when that is begun or over;
-        False when the turn is, or the socket is full; None if these are not sent so."""
+        False when the turn is, or the socket is full; None if these are not sent so. A slice that is begun may take a
+        whole turn, whatever is left of this one: cut, it would take the steps that this saves.
+        """
         if type(piece) in BUFFER_TYPES or isinstance(piece, FileSlice):
             return None
         if self._turn_left < TURN_BYTES // 2:

@@ -35,7 +35,7 @@ class PlainWire:
     ) -> None:
         """`large`: where a peer that is a process of this host gets a large send buffer."""
         sock.setblocking(False)
-        self.appetite = Appetite(sock, large)
+        self.appetite = Appetite(sock, large, grown_bytes or 0)
         self._most_buffer_bytes = grown_bytes or 0
         self._buffer_bytes = 0  # 0 until it grows
         self.number = next(_numbers)

@@ -83,6 +83,15 @@ def test_who_stalls_again_and_again_lets_others_have_the_large_buffer(roomy: soc
     assert other.next_bytes(PLENTY) == FOR_NOW_BYTES
 
 
+def test_who_gives_the_large_buffer_back_keeps_what_the_wire_had_grown_to(roomy: socket.socket) -> None:
+    roomy.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
+    appetite = Appetite(roomy, LargeBuffers(), 262_144)
+    assert appetite.next_bytes(PLENTY) == FOR_NOW_BYTES
+    for _ in range(6):
+        appetite.left_some()
+    assert send_buffer(roomy) == 262_144
+
+
 def test_a_larger_buffer_than_a_slice_needs_is_left_as_it_is(roomy: socket.socket) -> None:
     roomy.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * FOR_NOW_BYTES)
     before = send_buffer(roomy)
