@@ -7,7 +7,7 @@
 | recovery points | log.flush.offset.checkpoint.interval.ms | storage, section 1 |
 | log starts | log.flush.start.offset.checkpoint.interval.ms | |
 | high watermarks | replica.high.watermark.checkpoint.interval.ms | |
-| sync of closed segments, late deletions | 1 s, only looks at what is due | file.delete.delay.ms |
+| sync of closed segments, files that have grown ahead, late deletions | 1 s, only looks at what is due | |
 | producers | producer.id.expiration.check.interval.ms | produce, section 7 |
 
 Syncing happens in a worker; everything else is short and yields between logs.
@@ -50,7 +50,7 @@ class Upkeep:
             self._tasks.append(Periodic(name, clock, work, interval_ms, first_ms=min(first_ms, interval_ms)))
         for name, work, interval_ms in (
             ("high watermarks", self._checkpoint_watermarks, settings.replica_high_watermark_checkpoint_interval_ms),
-            ("closed segments and late deletions", self._tidy, TIDY_INTERVAL_MS),
+            ("what is due", self._tidy, TIDY_INTERVAL_MS),
             ("producer expiry", self._expire_producers, settings.producer_id_expiration_check_interval_ms),
         ):
             self._tasks.append(Periodic(name, clock, work, interval_ms))
@@ -84,9 +84,14 @@ class Upkeep:
         await self._broker.heavy(self._broker.log_dirs.checkpoint_high_watermarks, marks)
 
     async def _tidy(self) -> None:
-        """Syncs segments that were closed meanwhile, and removes files whose readers had their time."""
+        """Syncs segments that were closed meanwhile, cuts files of logs that are quiet to what they hold, and removes
+        files whose readers had their time."""
         for rolled in self._broker.log_dirs.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
+        for at, quiet in enumerate(self._broker.log_dirs.take_quiet(), 1):
+            quiet.settle()
+            if at % LOGS_A_TURN == 0:
+                await self._broker.breathe()
         self._broker.log_dirs.delete_due(self._broker.clock.now_ms())
 
     async def _sync(self, which: Log, flush: Flush) -> None:

@@ -22,7 +22,7 @@ class Flush:
     __slots__ = ("_log", "_segments", "offset")
 
     def __init__(self, log: "Log", offset: int, *, include_active: bool) -> None:
-        """Raises: DiskFault when index entries cannot be written."""
+        """Raises: DiskFault when index entries cannot be written, or a file not be cut to what it holds."""
         self._log = log
         self.offset = offset
         end = offset + 1 if include_active else offset
@@ -30,6 +30,9 @@ class Flush:
         segments = [*log.take_closed(), *log.segments.reaching(log.recovery_point, end)]
         self._segments = list({id(segment): segment for segment in segments}.values())
         for segment in self._segments:
+            # What is below the recovery point is not looked at after a crash: with zeros behind its last batch on the
+            # disk, a segment that is closed there would keep them, as cutting them off then may not get to the disk.
+            segment.settle()
             segment.offset_index.write_out()
             segment.time_index.write_out()
 

@@ -8,6 +8,7 @@ end, producer state, transaction index, leader epochs. What fails before or whil
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
 
@@ -52,6 +53,7 @@ class Log(LogReading):
     __slots__ = (
         "_closed",
         "_deletions",
+        "_grown",
         "_is_as_opened",
         "_latest_epoch",
         "_rolled",
@@ -91,8 +93,10 @@ class Log(LogReading):
         deletions: PendingDeletions,
         is_clean: bool = False,
         rolled: Callable[["Log"], None] | None = None,
+        grown: Callable[["Log"], None] | None = None,
     ) -> None:
-        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet."""
+        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet, `grown`
+        of a file that has grown by more than was appended, for which `settle` is to be called when it is quiet."""
         self.files = files
         self.clock = clock
         self.directory = directory
@@ -110,6 +114,7 @@ class Log(LogReading):
         self.last_flush_ms = clock.now_ms()
         self._deletions = deletions
         self._rolled = rolled
+        self._grown = grown
         self._closed: list[Segment] = []  # since the last flush
         self._latest_epoch: int | None = None  # not read from its file yet
         self._is_as_opened = is_clean  # nothing to flush or trim when it closes
@@ -229,11 +234,13 @@ class Log(LogReading):
         segment = self.segments.active
         if segment.should_roll(size_bytes, last_offset, max_timestamp, self.config, self.clock):
             segment = self.roll(first_offset)
-        segment.append(
+        has_grown = segment.append(
             pieces, size_bytes, first_offset=first_offset, last_offset=last_offset, max_timestamp=max_timestamp,
             max_timestamp_offset=newest, config=self.config,
         )  # fmt: skip
         self.log_end_offset = last_offset + 1
+        if has_grown and self._grown is not None:
+            self._grown(self)
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
         self.epochs.assign(epoch, start_offset)
@@ -345,6 +352,13 @@ class Log(LogReading):
         rebuild_producers(self.producers, self.segments, self.log_start_offset, offset)
 
     # Keeping
+
+    def settle(self) -> None:
+        """Nothing more is expected soon: files are as long as what they hold. Of a disk that fails at it the next sync
+        or append tells."""
+        if self.fault is None:
+            with suppress(DiskFault):  # tried again when the segment closes
+                self.segments.active.settle()
 
     def plan_flush(self) -> Flush:
         """A flush of all that is written so far, to be run here or in a worker thread."""

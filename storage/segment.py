@@ -25,6 +25,8 @@ from .transaction_index import TransactionIndex
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_SEGMENT_BYTES = 2**31 - 1
 
+_ZEROS = memoryview(bytes(1 << 20))  # as much as `stepdown.log.growth.bytes` may be; nothing writes to it, so no memory
+
 
 class Place(NamedTuple):
     """Where a batch is."""
@@ -34,12 +36,19 @@ class Place(NamedTuple):
 
 
 class Segment:
-    """The batches from `base_offset` on, up to the next segment's; `size` is the number of valid bytes in the file."""
+    """The batches from `base_offset` on, up to the next segment's; `size` is the number of valid bytes in the file.
+
+    The file may be longer: many small appends are given room ahead, zeros behind the last batch, so that the system
+    keeps the file in larger pieces of memory than it would for each of them (docs/decisions/log-growth.md).
+    """
 
     __slots__ = (
         "_first_timestamp",
+        "_grows_at",
+        "_has_room",
         "_last_append",
         "_last_found",
+        "_settled_size",
         "_tail_is_dirty",
         "base_offset",
         "bytes_since_index_entry",
@@ -79,6 +88,9 @@ class Segment:
         self._last_append: tuple[int, int] | None = None  # first offset, position
         self._last_found: tuple[int, Place] | None = None  # what offset was looked for
         self._tail_is_dirty = False
+        self._has_room = False  # behind `size`
+        self._settled_size = self.size
+        self._grows_at = 0  # an append beyond it may be given room
         if self.time_index.count:
             self.read_max_timestamp()
 
@@ -105,13 +117,18 @@ class Segment:
     def append(
         self, pieces: Sequence[Buffer], size_bytes: int, *, first_offset: int, last_offset: int, max_timestamp: int,
         max_timestamp_offset: int, config: LogConfig,
-    ) -> None:  # fmt: skip
-        """Write one record set at the end, or nothing of it.
+    ) -> bool:  # fmt: skip
+        """Write one record set at the end, or nothing of it; whether the file has grown by more, until `settle`.
 
         Raises: DiskFault.
         """
         position = self.size
-        self._write(pieces, size_bytes, position)
+        room = 0
+        if position + size_bytes > self._grows_at and not config.preallocate:
+            room = self._room_behind(position + size_bytes, size_bytes, config.segment_bytes)
+        has_grown = room > 0 and self._try_write(pieces, size_bytes, position, room)
+        if not has_grown:
+            self._write(pieces, size_bytes, position)
         self.size = position + size_bytes
         self._last_append = (first_offset, position)
         if position == 0:
@@ -123,6 +140,35 @@ class Segment:
             self.add_index_entries(last_offset, position)
             self.bytes_since_index_entry = 0
         self.bytes_since_index_entry += size_bytes
+        return has_grown
+
+    def _room_behind(self, end: int, size_bytes: int, segment_bytes: int) -> int:
+        """By how much the file is to grow behind an append of that size up to `end`.
+
+        None for what is large enough to be kept in large pieces of itself, nor before half as much was appended: most
+        files get little, and wait long for more.
+        """
+        growth = self.files.growth_bytes(self.directory)
+        if not growth:
+            self._grows_at = MAX_SEGMENT_BYTES
+            return 0
+        start = self._settled_size + growth // 2
+        if end <= start:
+            self._grows_at = start
+            return 0
+        if size_bytes > growth // 4:
+            return 0
+        self._grows_at = max(end, min(-(-end // growth) * growth, segment_bytes))
+        return self._grows_at - end
+
+    def _try_write(self, pieces: Sequence[Buffer], size_bytes: int, position: int, room: int) -> bool:
+        """Whether that and as many zeros were written: a disk may have space for the one but not for the other."""
+        with suppress(DiskFault):
+            self._write([*pieces, _ZEROS[:room]], size_bytes + room, position)
+            self._has_room = True
+            return True
+        self._grows_at = MAX_SEGMENT_BYTES
+        return False
 
     def _write(self, pieces: Sequence[Buffer], size_bytes: int, position: int) -> None:
         if self._tail_is_dirty:
@@ -264,6 +310,16 @@ class Segment:
 
     # Ending
 
+    def settle(self) -> None:
+        """Nothing more is expected soon: the file is as long as what it holds.
+
+        Raises: DiskFault.
+        """
+        if self._has_room:
+            self.file.trim(self.size)
+            self._has_room = False
+            self._settled_size, self._grows_at = self.size, 0
+
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Drop the batches from the one that contains `offset` on; how many bytes that were."""
         place = self.locate(offset)
@@ -320,7 +376,7 @@ class Segment:
             self.file.truncate(self.size)
             self.offset_index.trim()
             self.time_index.trim()
-            self._tail_is_dirty = False
+            self._tail_is_dirty = self._has_room = False
 
     def sync(self) -> None:
         """Return when batches and written index entries are on the disk; safe beside appends.

@@ -45,6 +45,8 @@ def exercise(log: Log, random: Random, acknowledged: list[int]) -> None:
         acknowledged.append(log.log_end_offset)
         if random.random() < 0.05:
             log.flush()
+        if random.random() < 0.05:
+            log.settle()
 
 
 def assert_prefix(log: Log, at_least: int) -> None:
@@ -65,12 +67,13 @@ def assert_indexes(log: Log) -> None:
             assert segment.base_offset + segment.time_index.entry(n)[1] in positions.values()
 
 
+@pytest.mark.parametrize("growth_bytes", [0, 700])
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_acknowledged_is_there_after_the_process_dies_at_any_change_of_the_disk(
-    tmp_path: Path, seed: int
+    tmp_path: Path, seed: int, growth_bytes: int
 ) -> None:
     random = Random(seed)
-    files = FaultyFiles(seed=seed)
+    files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
     acknowledged = [0]
     log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
     files.crash_in = random.randint(0, 300)
@@ -83,10 +86,11 @@ def test_everything_acknowledged_is_there_after_the_process_dies_at_any_change_o
     assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint, **SETTINGS), acknowledged[-1])
 
 
+@pytest.mark.parametrize("growth_bytes", [0, 700])
 @pytest.mark.parametrize("seed", range(40))
-def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: int) -> None:
+def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: int, growth_bytes: int) -> None:
     random = Random(seed)
-    files = FaultyFiles(seed=seed)
+    files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
     acknowledged = [0]
     log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
     files.crash_in = random.randint(0, 400)
@@ -210,11 +214,12 @@ KILLED = """
 import sys
 from pathlib import Path
 from stepdown.storage.clock import SystemClock
-from stepdown.storage.files import Files
+from support.files import FaultyFiles
 from stepdown.storage.log_config import LogConfig
 from stepdown.storage.log_dirs import LogDirs
 from support.logs import append
-dirs = LogDirs([sys.argv[1]], Files(), SystemClock(), LogConfig(segment_bytes=4000, index_interval_bytes=300))
+config = LogConfig(segment_bytes=4000, index_interval_bytes=300)
+dirs = LogDirs([sys.argv[1]], FaultyFiles(growth_bytes=600), SystemClock(), config)
 log = dirs.logs.get(("orders", 0)) or dirs.create("orders", 0, None)
 while True:
     append(log, b"%d" % log.log_end_offset)

@@ -16,9 +16,11 @@ from stepdown.storage.files import Files
 from stepdown.storage.log import Log
 from stepdown.storage.log_config import LogConfig
 from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.names import LOG
 from stepdown.storage.prepared import AppendOrigin
 from support.clients_raw import FetchAsk, Raw
 from support.clock import ManualClock
+from support.files import FaultyFiles
 from support.kafka import ApacheKafka, dump_log_segments
 from support.kafka_corpus import copy_of_corpus
 from support.logs import NOW, append, batch, prepared, read_all, values_of
@@ -28,8 +30,8 @@ pytestmark = pytest.mark.java
 COMPLAINTS = ("mismatch", "Mismatch", "Found", "not sorted", "non-monotonic", "isvalid: false", "Could not", "corrupt")
 
 
-def open_dirs(directory: Path, **config: object) -> LogDirs:
-    return LogDirs([str(directory)], Files(), ManualClock(NOW), LogConfig(**config))  # type: ignore[arg-type]
+def open_dirs(directory: Path, files: Files | None = None, **config: object) -> LogDirs:
+    return LogDirs([str(directory)], files or Files(), ManualClock(NOW), LogConfig(**config))  # type: ignore[arg-type]
 
 
 def fill(log: Log) -> None:
@@ -147,7 +149,7 @@ def test_kafka_serves_what_was_appended_here(tmp_path: Path, stop: str) -> None:
         kafka.create_topic("orders", configs={"segment.bytes": "6000"})
         with Raw(kafka.address) as client:
             assert client.produce(3, "orders", batch(b"from Kafka"))[0] == 0
-    dirs = open_dirs(kafka.log_dir, segment_bytes=6000, index_interval_bytes=300)
+    dirs = open_dirs(kafka.log_dir, FaultyFiles(growth_bytes=2000), segment_bytes=6000, index_interval_bytes=300)
     log = dirs.logs["orders", 0]
     assert values_of(read_all(log)) == [b"from Kafka"]
     fill(log)
@@ -159,6 +161,8 @@ def test_kafka_serves_what_was_appended_here(tmp_path: Path, stop: str) -> None:
     if stop == "clean":
         dirs.shutdown()
     else:
+        newest = log.segments.active
+        assert Path(newest.path(LOG)).stat().st_size > newest.size  # zeros, which Kafka has to cut off
         dirs._release()
     with kafka, Raw(kafka.address) as client:
         assert client.end_offset("orders") == end
