@@ -25,7 +25,7 @@ from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.message_set import LegacyBatch
 from ...storage.files import Files
 from ..failures import PipelineFailure
-from ..reading.log_files import SegmentFile
+from ..reading.segment_file import SegmentFile
 
 CHUNK_BYTES = 128 * 1024
 WINDOW_BYTES = 1 << 20

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...protocol.errors import DiskFault
 from ...storage.files import Files
 from ...storage.names import OFFSET_INDEX, TIME_INDEX
-from .log_files import SegmentFile
+from .segment_file import SegmentFile
 
 MAX_INDEX_BYTES = 1 << 30
 

@@ -13,26 +13,10 @@ from ...storage.checkpoint import LOG_STARTS, MalformedCheckpoint, read_offsets
 from ...storage.files import Files
 from ...storage.names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
 from ..failures import BadUsage
+from .held_bytes import without_room
+from .segment_file import SegmentFile
 
 INTERNAL_PREFIX = "__"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentFile:
-    """One segment. `next_base` is the base offset of the one after it, None for the newest."""
-
-    path: str
-    base_offset: int
-    next_base: int | None
-    size_bytes: int
-
-    @property
-    def is_newest(self) -> bool:
-        return self.next_base is None
-
-    def beside(self, suffix: str) -> str:
-        """The path of the segment's file with another suffix."""
-        return self.path.removesuffix(LOG) + suffix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +92,12 @@ def _segments(files: Files, directory: str) -> tuple[SegmentFile, ...]:
         if not entry.is_directory and entry.name.endswith(LOG) and (base := offset_of(entry.name)) is not None
     ]
     bases = [base for base, _ in found]
-    return tuple(
+    segments = [
         SegmentFile(
             path=f"{directory}/{entry.name}", base_offset=base, next_base=following, size_bytes=entry.size_bytes
         )
         for (base, entry), following in zip(found, [*bases[1:], None], strict=True)
-    )
+    ]
+    if segments:
+        segments[-1] = without_room(files, segments[-1])
+    return tuple(segments)

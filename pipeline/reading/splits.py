@@ -15,7 +15,8 @@ from ...protocol.errors import CorruptRecord
 from ...storage.batch_headers import batch_headers
 from ...storage.files import Files
 from .index_files import OffsetEntries, largest_timestamp, offset_entries
-from .log_files import PartitionLog, SegmentFile
+from .log_files import PartitionLog
+from .segment_file import SegmentFile
 
 MAX_OFFSET = (1 << 63) - 1
 DEFAULT_SPLIT_BYTES = 32 << 20

@@ -1,0 +1,72 @@
+"""Files of a broker that is running, which may be longer than what they hold."""
+
+from pathlib import Path
+
+import pytest
+from stepdown.pipeline.reading.log_end import log_end_offset
+from stepdown.pipeline.reading.log_files import partition_logs
+from stepdown.storage.files import Files
+from stepdown.storage.log import Log
+from support.files import FaultyFiles
+from support.logs import append, make_log
+
+GROWTH = 20_000
+VALUE = bytes(300)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """It has two segments; both are in use, the second has zeros behind its last batch."""
+    log = make_log(tmp_path / "orders-0", files=FaultyFiles(growth_bytes=GROWTH), index_interval_bytes=2000)
+    for _ in range(5):
+        append(log, VALUE)
+    log.roll()
+    while log.segments.active.size <= GROWTH // 2:
+        append(log, VALUE)
+    assert newest(log).stat().st_size == GROWTH
+    return log
+
+
+def newest(log: Log) -> Path:
+    return Path(log.segments.active.file.path)
+
+
+def sizes(log: Log) -> list[int]:
+    (found,) = partition_logs(Files(read_only=True), str(Path(log.directory).parent))
+    assert log_end_offset(Files(read_only=True), found) == log.log_end_offset
+    return [segment.size_bytes for segment in found.segments]
+
+
+@pytest.mark.parametrize("index", ["written", "lagging", "wrong"])
+def test_room_set_aside_is_not_counted(log: Log, index: str) -> None:
+    path = newest(log).with_suffix(".index")
+    if index == "written":
+        log.segments.active.offset_index.write_out()
+        assert path.stat().st_size
+    elif index == "wrong":
+        path.write_bytes((1).to_bytes(4, "big") + (77).to_bytes(4, "big"))
+    assert sizes(log) == [segment.size for segment in log.segments]
+
+
+def test_a_file_without_any_counts_whole(log: Log) -> None:
+    log.settle()
+    assert sizes(log) == [segment.size for segment in log.segments]
+
+
+def test_nor_does_a_torn_batch_count_for_zeros(log: Log) -> None:
+    log.settle()
+    with newest(log).open("ab") as file:
+        file.write(b"\0\0\0\0\0\0\0\7\0\0\1\0" + bytes(40))
+    assert sizes(log)[-1] == log.segments.active.size + 52
+
+
+def test_zeros_with_something_behind_them_are_damage(log: Log) -> None:
+    with newest(log).open("ab") as file:
+        file.write(b"x" + bytes(30))
+    assert sizes(log)[-1] == GROWTH + 31
+
+
+def test_an_empty_file_is_one(tmp_path: Path) -> None:
+    make_log(tmp_path / "orders-0").close()
+    (found,) = partition_logs(Files(read_only=True), str(tmp_path))
+    assert [segment.size_bytes for segment in found.segments] == [0]
