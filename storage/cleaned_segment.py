@@ -40,7 +40,7 @@ class CleanedSegment(Segment):
 
     def complete(self, modified_ms: int) -> None:
         """Returns when all of it is on the disk; readers judge its age by `modified_ms`. Raises: DiskFault."""
-        self.finish(trim=True)
+        self.finish()
         self.sync()
         self.close()
         self.files.set_modified_ms(self.path(LOG), modified_ms)

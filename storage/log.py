@@ -270,7 +270,7 @@ class Log(LogReading):
         if previous.base_offset == base_offset:
             return previous  # empty
         self._is_as_opened = False
-        previous.finish(trim=True)
+        previous.finish()
         self._closed.append(previous)
         self.producers.take_snapshot(base_offset, sync=False)
         segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
@@ -392,7 +392,7 @@ class Log(LogReading):
             self.release()
             return
         for segment in self.segments.reaching(self.recovery_point):
-            segment.finish(trim=True)
+            segment.finish()
         self.flush()
         self.producers.take_snapshot(self.log_end_offset, sync=True)
         self.release()

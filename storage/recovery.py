@@ -64,7 +64,7 @@ def recover_segment(
         )  # fmt: skip
     segment.size = valid_bytes
     segment.bytes_since_index_entry = valid_bytes - last_indexed
-    segment.finish(trim=True)
+    segment.finish()
     return cut_bytes
 
 

@@ -344,7 +344,7 @@ class Segment:
         """Find the largest timestamp again without believing the last time entry, and write it."""
         self.time_index.keep_first(max(0, self.time_index.count - 1))
         self._find_max_timestamp()
-        self.finish(trim=True)
+        self.finish()
 
     def _find_max_timestamp(self) -> None:
         self.read_max_timestamp()
@@ -366,17 +366,16 @@ class Segment:
         self._last_append = self._last_found = None
         self._first_timestamp = None
 
-    def finish(self, *, trim: bool) -> None:
-        """Write the largest timestamp and all index entries; `trim` cuts the files to what is valid."""
+    def finish(self) -> None:
+        """Write the largest timestamp and all index entries, and cut the files to what is valid."""
         if self.max_timestamp >= 0:
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
         self.offset_index.write_out()
         self.time_index.write_out()
-        if trim or self._tail_is_dirty:
-            self.file.truncate(self.size)
-            self.offset_index.trim()
-            self.time_index.trim()
-            self._tail_is_dirty = self._has_room = False
+        self.file.truncate(self.size)
+        self.offset_index.trim()
+        self.time_index.trim()
+        self._tail_is_dirty = self._has_room = False
 
     def sync(self) -> None:
         """Return when batches and written index entries are on the disk; safe beside appends.
