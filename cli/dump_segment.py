@@ -28,6 +28,7 @@ from ..protocol.records.message_set import LegacyBatch
 from ..protocol.records.record import Record
 from ..storage.batch_headers import SCAN_WINDOW_BYTES, BatchHeader, batch_headers
 from ..storage.file_handle import FileHandle
+from ..storage.room import is_room
 
 MAX_BATCH_BYTES = 268_435_456
 """Largest batch whose records are shown, stored or opened; a larger one is only checked."""
@@ -173,10 +174,6 @@ def _marker(record: Record) -> Row:
 
 def _tail_row(file: FileHandle, end: int, size_bytes: int, fault: str) -> Row:
     """What lies behind the last good batch: zeros are space that was reserved (`preallocate`), all else is a fault."""
-    position = end
-    while position < size_bytes:
-        part = file.read(min(SCAN_WINDOW_BYTES, size_bytes - position), position)
-        if not part or part.strip(b"\0"):
-            return problem(fault, position=end)
-        position += len(part)
+    if not is_room(file, end, size_bytes):
+        return problem(fault, position=end)
     return {"kind": "reserved", "position": end, "size_bytes": size_bytes - end}

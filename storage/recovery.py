@@ -10,10 +10,12 @@ from .batch_headers import V2_HEADER_BYTES, BatchHeader
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .producer_tracking import ProducerTracking
+from .room import is_room
 from .segment import Segment
 from .segments import Segments
 
 MAX_MARKER_BYTES = 4096
+LOOKED_AT_BYTES = 1 << 20  # of what is cut off, to tell what it is
 
 _logger = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ def recover_segment(
     segment.reset_indexes()
     valid_bytes = last_indexed = 0
     next_offset = segment.base_offset
+    fault: Exception | None = None
     try:
         for header in segment.valid_batches():
             _check_offsets(segment, header, next_offset, next_base)
@@ -54,18 +57,29 @@ def recover_segment(
                 last_indexed = valid_bytes
             valid_bytes = header.end
             next_offset = header.last_offset + 1
-    except (CorruptRecord, InvalidRecord) as fault:
-        _logger.warning("recovery of %s stops at byte %d: %s", segment.file.path, valid_bytes, fault)
+    except (CorruptRecord, InvalidRecord) as found:
+        fault = found
     cut_bytes = segment.size - valid_bytes
     if cut_bytes:
-        _logger.warning(
-            "%s: the last %d bytes are not whole valid batches and are cut off, it ends at byte %d, next offset %d",
-            segment.file.path, cut_bytes, valid_bytes, next_offset,
-        )  # fmt: skip
+        _tell(segment, valid_bytes, next_offset, fault)
     segment.size = valid_bytes
     segment.bytes_since_index_entry = valid_bytes - last_indexed
     segment.finish()
     return cut_bytes
+
+
+def _tell(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
+    """Says in the log what is cut off. Room that was set aside is nothing to be warned of."""
+    path, cut_bytes = segment.file.path, segment.size - valid_bytes
+    if is_room(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
+        _logger.info("%s: the last %d bytes were set aside for more batches and are cut off", path, cut_bytes)
+        return
+    if fault is not None:
+        _logger.warning("recovery of %s stops at byte %d: %s", path, valid_bytes, fault)
+    _logger.warning(
+        "%s: the last %d bytes are not whole valid batches and are cut off, it ends at byte %d, next offset %d",
+        path, cut_bytes, valid_bytes, next_offset,
+    )  # fmt: skip
 
 
 def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next_base: int | None) -> None:

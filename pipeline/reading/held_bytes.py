@@ -1,7 +1,4 @@
-"""How much of a log's newest file holds batches, when a broker that is running has set room aside behind them.
-
-stepdown lets a file grow ahead of small appends (docs/decisions/log-growth.md), Kafka where `log.preallocate` is set.
-"""
+"""How much of a log's newest file holds batches, when a broker that is running has set room aside behind them."""
 
 from dataclasses import replace
 
@@ -10,10 +7,9 @@ from ...storage.batch_headers import HEADER_BYTES_TO_MAGIC as NO_HEADER_BYTES
 from ...storage.batch_headers import batch_headers
 from ...storage.file_handle import FileHandle
 from ...storage.files import Files
+from ...storage.room import is_room
 from .index_files import offset_entries
 from .segment_file import SegmentFile
-
-WINDOW_BYTES = 1 << 20
 
 
 def without_room(files: Files, segment: SegmentFile) -> SegmentFile:
@@ -25,7 +21,7 @@ def without_room(files: Files, segment: SegmentFile) -> SegmentFile:
     size = segment.size_bytes
     file = files.handle(segment.path)
     try:
-        if not _is_zero(file, max(0, size - NO_HEADER_BYTES - 1), size):  # fewer are taken for the end of the file
+        if not is_room(file, max(0, size - NO_HEADER_BYTES - 1), size):  # fewer are taken for the end of the file
             return segment
         entries = offset_entries(files, segment)
         starts = [0]
@@ -33,7 +29,7 @@ def without_room(files: Files, segment: SegmentFile) -> SegmentFile:
             starts.insert(0, int(entries.positions[-1]))
         for start in starts:
             end = _end_of_batches(file, start, size)
-            if _is_zero(file, end, size):
+            if is_room(file, end, size):
                 return replace(segment, size_bytes=end)
     except DiskFault:
         pass
@@ -50,12 +46,3 @@ def _end_of_batches(file: FileHandle, start: int, size: int) -> int:
     except CorruptRecord:
         pass
     return end
-
-
-def _is_zero(file: FileHandle, start: int, end: int) -> bool:
-    while start < end:
-        part = file.read(min(WINDOW_BYTES, end - start), start)
-        if not part or part.strip(b"\0"):
-            return False
-        start += len(part)
-    return True

@@ -1,5 +1,6 @@
 """Files that grow ahead of what is appended: how long they are, and that nobody notices."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -110,7 +111,9 @@ def test_a_file_that_is_rolled_closed_or_flushed_is_as_long_as_what_it_holds(log
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-def test_the_zeros_are_cut_off_after_a_crash(tmp_path: Path, log: Log, flushed: bool) -> None:
+def test_the_zeros_are_cut_off_after_a_crash(
+    tmp_path: Path, log: Log, flushed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     append_until(log, GROWTH - 2 * APPENDED)
     if flushed:
         log.flush()
@@ -118,7 +121,11 @@ def test_the_zeros_are_cut_off_after_a_crash(tmp_path: Path, log: Log, flushed: 
     count, held, checkpoint = log.log_end_offset, log.size_bytes, log.recovery_point
     assert size_of(log) > held
     log.release()
-    again = make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint)
+    with caplog.at_level(logging.INFO):
+        again = make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint)
+    (told,) = [record for record in caplog.records if record.name.endswith("recovery")]
+    assert told.levelno == logging.INFO
+    assert f"the last {2 * GROWTH - held} bytes were set aside" in told.message
     assert size_of(again) == again.size_bytes == held
     assert_holds(again, count)
 
