@@ -132,8 +132,9 @@ class Files:
 
     def trim(self, handle: FileHandle, size: int) -> None:
         """As `truncate`, of what nobody was ever given: what is known of the file stays known."""
+        opened = handle.opened()
         with _disk(handle.path):
-            os.ftruncate(handle.opened_or_created().fd, size)
+            os.ftruncate(opened.fd, size)
 
     def growth_bytes(self, directory: str) -> int:
         """How much at a time a file in the folder of a log grows; 0: by what is written to it."""

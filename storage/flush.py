@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Flush:
-    """One flush, planned where the log is appended to and carried out anywhere.
+    """One flush, planned where the log is appended to; `run` may be called anywhere.
 
     It makes offsets below `offset` durable. `run` only syncs, so it may be called from a worker thread beside appends.
     """
@@ -22,7 +22,10 @@ class Flush:
     __slots__ = ("_log", "_segments", "offset")
 
     def __init__(self, log: "Log", offset: int, *, include_active: bool) -> None:
-        """Raises: DiskFault when index entries cannot be written, or a file not be cut to what it holds."""
+        """Called where the log is appended to. Where a file cannot be cut to what it holds, `run` says so.
+
+        Raises: DiskFault when index entries cannot be written.
+        """
         self._log = log
         self.offset = offset
         end = offset + 1 if include_active else offset
@@ -32,7 +35,7 @@ class Flush:
         for segment in self._segments:
             # What is below the recovery point is not looked at after a crash: with zeros behind its last batch on the
             # disk, a segment that is closed there would keep them, as cutting them off then may not get to the disk.
-            segment.settle()
+            self._settle(segment)
             segment.offset_index.write_out()
             segment.time_index.write_out()
 
@@ -56,6 +59,14 @@ class Flush:
             raise
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = log.clock.now_ms()
+
+    def _settle(self, segment: "Segment") -> None:
+        log = self._log
+        if log.fault is None:  # nor deleted: another log may have its name
+            try:
+                segment.settle()
+            except DiskFault as fault:
+                log.fault = fault
 
     def _sync(self, segment: "Segment") -> None:
         try:

@@ -8,8 +8,9 @@ import os
 from pathlib import Path
 
 MOUNTS = "/proc/self/mountinfo"
-SINCE = {"ext4": (6, 16), "xfs": (5, 18)}
-"""The first Linux with which a file system has them. tmpfs has them only where it is mounted so."""
+SINCE = {"ext4": (6, 16), "xfs": (6, 6)}
+"""The first Linux with which what is written to a file system is kept in them. tmpfs has them only where it is mounted
+so, ext4 not where it puts data into its journal."""
 
 
 def has_large_folios(path: str, mounts: str, release: str) -> bool:
@@ -23,7 +24,7 @@ def has_large_folios(path: str, mounts: str, release: str) -> bool:
         about, _, kind = line.partition(" - ")
         if about.split()[2:3] == [wanted]:
             since = SINCE.get(kind.partition(" ")[0])
-            return since is not None and _version(release) >= since
+            return since is not None and _version(release) >= since and "data=journal" not in kind
     return False
 
 

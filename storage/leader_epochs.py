@@ -7,6 +7,7 @@ Epochs and start offsets ascend; an entry removes the later ones it contradicts.
 
 import logging
 from bisect import bisect_right
+from threading import Lock
 from typing import NamedTuple
 
 from .checkpoint import MalformedCheckpoint, read_lines, write_lines
@@ -29,13 +30,14 @@ class EpochEntry(NamedTuple):
 class LeaderEpochs:
     """The epochs of one log, read from its file when first asked for."""
 
-    __slots__ = ("_entries", "_files", "_path", "_unsynced")
+    __slots__ = ("_entries", "_files", "_path", "_unsynced", "_writing")
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._path = f"{directory}/{FILE_NAME}"
         self._entries: list[EpochEntry] | None = None
         self._unsynced = False
+        self._writing = Lock()  # flushes of one log may run side by side, and beside an append
 
     @property
     def entries(self) -> list[EpochEntry]:
@@ -107,8 +109,11 @@ class LeaderEpochs:
         self._write(sync=False)
 
     def _write(self, *, sync: bool) -> None:
-        write_lines(self._files, self._path, (f"{epoch} {start}" for epoch, start in self.entries), sync=sync)
-        self._unsynced = self._unsynced and not sync
+        with self._writing:
+            entries = self.entries
+            write_lines(self._files, self._path, (f"{epoch} {start}" for epoch, start in entries), sync=sync)
+            if sync and entries is self.entries:
+                self._unsynced = False
 
     def _read(self) -> list[EpochEntry]:
         try:

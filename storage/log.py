@@ -354,10 +354,10 @@ class Log(LogReading):
     # Keeping
 
     def settle(self) -> None:
-        """Nothing more is expected soon: files are as long as what they hold. Of a disk that fails at it the next sync
-        or append tells."""
+        """Nothing more is expected soon: files are as long as what they hold. A disk that fails at it is asked again by
+        the next flush, or when the segment closes."""
         if self.fault is None:
-            with suppress(DiskFault):  # tried again when the segment closes
+            with suppress(DiskFault):
                 self.segments.active.settle()
 
     def plan_flush(self) -> Flush:

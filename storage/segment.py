@@ -167,7 +167,7 @@ class Segment:
             self._write([*pieces, _ZEROS[:room]], size_bytes + room, position)
             self._has_room = True
             return True
-        self._grows_at = MAX_SEGMENT_BYTES
+        self._settled_size, self._grows_at = position + size_bytes, 0  # tried again later
         return False
 
     def _write(self, pieces: Sequence[Buffer], size_bytes: int, position: int) -> None:
@@ -317,8 +317,12 @@ class Segment:
         """
         if self._has_room:
             self.file.trim(self.size)
-            self._has_room = False
-            self._settled_size, self._grows_at = self.size, 0
+            self._is_cut()
+
+    def _is_cut(self) -> None:
+        """The file is as long as what it holds."""
+        self._has_room = False
+        self._settled_size, self._grows_at = self.size, 0
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Drop the batches from the one that contains `offset` on; how many bytes that were."""
@@ -332,6 +336,7 @@ class Segment:
             dropped = self.size - place.position
             self.file.truncate(place.position)
             self.size = place.position
+            self._is_cut()
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
@@ -375,7 +380,8 @@ class Segment:
         self.file.truncate(self.size)
         self.offset_index.trim()
         self.time_index.trim()
-        self._tail_is_dirty = self._has_room = False
+        self._tail_is_dirty = False
+        self._is_cut()
 
     def sync(self) -> None:
         """Return when batches and written index entries are on the disk; safe beside appends.
@@ -390,6 +396,7 @@ class Segment:
 
     def close(self) -> None:
         """Let go of the files; slices that are being sent keep theirs."""
+        self._has_room = False  # whose name the file has now, is not known
         self.file.close()
         self.offset_index.close()
         self.time_index.close()

@@ -53,8 +53,8 @@ KEYS = (
         AT_START,
         "How much at a time the newest file of a log grows that many small batches are appended to: zeros behind the "
         "last of them, for which the system keeps it in larger pieces of memory, so that appending and reading take "
-        "less. Cut off when nothing has been appended for a second, and when the file is closed. Only on ext4 since "
-        "Linux 6.16 and on XFS since 5.18. 0: no file is longer than what it holds.",
+        "less. Cut off when nothing has been appended for a second or two, when the log is flushed, and when the file "
+        "is closed. Only on ext4 since Linux 6.16 and on XFS since 6.6. 0: no file is longer than what it holds.",
     ),
     acted_on(
         "stepdown.downconversion.zstd",

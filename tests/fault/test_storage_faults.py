@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from stepdown.protocol.errors import ApiError, InvalidRecord
 from stepdown.protocol.records.layout import Codec
+from stepdown.storage.flush import Flush
 from stepdown.storage.log import Log
 from stepdown.storage.log_config import LogConfig
 from stepdown.storage.log_dirs import LogDirs
@@ -102,6 +103,50 @@ def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: 
     log.release()
     files.lose_power()
     assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS), flushed)
+
+
+def exercise_with_workers(log: Log, random: Random, acknowledged: list[int]) -> None:
+    """As `exercise`, with flushes that are planned at one time and run at another, as a worker's are."""
+    planned: list[Flush] = []
+    for _ in range(600):
+        append(log, *values(log.log_end_offset, random.randint(1, 6)))
+        acknowledged.append(log.log_end_offset)
+        choice = random.random()
+        if choice < 0.06:
+            planned.append(log.plan_flush())
+        elif choice < 0.08:
+            planned.append(log.plan_flush_of_rolled())
+        elif choice < 0.12:
+            log.settle()
+        elif choice < 0.15:
+            log.roll()
+        if planned and random.random() < 0.15:
+            planned.pop(random.randrange(len(planned))).run()
+
+
+@pytest.mark.parametrize("growth_bytes", [0, 300, 700])
+@pytest.mark.parametrize("seed", range(40))
+def test_so_it_is_when_flushes_run_later_than_they_were_planned(tmp_path: Path, seed: int, growth_bytes: int) -> None:
+    random = Random(seed)
+    files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
+    acknowledged = [0]
+    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
+    files.crash_in = random.randint(0, 500)
+    with pytest.raises(Crash):
+        exercise_with_workers(log, random, acknowledged)
+        while True:
+            log.flush()
+    flushed = log.recovery_point
+    log.release()
+    files.lose_power()
+    log = make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS)
+    found = list(read_all(log))
+    assert [record.offset for record in found[:flushed]] == list(range(flushed))
+    # Beyond it a segment may have lost its end and the one behind it not, which Kafka does not notice either.
+    assert [record.value for record in found] == [b"%d" % record.offset for record in found]
+    for segment in log.segments:
+        assert Path(segment.file.path).stat().st_size == segment.size
+    assert_indexes(log)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -50,8 +50,7 @@ class FaultyFiles(Files):
         self._maybe_crash()
         if self.fails_truncate:
             raise DiskFault(f"{handle.path}: Input/output error")
-        if self.space_left is not None:
-            self.space_left += max(0, Path(handle.path).stat().st_size - size)
+        self._free(handle, size)
         super().truncate(handle, size)
 
     def trim(self, handle: FileHandle, size: int) -> None:
@@ -59,6 +58,7 @@ class FaultyFiles(Files):
         self._maybe_crash()
         if self.fails_truncate:
             raise DiskFault(f"{handle.path}: Input/output error")
+        self._free(handle, size)
         super().trim(handle, size)
 
     def growth_bytes(self, directory: str) -> int:
@@ -107,6 +107,10 @@ class FaultyFiles(Files):
             elif self._random.random() < 0.5:
                 file.write_bytes(durable)
         self._durable.clear()
+
+    def _free(self, handle: FileHandle, size: int) -> None:
+        if self.space_left is not None:
+            self.space_left += max(0, Path(handle.path).stat().st_size - size)
 
     def _touch(self, path: str) -> None:
         if path not in self._durable:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from stepdown.protocol.errors import DiskFault
 from stepdown.storage.files import Files
 from stepdown.storage.large_folios import MOUNTS, has_large_folios
 from stepdown.storage.log import Log
@@ -183,6 +184,41 @@ def test_only_logs_that_are_quiet_are_called_so(tmp_path: Path, files: FaultyFil
     dirs.shutdown()
 
 
+def test_a_disk_that_does_not_cut_before_a_flush_closes_the_log_to_appends(tmp_path: Path, files: FaultyFiles) -> None:
+    log = make_log(tmp_path / "orders-0", files=files, flush_messages=25)
+    for _ in range(24):
+        append(log, SMALL)
+    files.fails_truncate = True
+    for _ in range(2):
+        with pytest.raises(DiskFault, match="Input/output error"):
+            append(log, SMALL)
+    assert log.log_end_offset == 25  # as where a sync fails: the next is refused, not taken and called a failure
+
+
+def test_a_log_that_is_deleted_cuts_nothing_of_the_one_that_has_its_name(tmp_path: Path, files: FaultyFiles) -> None:
+    dirs = LogDirs([str(tmp_path)], files, ManualClock(NOW), LogConfig())
+    old = dirs.create("a", 0, None)
+    append_until(old, GROWTH + 1)
+    dirs.delete("a", 0)
+    new = dirs.create("a", 0, None)
+    append_until(new, 3 * GROWTH)
+    old.settle()
+    old.segments.active.settle()
+    with pytest.raises(DiskFault, match="deleted"):
+        old.plan_flush().run()
+    assert_holds(new, new.log_end_offset)
+    assert size_of(new) >= 3 * GROWTH
+
+
+def test_a_disk_that_has_space_again_is_used(log: Log, files: FaultyFiles) -> None:
+    append_until(log, GROWTH - APPENDED)
+    files.space_left = 10 * APPENDED
+    append_until(log, GROWTH + 1)
+    files.space_left = None
+    append_until(log, 2 * GROWTH + 1)
+    assert size_of(log) == 3 * GROWTH
+
+
 # Where it helps
 
 MOUNTED = """22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -198,8 +234,8 @@ MOUNTED = """22 27 0:21 / /proc rw,relatime - proc proc rw
         ("ext4", "7.0-rc1", True),
         ("ext4", "6.15.9", False),
         ("ext4", "5.10.0-33-amd64", False),
-        ("xfs", "5.18.0", True),
-        ("xfs", "5.17.15", False),
+        ("xfs", "6.6.0", True),
+        ("xfs", "6.5.13", False),
         ("tmpfs", "6.18.0", False),
         ("overlay", "6.18.0", False),
         ("ext4", "unknown", False),
@@ -211,6 +247,13 @@ def test_large_folios_are_told_by_file_system_and_kernel(
     device = tmp_path.stat().st_dev
     mounts = MOUNTED.format(device=f"{os.major(device)}:{os.minor(device)}", kind=kind)
     assert has_large_folios(str(tmp_path), mounts, release) is expected
+
+
+def test_files_of_a_file_system_that_journals_data_have_none(tmp_path: Path) -> None:
+    device = tmp_path.stat().st_dev
+    mounts = MOUNTED.format(device=f"{os.major(device)}:{os.minor(device)}", kind="ext4")
+    assert has_large_folios(str(tmp_path), mounts, "6.18.0")
+    assert not has_large_folios(str(tmp_path), mounts.replace("rw,discard", "rw,data=journal"), "6.18.0")
 
 
 def test_a_device_that_is_not_mounted_has_none(tmp_path: Path) -> None:
