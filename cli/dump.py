@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..protocol.errors import CorruptRecord, DiskFault
@@ -90,7 +91,8 @@ class Dump:
 
     def _segment(self, path: Path) -> Iterator[Row]:
         handle = self.files.handle(str(path))
-        yield from segment_rows(handle, self.files.size(str(path)), base_offset_of(path), records=self.records)
+        size_now = partial(self.files.size, str(path))
+        yield from segment_rows(handle, size_now, base_offset_of(path), records=self.records)
 
     def _offset_index(self, path: Path) -> Iterator[Row]:
         yield from self._compared(path, offset_index_rows)

@@ -5,7 +5,7 @@ Read in windows, so memory does not grow with the file: at most one batch is hel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any
 
@@ -40,29 +40,54 @@ _MARKER_VALUE = Struct(">hi")
 _LEGACY_CRC_BYTES = 4
 
 
-def segment_rows(file: FileHandle, size_bytes: int, base_offset: int, *, records: bool) -> Iterator[Row]:
-    """A row of kind "batch" for each batch, "record" for its records if asked for, "problem" for what is wrong."""
-    end = 0
+def segment_rows(file: FileHandle, size_now: Callable[[], int], base_offset: int, *, records: bool) -> Iterator[Row]:
+    """A row of kind "batch" for each batch, "record" for its records if asked for, "problem" for what is wrong.
+
+    A broker may append to the file meanwhile, and cut room off that it had set aside: what is there at the beginning is
+    shown to its end.
+    """
+    wanted = size_bytes = size_now()
     last_offset = base_offset - 1
-    try:
-        for header in batch_headers(file, 0, size_bytes):
+    position = end = 0
+    while True:
+        fault = ""
+        try:
+            for row in _batch_rows(file, position, size_bytes, last_offset, records=records):
+                if row["kind"] == "batch":
+                    end, last_offset = row["position"] + row["size_bytes"], max(last_offset, row["last_offset"])
+                yield row
+        except CorruptRecord as found:
+            fault = f"what follows cannot be read: {found}"
+        if end >= size_bytes or end >= wanted:
+            return
+        if is_room(file, end, size_bytes):
+            yield {"kind": "reserved", "position": end, "size_bytes": size_bytes - end}
+            return
+        before, size_bytes = size_bytes, size_now()
+        if size_bytes == before and end == position:
+            yield problem(fault or f"the last {size_bytes - end} bytes are no whole batch", position=end)
+            return
+        position = end
+
+
+def _batch_rows(file: FileHandle, position: int, size_bytes: int, last_offset: int, *, records: bool) -> Iterator[Row]:
+    """The rows of the batches from `position` on. Raises: CorruptRecord."""
+    for header in batch_headers(file, position, size_bytes):
+        valid = checksum_of(file, header) == header.crc
+        if not valid:  # it may have been read while a broker wrote it
+            header = next(batch_headers(file, header.position, size_bytes), header)
             valid = checksum_of(file, header) == header.crc
-            yield _batch_row(header, valid)
-            if not valid:
-                yield problem("the checksum does not match", position=header.position, offset=header.base_offset)
-            if _first_possible_offset(header) <= last_offset:
-                text = f"offset {header.base_offset} comes after offset {last_offset}"
-                yield problem(text, position=header.position, offset=header.base_offset)
-            if header.magic > MAGIC_V2:
-                yield problem(f"the magic {header.magic} is unknown", position=header.position)
-            elif records and valid:
-                yield from _record_rows(file, header)
-            end, last_offset = header.end, max(last_offset, header.last_offset)
-    except CorruptRecord as fault:
-        yield _tail_row(file, end, size_bytes, f"what follows cannot be read: {fault}")
-        return
-    if end < size_bytes:
-        yield _tail_row(file, end, size_bytes, f"the last {size_bytes - end} bytes are no whole batch")
+        yield _batch_row(header, valid)
+        if not valid:
+            yield problem("the checksum does not match", position=header.position, offset=header.base_offset)
+        if _first_possible_offset(header) <= last_offset:
+            text = f"offset {header.base_offset} comes after offset {last_offset}"
+            yield problem(text, position=header.position, offset=header.base_offset)
+        if header.magic > MAGIC_V2:
+            yield problem(f"the magic {header.magic} is unknown", position=header.position)
+        elif records and valid:
+            yield from _record_rows(file, header)
+        last_offset = max(last_offset, header.last_offset)
 
 
 def problem(message: str, **where: int) -> Row:
@@ -170,10 +195,3 @@ def _marker(record: Record) -> Row:
     if ends_transaction and record.value is not None and len(record.value) >= _MARKER_VALUE.size:
         row["coordinator_epoch"] = _MARKER_VALUE.unpack_from(record.value)[1]
     return row
-
-
-def _tail_row(file: FileHandle, end: int, size_bytes: int, fault: str) -> Row:
-    """What lies behind the last good batch: zeros are space that was reserved (`preallocate`), all else is a fault."""
-    if not is_room(file, end, size_bytes):
-        return problem(fault, position=end)
-    return {"kind": "reserved", "position": end, "size_bytes": size_bytes - end}

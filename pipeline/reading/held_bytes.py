@@ -1,41 +1,63 @@
 """How much of a log's newest file holds batches, when a broker that is running has set room aside behind them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...storage.batch_headers import HEADER_BYTES_TO_MAGIC as NO_HEADER_BYTES
-from ...storage.batch_headers import batch_headers
+from ...storage.batch_headers import HEADER_BYTES_TO_MAGIC, batch_headers
 from ...storage.file_handle import FileHandle
 from ...storage.files import Files
 from ...storage.room import is_room
 from .index_files import offset_entries
 from .segment_file import SegmentFile
 
+TRIES = 8
+"""A broker that cuts the file meanwhile does so once a second at most."""
+
 
 def without_room(files: Files, segment: SegmentFile) -> SegmentFile:
     """The segment without the zeros that reach from its last whole batch to the end of the file, if there are any.
 
-    It is walked from its last index entry on, if that is where a batch starts, else from the beginning. A file that
-    cannot be read stays as it is, as its reader will say why.
+    A broker may append to the file meanwhile, and cut it. A file that cannot be read stays as it is, as its reader will
+    say why.
     """
-    size = segment.size_bytes
     file = files.handle(segment.path)
     try:
-        if not is_room(file, max(0, size - NO_HEADER_BYTES - 1), size):  # fewer are taken for the end of the file
-            return segment
-        entries = offset_entries(files, segment)
-        starts = [0]
-        if len(entries) and entries.positions[-1] < size:
-            starts.insert(0, int(entries.positions[-1]))
-        for start in starts:
-            end = _end_of_batches(file, start, size)
-            if is_room(file, end, size):
+        size = segment.size_bytes
+        for _ in range(TRIES):
+            end = _held_bytes(files, file, segment, size)
+            now = files.size(segment.path)
+            if end is not None and end <= now:
                 return replace(segment, size_bytes=end)
+            if now == size:  # damaged, or torn
+                break
+            size = now
+        return replace(segment, size_bytes=size)
     except DiskFault:
-        pass
+        return segment
     finally:
         file.close()
-    return segment
+
+
+def _held_bytes(files: Files, file: FileHandle, segment: SegmentFile, size: int) -> int | None:
+    """Where the zeros at the end of the `size` bytes begin, or these end; None if something else lies between."""
+    if not is_room(file, max(0, size - HEADER_BYTES_TO_MAGIC - 1), size):  # fewer are taken for the end of the file
+        return size
+    for start in _starts(files, segment, size):
+        end = _end_of_batches(file, start, size)
+        if (end > start or not start) and is_room(file, end, size):
+            return end
+        if end > start and (further := _end_of_batches(file, end, size)) > end:  # appended meanwhile
+            return further
+    return None
+
+
+def _starts(files: Files, segment: SegmentFile, size: int) -> Iterator[int]:
+    """Where a walk over batches may begin: at the last index entry, if a batch is there, and at the beginning."""
+    entries = offset_entries(files, segment)
+    if len(entries) and 0 < entries.positions[-1] < size:
+        yield int(entries.positions[-1])
+    yield 0
 
 
 def _end_of_batches(file: FileHandle, start: int, size: int) -> int:
