@@ -1,11 +1,14 @@
 """Checkpoints, leader epochs, topic ids, meta.properties and producer snapshots, byte for byte."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Event
 from uuid import UUID
 
 import pytest
 from stepdown.protocol.errors import DiskFault
 from stepdown.storage.checkpoint import MalformedCheckpoint, read_offsets, write_offsets
+from stepdown.storage.file_handle import FileHandle
 from stepdown.storage.files import Files
 from stepdown.storage.leader_epochs import EpochEntry, LeaderEpochs
 from stepdown.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
@@ -197,3 +200,35 @@ def test_only_snapshots_of_segments_and_the_newest_of_all_are_kept(files: Files,
         snapshots.take(offset, [], sync=False)
     snapshots.remove_strays([0, 10, 20])
     assert snapshots.offsets == [10, 20, 30]
+
+
+class WaitingFiles(Files):
+    """Once `slow` is set, the first sync of a file waits until `go` is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow, self.waits, self.go = Event(), Event(), Event()
+
+    def sync(self, handle: FileHandle) -> None:
+        if self.slow.is_set():
+            self.slow.clear()
+            self.waits.set()
+            assert self.go.wait(10)
+        super().sync(handle)
+
+
+def test_epochs_are_written_by_one_thread_at_a_time(tmp_path: Path) -> None:
+    files = WaitingFiles()
+    epochs = LeaderEpochs(files, str(tmp_path))
+    epochs.assign(1, 0)
+    files.slow.set()
+    with ThreadPoolExecutor(2) as workers:
+        flush = workers.submit(epochs.write_if_unsynced)
+        assert files.waits.wait(10)
+        other = workers.submit(epochs.assign, 2, 10)
+        assert not wait([other], timeout=0.1).done
+        files.go.set()
+        flush.result(10)
+        other.result(10)
+    assert [entry.epoch for entry in LeaderEpochs(Files(), str(tmp_path)).entries] == [1, 2]
+    assert epochs._unsynced  # what came meanwhile is for the next flush
