@@ -285,7 +285,7 @@ class Files:
 def _has_large_folios(path: str) -> bool:
     try:
         with open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
-            return has_large_folios(path, mounts.read(), os.uname().release)
+            return has_large_folios(os.stat(path).st_dev, mounts.read(), os.uname().release)
     except OSError:  # not Linux
         return False
 

@@ -5,7 +5,6 @@ it, takes up to twice as long (docs/decisions/log-growth.md).
 """
 
 import os
-from pathlib import Path
 
 MOUNTS = "/proc/self/mountinfo"
 SINCE = {"ext4": (6, 16), "xfs": (6, 6)}
@@ -13,12 +12,11 @@ SINCE = {"ext4": (6, 16), "xfs": (6, 6)}
 so, ext4 not where it puts data into its journal."""
 
 
-def has_large_folios(path: str, mounts: str, release: str) -> bool:
-    """Whether files below `path` are kept so, by the text of /proc/self/mountinfo and the release of the kernel.
+def has_large_folios(device: int, mounts: str, release: str) -> bool:
+    """Whether files on the device of that number are kept so, by the text of `MOUNTS` and the release of the kernel.
 
-    False where that cannot be told. Raises: OSError when there is no `path`.
+    False where that cannot be told.
     """
-    device = Path(path).stat().st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in mounts.splitlines():
         about, _, kind = line.partition(" - ")

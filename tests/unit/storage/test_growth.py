@@ -246,23 +246,25 @@ def test_large_folios_are_told_by_file_system_and_kernel(
 ) -> None:
     device = tmp_path.stat().st_dev
     mounts = MOUNTED.format(device=f"{os.major(device)}:{os.minor(device)}", kind=kind)
-    assert has_large_folios(str(tmp_path), mounts, release) is expected
+    assert has_large_folios(device, mounts, release) is expected
 
 
 def test_files_of_a_file_system_that_journals_data_have_none(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     mounts = MOUNTED.format(device=f"{os.major(device)}:{os.minor(device)}", kind="ext4")
-    assert has_large_folios(str(tmp_path), mounts, "6.18.0")
-    assert not has_large_folios(str(tmp_path), mounts.replace("rw,discard", "rw,data=journal"), "6.18.0")
+    assert has_large_folios(device, mounts, "6.18.0")
+    assert not has_large_folios(device, mounts.replace("rw,discard", "rw,data=journal"), "6.18.0")
 
 
 def test_a_device_that_is_not_mounted_has_none(tmp_path: Path) -> None:
-    assert not has_large_folios(str(tmp_path), MOUNTED.format(device="999:999", kind="ext4"), "6.18.0")
-    assert not has_large_folios(str(tmp_path), "nonsense\n\n", "6.18.0")
+    assert not has_large_folios(tmp_path.stat().st_dev, MOUNTED.format(device="999:999", kind="ext4"), "6.18.0")
+    assert not has_large_folios(tmp_path.stat().st_dev, "nonsense\n\n", "6.18.0")
 
 
 def test_files_grow_where_the_system_says_so(tmp_path: Path) -> None:
-    helps = Path(MOUNTS).exists() and has_large_folios(str(tmp_path), Path(MOUNTS).read_text(), os.uname().release)
+    helps = Path(MOUNTS).exists() and has_large_folios(
+        tmp_path.stat().st_dev, Path(MOUNTS).read_text(), os.uname().release
+    )
     assert Files(growth_bytes=GROWTH).growth_bytes(str(tmp_path / "orders-0")) == (GROWTH if helps else 0)
     assert Files().growth_bytes(str(tmp_path / "orders-0")) == 0
     assert Files(growth_bytes=GROWTH).growth_bytes(str(tmp_path / "missing" / "orders-0")) == 0
