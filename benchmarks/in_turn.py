@@ -2,11 +2,13 @@
 
     python benchmarks/in_turn.py kafka . --size 10000
     python benchmarks/in_turn.py ../before . --readers 8 --rounds 20 --seconds 0.7
+    python benchmarks/in_turn.py .:stepdown.log.growth.bytes=0 . --size 10000
 
 All servers are up, each over its own copy of the same records, and are loaded for a moment one after the other, the
 first of a round being another each time: what the machine's neighbours do hits all of them. SERVER: `kafka` (3.9.1), or
-a checkout that is set up (`make setup`). Prints medians of all turns, and of the ratios to the first server in the same
-round, with what the middle half of these lies between. Load as in `stepdown bench fetch`.
+a checkout that is set up (`make setup`), with settings behind it if need be. Prints medians of all turns, and of the
+ratios to the first server in the same round, with what the middle half of these lies between. Load as in
+`stepdown bench fetch`.
 """
 
 import argparse
@@ -32,9 +34,10 @@ JVM_WARM_UP_S = 8.0
 class Checkout(Stepdown):
     """The stepdown of a working tree, run by its own environment."""
 
-    def __init__(self, folder: Path, tree: Path) -> None:
-        super().__init__(folder, properties=SETTINGS)
-        self._tree = tree
+    def __init__(self, folder: Path, name: str) -> None:
+        tree, *settings = name.split(":")
+        super().__init__(folder, properties=SETTINGS | dict(each.split("=", 1) for each in settings))
+        self._tree = Path(tree).resolve()
 
     def _command(self) -> list[str]:
         return ["env", "-C", str(self._tree), str(self._tree / ".venv/bin/python"), *super()._command()[1:]]
@@ -44,7 +47,7 @@ def server_of(name: str, folder: Path) -> Server:
     folder.mkdir()
     if name == "kafka":
         return KafkaServer(folder, user_store(), properties=SETTINGS, heap="1g")
-    return Checkout(folder, Path(name).resolve())
+    return Checkout(folder, name)
 
 
 def turn(server: Server, load: LoadProcess, plan: LoadPlan, seconds: float) -> tuple[float, float]:
