@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -68,39 +69,36 @@ def assert_indexes(log: Log) -> None:
             assert segment.base_offset + segment.time_index.entry(n)[1] in positions.values()
 
 
+def until_it_crashes(
+    exercised: Callable[[Log, Random, list[int]], None], tmp_path: Path, files: FaultyFiles, random: Random, most: int
+) -> tuple[int, int]:
+    """The end of what was acknowledged, and the recovery point, when the process dies at one of so many changes."""
+    acknowledged = [0]
+    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
+    files.crash_in = random.randint(0, most)
+    with pytest.raises(Crash):
+        exercised(log, random, acknowledged)
+        while True:
+            log.flush()
+    log.release()
+    return acknowledged[-1], log.recovery_point
+
+
 @pytest.mark.parametrize("growth_bytes", [0, 700])
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_acknowledged_is_there_after_the_process_dies_at_any_change_of_the_disk(
     tmp_path: Path, seed: int, growth_bytes: int
 ) -> None:
-    random = Random(seed)
     files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
-    acknowledged = [0]
-    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
-    files.crash_in = random.randint(0, 300)
-    with pytest.raises(Crash):
-        exercise(log, random, acknowledged)
-        while True:
-            log.flush()
-    checkpoint = log.recovery_point
-    log.release()
-    assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint, **SETTINGS), acknowledged[-1])
+    acknowledged, checkpoint = until_it_crashes(exercise, tmp_path, files, Random(seed), 300)
+    assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint, **SETTINGS), acknowledged)
 
 
 @pytest.mark.parametrize("growth_bytes", [0, 700])
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: int, growth_bytes: int) -> None:
-    random = Random(seed)
     files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
-    acknowledged = [0]
-    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
-    files.crash_in = random.randint(0, 400)
-    with pytest.raises(Crash):
-        exercise(log, random, acknowledged)
-        while True:
-            log.flush()
-    flushed = log.recovery_point
-    log.release()
+    _, flushed = until_it_crashes(exercise, tmp_path, files, Random(seed), 400)
     files.lose_power()
     assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS), flushed)
 
@@ -127,17 +125,8 @@ def exercise_with_workers(log: Log, random: Random, acknowledged: list[int]) -> 
 @pytest.mark.parametrize("growth_bytes", [0, 300, 700])
 @pytest.mark.parametrize("seed", range(40))
 def test_so_it_is_when_flushes_run_later_than_they_were_planned(tmp_path: Path, seed: int, growth_bytes: int) -> None:
-    random = Random(seed)
     files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
-    acknowledged = [0]
-    log = make_log(tmp_path / "orders-0", files=files, **SETTINGS)
-    files.crash_in = random.randint(0, 500)
-    with pytest.raises(Crash):
-        exercise_with_workers(log, random, acknowledged)
-        while True:
-            log.flush()
-    flushed = log.recovery_point
-    log.release()
+    _, flushed = until_it_crashes(exercise_with_workers, tmp_path, files, Random(seed), 500)
     files.lose_power()
     log = make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS)
     found = list(read_all(log))

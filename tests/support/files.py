@@ -1,11 +1,13 @@
 """A disk that misbehaves when told to: it fills up, fails to sync, stops halfway, forgets what was not synced."""
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 from stepdown.protocol.errors import DiskFault
 from stepdown.storage.file_handle import Buffer, FileHandle
 from stepdown.storage.files import Files
+from stepdown.storage.names import LOG
 
 
 class Crash(BaseException):
@@ -46,19 +48,11 @@ class FaultyFiles(Files):
         return super().write(handle, pieces, position)
 
     def truncate(self, handle: FileHandle, size: int) -> None:
-        self._touch(handle.path)
-        self._maybe_crash()
-        if self.fails_truncate:
-            raise DiskFault(f"{handle.path}: Input/output error")
-        self._free(handle, size)
+        self._before_cutting(handle, size)
         super().truncate(handle, size)
 
     def trim(self, handle: FileHandle, size: int) -> None:
-        self._touch(handle.path)
-        self._maybe_crash()
-        if self.fails_truncate:
-            raise DiskFault(f"{handle.path}: Input/output error")
-        self._free(handle, size)
+        self._before_cutting(handle, size)
         super().trim(handle, size)
 
     def growth_bytes(self, directory: str) -> int:
@@ -108,7 +102,11 @@ class FaultyFiles(Files):
                 file.write_bytes(durable)
         self._durable.clear()
 
-    def _free(self, handle: FileHandle, size: int) -> None:
+    def _before_cutting(self, handle: FileHandle, size: int) -> None:
+        self._touch(handle.path)
+        self._maybe_crash()
+        if self.fails_truncate:
+            raise DiskFault(f"{handle.path}: Input/output error")
         if self.space_left is not None:
             self.space_left += max(0, Path(handle.path).stat().st_size - size)
 
@@ -126,6 +124,22 @@ class FaultyFiles(Files):
     def _maybe_crash(self) -> None:
         if self._crashes():
             raise Crash
+
+
+class BusyFiles(Files):
+    """Something happens before each read of a log whose number is a multiple of `every`, or before the first such."""
+
+    def __init__(self, happens: Callable[[], object], every: int, *, once: bool = False) -> None:
+        super().__init__(read_only=True)
+        self._happens, self._every, self._once = happens, every, once
+        self._reads = 0
+
+    def read(self, handle: FileHandle, size: int, position: int) -> bytes:
+        if handle.path.endswith(LOG):
+            self._reads += 1
+            if self._reads % self._every == 0 and (self._reads == self._every or not self._once):
+                self._happens()
+        return super().read(handle, size, position)
 
 
 def flip_bit(path: Path, bit: int) -> None:

@@ -1,6 +1,5 @@
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -12,14 +11,13 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.checkpoint import LOG_STARTS, write_offsets
-from stepdown.storage.file_handle import FileHandle
 from stepdown.storage.files import Files
 from stepdown.storage.leader_epochs import LeaderEpochs
 from stepdown.storage.partition_metadata import write_topic_id
 from stepdown.storage.producer_snapshot import encode_snapshot
 from stepdown.storage.producer_state import BatchSequence, ProducerEntry
 from support.command import Finished, run_command
-from support.files import FaultyFiles
+from support.files import BusyFiles, FaultyFiles
 from support.kafka import dump_log_segments
 from support.logs import append, make_log
 from support.segments import START_MS, records_from, sample_segment, write_segment
@@ -107,20 +105,6 @@ def test_a_torn_end_is_a_problem_and_reserved_zeros_are_none(tmp_path: Path) -> 
     assert (ended.exit_code, rows_of(rows, "reserved")[0]["size_bytes"]) == (0, 3000)
 
 
-class Busy(Files):
-    """Something happens to the log before each read of it whose number is a multiple of `every`."""
-
-    def __init__(self, happens: Callable[[], object], every: int) -> None:
-        super().__init__(read_only=True)
-        self._happens, self._every, self._reads = happens, every, 0
-
-    def read(self, handle: FileHandle, size: int, position: int) -> bytes:
-        self._reads += 1
-        if self._reads % self._every == 0:
-            self._happens()
-        return super().read(handle, size, position)
-
-
 @pytest.mark.parametrize("every", [2, 3, 4, 7, 50])
 @pytest.mark.parametrize("happens", ["append", "settle", "both"])
 def test_a_log_that_a_broker_appends_to_and_cuts_meanwhile_has_no_problem(
@@ -137,7 +121,7 @@ def test_a_log_that_a_broker_appends_to_and_cuts_meanwhile_has_no_problem(
         if happens != "settle":
             append(log, 100)
 
-    shown = Dump(Busy(happen, every), records=True, index_sanity=False)
+    shown = Dump(BusyFiles(happen, every), records=True, index_sanity=False)
     rows = list(shown.rows(Path(log.segments.active.file.path)))
     assert not rows_of(rows, "problem")
     assert [row["offset"] for row in rows_of(rows, "record")][:there] == list(range(there))

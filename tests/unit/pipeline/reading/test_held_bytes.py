@@ -1,6 +1,5 @@
 """Files of a broker that is running, which may be longer than what they hold."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.log_files import partition_logs
 from stepdown.pipeline.reading.splits import Planning, Range
 from stepdown.pipeline.sources.batches import split_headers
-from stepdown.storage.file_handle import FileHandle
 from stepdown.storage.files import Files
 from stepdown.storage.log import Log
-from support.files import FaultyFiles
+from support.files import BusyFiles, FaultyFiles
 from support.logs import append, make_log
 
 GROWTH = 20_000
@@ -76,22 +74,6 @@ def test_an_empty_file_is_one(tmp_path: Path) -> None:
     assert [segment.size_bytes for segment in found.segments] == [0]
 
 
-class Busy(Files):
-    """Something happens to the log before each read of it whose number is a multiple of `every`, or the first such."""
-
-    def __init__(self, happens: Callable[[], object], every: int, *, once: bool) -> None:
-        super().__init__(read_only=True)
-        self._happens, self._every, self._once = happens, every, once
-        self._reads = 0
-
-    def read(self, handle: FileHandle, size: int, position: int) -> bytes:
-        if handle.path.endswith(".log"):
-            self._reads += 1
-            if self._reads % self._every == 0 and (self._reads == self._every or not self._once):
-                self._happens()
-        return super().read(handle, size, position)
-
-
 def assert_readable(log: Log, files: Files) -> None:
     (found,) = partition_logs(files, str(Path(log.directory).parent))
     rows = sum(
@@ -104,12 +86,12 @@ def assert_readable(log: Log, files: Files) -> None:
 
 @pytest.mark.parametrize("every", range(1, 9))
 def test_a_log_that_gets_more_while_it_is_looked_at_can_be_read(log: Log, every: int) -> None:
-    assert_readable(log, Busy(lambda: append(log, VALUE), every, once=False))
+    assert_readable(log, BusyFiles(lambda: append(log, VALUE), every))
 
 
 @pytest.mark.parametrize("at", range(1, 9))
 def test_so_can_one_that_is_cut_meanwhile(log: Log, at: int) -> None:
-    assert_readable(log, Busy(log.settle, at, once=True))
+    assert_readable(log, BusyFiles(log.settle, at, once=True))
 
 
 def test_a_copy_whose_index_is_younger_than_its_log_can_be_read(log: Log) -> None:
