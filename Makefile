@@ -10,8 +10,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
-KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py single.py)) $(addprefix storage/,helping.py kept_chunks.py relay.py) $(addprefix producer/,delivery.py entrance.py lane.py loop_clock.py stay.py waiting.py)
-GENERATED := $(addprefix protocol/records/,*.c kernel/*.c) storage/*.c producer/*.c
+KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py conversion/compressed_batch.py)) $(addprefix storage/downconversion/,first_batch.py helping.py kept_chunks.py relay.py) $(addprefix producer/,delivery.py entrance.py lane.py loop_clock.py stay.py waiting.py)
+GENERATED := $(shell find protocol storage producer -name "*.c")
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check format docker-check bench-reference client-suites soak clean

@@ -5,7 +5,7 @@
 
 Arguments and plan are those of floor.c; one thread. A chunk is summed whole, by one call of our compiled kernel,
 however many messages are in it. `v1` and `v0` are no floor but what we do, bare: chunks read by pread, or out of the
-mapped file, are converted as a fetch of that magic has them; with `run-` one call of storage/relay.py does it for each
+mapped file, are converted as a fetch of that magic has them; with `run-` one call of relay.py does it for each
 slice, with `told-` after the call that reads and measures the first batch, which tells how large the slice will be.
 Nothing is decoded, looked up, counted or logged.
 """
@@ -21,10 +21,10 @@ from struct import Struct
 from typing import cast
 
 import uvloop
-from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.kernel import crc32, crc32c
-from stepdown.storage.first_batch import plain_first
-from stepdown.storage.relay import Relay
+from stepdown.storage.downconversion.first_batch import plain_first
+from stepdown.storage.downconversion.relay import Relay
 
 BUFFER_BYTES = 512 * 1024
 REQUEST_BYTES = 4096

@@ -10,7 +10,7 @@ import lz4.block
 from isal import igzip_lib
 from stepdown.bench.process import ProcessUsage, Usage
 from stepdown.bench.topics import Filling, batch_of
-from stepdown.protocol.records.compression import SINGLE_GZIP_LEVEL, decompress
+from stepdown.protocol.records.compression.codecs import SINGLE_GZIP_LEVEL, decompress
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, Codec
 
 MOST_OPENED_BYTES = 1 << 20

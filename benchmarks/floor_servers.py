@@ -24,7 +24,7 @@ from stepdown.protocol.frame import encode_response
 from stepdown.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from stepdown.protocol.records.layout import LOG_OVERHEAD, RECORD_OVERHEAD, Codec
-from stepdown.storage.conversion_rules import CHUNK_BYTES
+from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES
 
 HERE = Path(__file__).parent
 SEGMENT = "00000000000000000000.log"

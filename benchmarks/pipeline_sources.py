@@ -35,7 +35,7 @@ from stepdown.pipeline.workload.plan import Workload
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 
 SIZES = {1000: 1.5, 100: 2.0}
 """Bytes of a record to the bar for reading all columns."""

@@ -17,7 +17,7 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 

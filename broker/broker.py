@@ -17,36 +17,36 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.frame import FrameParser
 from ..protocol.records.layout import Codec
-from ..storage.files import Files
-from ..storage.log_dirs import LogDirs
-from ..storage.shared_chunks import SharedChunks
-from .appending import RulesByTopic
-from .budget import MemoryBudget
-from .buffers import BufferPool
-from .cleaner import Cleaner
-from .clock import Clock, LoopClock
-from .cluster import BrokerNode, Cluster, Endpoint
-from .company import Company
-from .connection import Connection, Peer
-from .dispatch import Dispatcher
-from .faults import Interceptor
-from .gauges import show_state
+from ..storage.directories.log_dirs import LogDirs
+from ..storage.downconversion.shared_chunks import SharedChunks
+from ..storage.files.files import Files
+from .fetch.session import FetchSessions
 from .handlers import SERVED
 from .http.pages import pages_of
 from .http.server import HttpServer
-from .loop_delay import LoopDelay
-from .metrics import Metrics
-from .partition import Partition
-from .purgatory import Purgatory
-from .sender import Sender
-from .server import Limits, Server
-from .session import FetchSessions
-from .shortcuts import Shortcuts
-from .topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from .topics import Topics
-from .upkeep import Upkeep
-from .wire import PlainWire
-from .worker import in_worker
+from .maintenance.log_cleaner import Cleaner
+from .maintenance.log_maintenance import Upkeep
+from .metadata.image import BrokerNode, Cluster, Endpoint
+from .metadata.partition import Partition
+from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from .metadata.topics import Topics
+from .metrics.broker_gauges import show_state
+from .metrics.loop_delay import LoopDelay
+from .metrics.metrics import Metrics
+from .network.buffer_pool import BufferPool
+from .network.company import Company
+from .network.connection import Connection, Peer
+from .network.dispatch import Dispatcher
+from .network.interceptor import Interceptor
+from .network.listener import Limits, Server
+from .network.memory_budget import MemoryBudget
+from .network.sender import Sender
+from .network.transport import PlainWire
+from .produce.append import RulesByTopic
+from .produce.shortcuts import Shortcuts
+from .scheduling.clock import Clock, LoopClock
+from .scheduling.purgatory import Purgatory
+from .scheduling.worker_threads import in_worker
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from ..protocol.errors import CorruptRecord, DiskFault
-from ..storage import names
-from ..storage.files import Files
+from ..storage.files import file_names as names
+from ..storage.files.files import Files
 from .dump_index import Segment, offset_index_rows, time_index_rows, transaction_index_rows
 from .dump_segment import Row, problem, segment_rows
 from .dump_state import STATE_FILES, snapshot_rows, state_rows

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from ..storage.batch_headers import BatchHeader, batch_headers
-from ..storage.file_handle import FileHandle
-from ..storage.offset_index import OffsetIndex
-from ..storage.time_index import TimeIndex
+from ..protocol.records.batch_header import BatchHeader
+from ..storage.files.file_handle import FileHandle
+from ..storage.index.offset_index import OffsetIndex
+from ..storage.index.time_index import TimeIndex
+from ..storage.log.batch_scan import batch_headers
 from .dump_segment import Row, problem
 
 _ENTRIES_PER_READ = 4096

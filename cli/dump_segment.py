@@ -12,6 +12,7 @@ from typing import Any
 from ..protocol.errors import CorruptRecord, InvalidRecord, PeerFault
 from ..protocol.records import kernel
 from ..protocol.records.batch import RecordBatch
+from ..protocol.records.batch_header import BatchHeader
 from ..protocol.records.batches import view
 from ..protocol.records.layout import (
     ATTRIBUTES_OFFSET,
@@ -26,9 +27,9 @@ from ..protocol.records.layout import (
 )
 from ..protocol.records.message_set import LegacyBatch
 from ..protocol.records.record import Record
-from ..storage.batch_headers import SCAN_WINDOW_BYTES, BatchHeader, batch_headers
-from ..storage.file_handle import FileHandle
-from ..storage.room import is_room
+from ..storage.files.file_handle import FileHandle
+from ..storage.log.batch_scan import SCAN_WINDOW_BYTES, batch_headers
+from ..storage.log.room import is_room
 
 MAX_BATCH_BYTES = 268_435_456
 """Largest batch whose records are shown, stored or opened; a larger one is only checked."""

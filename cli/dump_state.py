@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..protocol.errors import DiskFault
-from ..storage import checkpoint, leader_epochs, meta_properties, partition_metadata
-from ..storage.files import Files
-from ..storage.producer_snapshot import MAX_SNAPSHOT_BYTES, decode_snapshot
+from ..storage.directories import meta_properties
+from ..storage.files import checkpoint_file as checkpoint
+from ..storage.files import partition_metadata
+from ..storage.files.files import Files
+from ..storage.log import leader_epochs
+from ..storage.producers.producer_snapshot import MAX_SNAPSHOT_BYTES, decode_snapshot
 from .dump_segment import Row, problem
 
 CHECKPOINTS = (

@@ -34,7 +34,7 @@ def dump(
     PATH is the folder of a partition, or a file of it. Ends with 1 if something is corrupt.
     """
     from ..protocol.errors import DiskFault
-    from ..storage.files import Files
+    from ..storage.files.files import Files
     from . import dump_text
     from .dump import Dump
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from ..protocol.records.batch import RecordBatch
 from ..protocol.records.builder import build_batch
-from ..protocol.records.compression import compress
+from ..protocol.records.compression.codecs import compress
 from ..protocol.records.layout import (
     CURRENT_MAGIC,
     NO_PRODUCER_EPOCH,

@@ -16,31 +16,31 @@ from ...protocol.messages.heartbeat import HeartbeatRequest
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ..cluster import Topic
-from ..periodic import Periodic
-from ..topic_rules import OFFSETS_TOPIC
-from .classic_group import UNKNOWN_MEMBER, ClassicGroup
-from .classic_in_consumer import ClassicInConsumer
-from .classic_join import Joins
-from .classic_member import join_error, sync_error
-from .classic_members import Members
-from .classic_states import DELETE
-from .commits import Commits, Committer, NewOffset
-from .consumer_changes import Planner
-from .consumer_group import ConsumerGroup
-from .consumer_groups import ConsumerGroups
-from .consumer_heartbeats import ConsumerHeartbeats
+from ..metadata.image import Topic
+from ..metadata.topic_rules import OFFSETS_TOPIC
+from ..scheduling.periodic_task import Periodic
+from .classic.group import UNKNOWN_MEMBER, ClassicGroup
+from .classic.join import Joins
+from .classic.member import join_error, sync_error
+from .classic.member_requests import Members
+from .classic.rebalance import Rebalancer
+from .classic.states import DELETE
+from .consumer.changes import Planner
+from .consumer.group import ConsumerGroup
+from .consumer.groups import ConsumerGroups
+from .consumer.heartbeat import ConsumerHeartbeats
+from .consumer.topic_lookup import TopicLookup
 from .describing import describe_classic, describe_consumer, unknown_classic
-from .loading import Loading
-from .migration import Migration
-from .offsets import CommittedOffset, Offsets, TopicPartition
-from .offsets_topic import OffsetsTopic
-from .rebalance import Rebalancer
-from .registry import Group, Groups
-from .replay import Replay
+from .migration.classic_members import ClassicInConsumer
+from .migration.migration import Migration
+from .offsets.commits import Commits, Committer, NewOffset
+from .offsets.offsets import CommittedOffset, Offsets, TopicPartition
 from .rules import Caller, GroupRules
+from .state.loading import Loading
+from .state.offsets_topic import OffsetsTopic
+from .state.registry import Group, Groups
+from .state.replay import Replay
 from .timers import Timers
-from .topic_lookup import TopicLookup
 
 if TYPE_CHECKING:
     from ..broker import Broker

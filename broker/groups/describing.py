@@ -2,12 +2,12 @@
 
 from ...protocol.messages import consumer_group_describe as wire
 from ...protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
-from .classic_group import ClassicGroup
-from .classic_member import ClassicMember
-from .classic_states import State
-from .consumer_group import ConsumerGroup
-from .consumer_member import Assignment, ConsumerMember
-from .migration import FindName
+from .classic.group import ClassicGroup
+from .classic.member import ClassicMember
+from .classic.states import State
+from .consumer.group import ConsumerGroup
+from .consumer.member import Assignment, ConsumerMember
+from .migration.migration import FindName
 
 CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1

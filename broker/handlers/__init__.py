@@ -6,7 +6,7 @@ the whole request failed.
 """
 
 from ...protocol.api import ApiKey
-from ..dispatch import Served
+from ..network.dispatch import Served
 
 SERVED: dict[ApiKey, Served] = {
     ApiKey.PRODUCE: Served(module="produce", first=0, last=11),

@@ -21,8 +21,8 @@ from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from ..cluster import Cluster
-from ..dispatch import Call
+from ..metadata.image import Cluster
+from ..network.dispatch import Call
 from ..transactions.errors import code_for
 from ..transactions.transaction import TopicPartition
 

@@ -15,9 +15,9 @@ from ...protocol.messages.alter_client_quotas import (
     EntryData,
     ResponseEntryData,
 )
-from ...storage.cluster_state import QuotaEntity
-from ..client_quotas import changed_quotas, check_entity
-from ..dispatch import Call
+from ...storage.directories.cluster_state import QuotaEntity
+from ..metadata.client_quotas import changed_quotas, check_entity
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

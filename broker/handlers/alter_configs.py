@@ -15,8 +15,8 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from ..dispatch import Call
-from ..resources import ResourceType, check_changes, replace_broker, replace_topic, resource_type
+from ..metadata.config_resources import ResourceType, check_changes, replace_broker, replace_topic, resource_type
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

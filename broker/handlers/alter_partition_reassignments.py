@@ -14,8 +14,8 @@ from ...protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from ..dispatch import Call
-from ..topic_rules import check_replica_lists
+from ..metadata.topic_rules import check_replica_lists
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

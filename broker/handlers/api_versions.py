@@ -18,8 +18,8 @@ from ...protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from ..dispatch import Call, Served
-from ..features import SUPPORTED, finalized
+from ..metadata.features import SUPPORTED, finalized
+from ..network.dispatch import Call, Served
 
 if TYPE_CHECKING:
     from ..broker import Broker

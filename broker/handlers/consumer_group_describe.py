@@ -13,8 +13,8 @@ from ...protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
-from ..acl_operations import ALL_ON_GROUP, NOT_ASKED
-from ..dispatch import Call
+from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

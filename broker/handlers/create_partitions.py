@@ -13,8 +13,8 @@ from ...protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from ..dispatch import Call
-from ..topic_rules import check_number, check_replica_lists
+from ..metadata.topic_rules import check_number, check_replica_lists
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -19,9 +19,9 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from ..dispatch import Call
-from ..topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
-from ..topics import NewTopic
+from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
+from ..metadata.topics import NewTopic
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -16,9 +16,9 @@ from ...protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from ...storage.cluster_state import QuotaEntity
-from ..client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER
-from ..dispatch import Call
+from ...storage.directories.cluster_state import QuotaEntity
+from ..metadata.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -12,8 +12,8 @@ from ...protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from ..acl_operations import ALL_ON_CLUSTER, NOT_ASKED
-from ..dispatch import Call
+from ..metadata.acl_operations import ALL_ON_CLUSTER, NOT_ASKED
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

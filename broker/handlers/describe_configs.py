@@ -19,9 +19,9 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from ..dispatch import Call
-from ..resources import ResourceType, check_is_this_broker, is_cluster_default, loggers, resource_type
-from ..topic_rules import check_name
+from ..metadata.config_resources import ResourceType, check_is_this_broker, is_cluster_default, loggers, resource_type
+from ..metadata.topic_rules import check_name
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

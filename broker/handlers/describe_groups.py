@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from ..acl_operations import ALL_ON_GROUP, NOT_ASKED
-from ..dispatch import Call
+from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -15,9 +15,9 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ...storage.log import Log
-from ...storage.log_move import LogMove
-from ..dispatch import Call
+from ...storage.directories.log_move import LogMove
+from ...storage.log.log import Log
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

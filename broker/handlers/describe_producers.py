@@ -11,9 +11,9 @@ from ...protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from ...storage.producer_state import ProducerEntry
-from ..dispatch import Call
-from ..topic_rules import check_name
+from ...storage.producers.producer_state import ProducerEntry
+from ..metadata.topic_rules import check_name
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

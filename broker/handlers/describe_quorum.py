@@ -18,8 +18,8 @@ from ...protocol.messages.describe_quorum import (
     ResponseTopicData,
     TopicData,
 )
-from ..dispatch import Call
-from ..topic_rules import METADATA_TOPIC
+from ..metadata.topic_rules import METADATA_TOPIC
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

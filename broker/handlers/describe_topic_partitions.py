@@ -15,11 +15,11 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from ..acl_operations import ALL_ON_TOPIC
-from ..cluster import Topic
-from ..dispatch import Call
-from ..partition import Partition
-from ..topic_rules import INTERNAL_TOPICS, is_legal_name
+from ..metadata.acl_operations import ALL_ON_TOPIC
+from ..metadata.image import Topic
+from ..metadata.partition import Partition
+from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

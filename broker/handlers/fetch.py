@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
-from ..cluster import Topic
-from ..conversion import SLICES_A_TURN, Refusal, convert_for, refuse_for, target_magic
-from ..dispatch import Call
-from ..fetch_answers import Answer, by_topic, code_for, failed, partition_data, response_of
-from ..metrics import Metrics
-from ..reading import FIRST_VERSION_WITH_SOFT_LIMITS, Reading, Terms, has_enough, read_all, read_few
-from ..session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
+from ..fetch.downconversion import SLICES_A_TURN, Refusal, convert_for, refuse_for, target_magic
+from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Reading, Terms, has_enough, read_all, read_few
+from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
+from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
+from ..metadata.image import Topic
+from ..metrics.metrics import Metrics
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -18,8 +18,15 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from ..dispatch import Call
-from ..resources import ResourceType, alter_broker, alter_loggers, alter_topic, check_changes, resource_type
+from ..metadata.config_resources import (
+    ResourceType,
+    alter_broker,
+    alter_loggers,
+    alter_topic,
+    check_changes,
+    resource_type,
+)
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

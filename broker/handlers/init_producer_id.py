@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ..dispatch import Call
-from ..topic_rules import TRANSACTION_TOPIC
+from ..metadata.topic_rules import TRANSACTION_TOPIC
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from ..dispatch import Call
 from ..groups.rules import Caller
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

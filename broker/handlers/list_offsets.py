@@ -26,9 +26,9 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from ...storage.lookups import TimestampOffset
-from ..dispatch import Call
-from ..partition import Partition
+from ...storage.log.offset_lookup import TimestampOffset
+from ..metadata.partition import Partition
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

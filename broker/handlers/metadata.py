@@ -25,12 +25,12 @@ from ...protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ...protocol.schema import NO_UUID
-from ..acl_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
-from ..cluster import Cluster, Topic
-from ..dispatch import Call
-from ..partition import Partition
-from ..topic_rules import INTERNAL_TOPICS, is_legal_name
-from ..topics import NewTopic
+from ..metadata.acl_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
+from ..metadata.image import Cluster, Topic
+from ..metadata.partition import Partition
+from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
+from ..metadata.topics import NewTopic
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

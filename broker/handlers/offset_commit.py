@@ -18,10 +18,10 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ..cluster import Cluster
-from ..dispatch import Call
-from ..groups.commits import Committer, NewOffset
-from ..groups.offsets import TopicPartition
+from ..groups.offsets.commits import Committer, NewOffset
+from ..groups.offsets.offsets import TopicPartition
+from ..metadata.image import Cluster
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

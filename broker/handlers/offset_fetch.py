@@ -24,8 +24,8 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from ..dispatch import Call
-from ..groups.commits import UNKNOWN_OFFSET
+from ..groups.offsets.commits import UNKNOWN_OFFSET
+from ..network.dispatch import Call
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ in-sync replicas have what was written, with acks 1 it does not, and with acks 0
 connection, so that the client asks for metadata again.
 
 Order of checks for a partition (Kafka 3.9 `KafkaApis`, `ReplicaManager`, `Partition`): known, fit for the version, acks
-in -1 to 1, not internal, led here, enough replicas; then the records (`storage/append.py`), then, for the first of a
-transaction, whether the partition is part of it (KIP-890), then the log.
+in -1 to 1, not internal, led here, enough replicas; then the records (`storage/validation/record_sets.py`), then, for
+the first of a transaction, whether the partition is part of it (KIP-890), then the log.
 
 Version notes: v0 answers no throttle time, v2 log append time, v5 log start, v8 record errors and messages, v10 the new
 leader, v11 TRANSACTION_ABORTABLE where it was INVALID_TXN_STATE. v0-v2 may carry any magic; from v3 on one batch of
@@ -36,15 +36,15 @@ from ...protocol.records.layout import (
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
 )
-from ...storage.append import check_version
-from ...storage.log import AppendInfo
-from ...storage.prepared import PreparedAppend
-from ..appending import Check, Effort, append, append_by_worker, takes_worker
-from ..cluster import Topic
-from ..connection import CloseConnection
-from ..dispatch import Call
-from ..partition import Partition
-from ..produced import Outcome, are_settled, judge, note_failure, response_of
+from ...storage.log.log import AppendInfo
+from ...storage.validation.prepared_append import PreparedAppend
+from ...storage.validation.record_sets import check_version
+from ..metadata.image import Topic
+from ..metadata.partition import Partition
+from ..network.connection import CloseConnection
+from ..network.dispatch import Call
+from ..produce.append import Check, Effort, append, append_by_worker, takes_worker
+from ..produce.response import Outcome, are_settled, judge, note_failure, response_of
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:

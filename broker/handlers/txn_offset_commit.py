@@ -21,11 +21,11 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ..dispatch import Call
-from ..groups.commits import Committer, NewOffset
-from ..groups.offsets import TopicPartition
-from ..groups.store import Producer
-from ..topic_rules import OFFSETS_TOPIC
+from ..groups.offsets.commits import Committer, NewOffset
+from ..groups.offsets.offsets import TopicPartition
+from ..groups.state.store import Producer
+from ..metadata.topic_rules import OFFSETS_TOPIC
+from ..network.dispatch import Call
 from ..transactions.verification import verify
 from .offset_commit import has_partition
 

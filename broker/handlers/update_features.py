@@ -15,8 +15,8 @@ from ...protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from ..dispatch import Call
-from ..features import METADATA_VERSION, SUPPORTED
+from ..metadata.features import METADATA_VERSION, SUPPORTED
+from ..network.dispatch import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

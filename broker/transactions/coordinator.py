@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
-from ..cluster import Topic
-from ..periodic import Periodic
-from ..topic_rules import TRANSACTION_TOPIC
+from ..metadata.image import Topic
+from ..metadata.topic_rules import TRANSACTION_TOPIC
+from ..scheduling.periodic_task import Periodic
 from .ending import Ending
 from .loading import Loading
 from .markers import Markers

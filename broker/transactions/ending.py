@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ...protocol.errors import ApiError
-from ..clock import Clock
+from ..scheduling.clock import Clock
 from .markers import MarkerOf, Markers
 from .state_topic import StateTopic
 from .states import State

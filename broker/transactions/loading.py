@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 
 from ...protocol.errors import ApiError
-from ..loading import PartitionLoading
+from ..maintenance.internal_topic_loading import PartitionLoading
 from .registry import Transactions
 from .state_topic import StateTopic
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.builder import build_control_marker
 from ...protocol.records.layout import ControlType
-from ...storage.append import prepare
-from ...storage.prepared import AppendOrigin
-from ..partition import Partition
-from ..topic_rules import OFFSETS_TOPIC
+from ...storage.validation.prepared_append import AppendOrigin
+from ...storage.validation.record_sets import prepare
+from ..metadata.partition import Partition
+from ..metadata.topic_rules import OFFSETS_TOPIC
 from .transaction import TopicPartition
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
 from ...protocol.records.batches import Batch
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
-from ...storage.append import prepare
-from ...storage.prepared import AppendOrigin
-from ..loading import read_back
-from ..partition import Partition
-from ..topic_rules import TRANSACTION_TOPIC
+from ...storage.validation.prepared_append import AppendOrigin
+from ...storage.validation.record_sets import prepare
+from ..maintenance.internal_topic_loading import read_back
+from ..metadata.partition import Partition
+from ..metadata.topic_rules import TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -12,7 +12,7 @@ ReplicaManager and AddPartitionsToTxnManager):
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.errors import ApiError, ErrorCode
-from ..partition import Partition
+from ..metadata.partition import Partition
 
 if TYPE_CHECKING:
     from ..broker import Broker

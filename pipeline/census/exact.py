@@ -19,11 +19,11 @@ from ...protocol.errors import ApiError
 from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import iter_batches
-from ...protocol.records.compression import read_chunks
-from ...protocol.records.convert import convert_down
+from ...protocol.records.compression.codecs import read_chunks
+from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.message_set import LegacyBatch
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..failures import PipelineFailure
 from ..reading.segment_file import SegmentFile
 

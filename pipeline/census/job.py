@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..printing import print_rows, say
 from ..reading.log_files import partition_logs
 from ..session import build_session

@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...protocol.records.layout import Codec
-from ...storage.files import Files
-from ...storage.log_directory import CLEAN_MARK
-from ...storage.meta_properties import FILE_NAME as META_PROPERTIES
-from ...storage.names import segment_file
-from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ...storage.directories.log_directory import CLEAN_MARK
+from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
+from ...storage.files.file_names import segment_file
+from ...storage.files.files import Files
+from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..failures import BadUsage, PipelineFailure
 from ..printing import print_rows, say
 from ..reading.log_files import partition_logs

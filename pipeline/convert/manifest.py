@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..failures import BadUsage
 from .segment import Outcome
 

@@ -16,15 +16,15 @@ import numpy as np
 
 from ...protocol.errors import ApiError, UnsupportedCompression
 from ...protocol.records import kernel
+from ...protocol.records.batch_header import headers_in
 from ...protocol.records.columns import ColumnFiller, Wanted
-from ...protocol.records.convert import convert_down
+from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2, Codec
 from ...protocol.records.record import Buffer
-from ...storage.batch_headers import headers_in
-from ...storage.cleaned_segment import CleanedSegment
-from ...storage.files import Files
-from ...storage.log_config import LogConfig
-from ...storage.names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
+from ...storage.compaction.cleaned_segment import CleanedSegment
+from ...storage.files.file_names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
+from ...storage.files.files import Files
+from ...storage.log.log_config import LogConfig
 from ..failures import PipelineFailure
 from ..reading.rows import allocate
 from .up import convert_chunk_up

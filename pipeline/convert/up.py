@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
-from ...protocol.records.compression import compressor
-from ...protocol.records.convert_up import convert_up
+from ...protocol.records.compression.codecs import compressor
+from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.layout import MAGIC_V2, TimestampType
 from ...protocol.records.message_set import LegacyBatch
 from ...protocol.records.record import Buffer
-from ...storage.heads import Head
+from ...storage.validation.batch_head import Head
 
 GROUP_BYTES = 16 * 1024
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...protocol.records.batch_header import CONTROL, TRANSACTIONAL, BatchHeader
 from ...protocol.records.layout import CODEC_MASK, TIMESTAMP_TYPE_BIT, Codec
-from ...storage.batch_headers import CONTROL, TRANSACTIONAL, BatchHeader
 from .arrow import microseconds, repeated_int, repeated_text
 from .splits import Split
 

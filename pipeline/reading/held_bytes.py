@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...storage.batch_headers import HEADER_BYTES_TO_MAGIC, batch_headers
-from ...storage.file_handle import FileHandle
-from ...storage.files import Files
-from ...storage.room import is_room
+from ...protocol.records.batch_header import HEADER_BYTES_TO_MAGIC
+from ...storage.files.file_handle import FileHandle
+from ...storage.files.files import Files
+from ...storage.log.batch_scan import batch_headers
+from ...storage.log.room import is_room
 from .index_files import offset_entries
 from .segment_file import SegmentFile
 

@@ -1,7 +1,7 @@
 """The `.index` and `.timeindex` of a segment, read for planning only: a wrong one may cost time, never rows.
 
-Layouts: `storage/offset_index.py`, `storage/time_index.py`. A file that was not closed ends in zeros that were
-allocated ahead, so entries are taken only as long as they increase.
+Layouts: `storage/index/offset_index.py`, `storage/index/time_index.py`. A file that was not closed ends in zeros that
+were allocated ahead, so entries are taken only as long as they increase.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.errors import DiskFault
-from ...storage.files import Files
-from ...storage.names import OFFSET_INDEX, TIME_INDEX
+from ...storage.files.file_names import OFFSET_INDEX, TIME_INDEX
+from ...storage.files.files import Files
 from .segment_file import SegmentFile
 
 MAX_INDEX_BYTES = 1 << 30

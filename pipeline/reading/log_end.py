@@ -1,8 +1,8 @@
 """Where a log ends: the offset after the last whole batch of its newest segment, where that begins if it is empty."""
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...storage.batch_headers import batch_headers
-from ...storage.files import Files
+from ...storage.files.files import Files
+from ...storage.log.batch_scan import batch_headers
 from .index_files import offset_entries
 from .log_files import PartitionLog
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...protocol.errors import DiskFault
-from ...storage.checkpoint import LOG_STARTS, MalformedCheckpoint, read_offsets
-from ...storage.files import Files
-from ...storage.names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
+from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint, read_offsets
+from ...storage.files.file_names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
+from ...storage.files.files import Files
 from ..failures import BadUsage
 from .held_bytes import without_room
 from .segment_file import SegmentFile

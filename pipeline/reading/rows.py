@@ -14,7 +14,7 @@ from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
 from ...protocol.records.record import Buffer
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..failures import PipelineFailure
 from .splits import Split
 

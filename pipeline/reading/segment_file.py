@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...storage.names import LOG
+from ...storage.files.file_names import LOG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from ...protocol.errors import CorruptRecord
-from ...storage.batch_headers import batch_headers
-from ...storage.files import Files
+from ...storage.files.files import Files
+from ...storage.log.batch_scan import batch_headers
 from .index_files import OffsetEntries, largest_timestamp, offset_entries
 from .log_files import PartitionLog
 from .segment_file import SegmentFile

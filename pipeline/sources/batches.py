@@ -14,8 +14,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.errors import ApiError, CorruptRecord
-from ...storage.batch_headers import BatchHeader, batch_headers
-from ...storage.files import Files
+from ...protocol.records.batch_header import BatchHeader
+from ...storage.files.files import Files
+from ...storage.log.batch_scan import batch_headers
 from ..failures import BadUsage, PipelineFailure
 from ..printing import say
 from ..reading.header_columns import TYPES, header_batch

@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..printing import say
 from ..reading.arrow import ArrowRows
 from ..reading.log_files import PartitionLog

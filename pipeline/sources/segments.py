@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..failures import BadUsage
 from ..printing import say
 from ..reading.log_end import log_end_offset

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..failures import BadUsage
 from ..printing import say
 from ..reading.log_end import log_end_offset

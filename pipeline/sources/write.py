@@ -17,9 +17,9 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ...protocol.errors import ApiError
 from ...protocol.records.layout import Codec
-from ...storage.clock import SystemClock
-from ...storage.files import Files
-from ...storage.segment import MAX_SEGMENT_BYTES
+from ...storage.files.clock import SystemClock
+from ...storage.files.files import Files
+from ...storage.log.segment import MAX_SEGMENT_BYTES
 from ..failures import BadUsage, PipelineFailure
 from ..writing.log_writer import DEFAULT_BATCH_BYTES, Batching, LogWriter
 from ..writing.rows import Row, rows_of

@@ -9,11 +9,11 @@ from uuid import UUID, uuid5
 
 from ...protocol.errors import DiskFault
 from ...protocol.records.record import Record
-from ...storage.clock import SystemClock
-from ...storage.files import Files
-from ...storage.log import Log
-from ...storage.log_config import FOREVER, LogConfig
-from ...storage.log_dirs import LogDirs
+from ...storage.directories.log_dirs import LogDirs
+from ...storage.files.clock import SystemClock
+from ...storage.files.files import Files
+from ...storage.log.log import Log
+from ...storage.log.log_config import FOREVER, LogConfig
 from ..failures import PipelineFailure
 from ..writing.log_writer import Batching, LogWriter
 from .plan import Workload

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...protocol.records.builder import build_batch
 from ...protocol.records.layout import MAGIC_V0, MAX_INT32, Codec, TimestampType
 from ...protocol.records.record import Record
-from ...storage.log import Log
+from ...storage.log.log import Log
 
 DEFAULT_BATCH_BYTES = 16_384
 MAGICS = (0, 1, 2)

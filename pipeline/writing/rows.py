@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ...protocol.records.layout import TimestampType
 from ...protocol.records.record import Header, Record
-from ...storage.names import SKIPPED_DIRECTORIES, fault_of_topic
+from ...storage.files.file_names import SKIPPED_DIRECTORIES, fault_of_topic
 from ..failures import PipelineFailure
 from ..reading.arrow import MICROSECONDS
 

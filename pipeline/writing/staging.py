@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ...storage.checkpoint import (
+from ...storage.directories.log_directory import LogDirectory
+from ...storage.files.checkpoint_file import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_STARTS,
@@ -22,18 +23,17 @@ from ...storage.checkpoint import (
     read_offsets,
     write_offsets,
 )
-from ...storage.clock import SystemClock
-from ...storage.deletion import PendingDeletions
-from ...storage.files import Files
-from ...storage.loading import Opening, open_log
-from ...storage.log_config import FOREVER, LogConfig
-from ...storage.log_directory import LogDirectory
-from ...storage.names import DELETE_DIRECTORY, LOG, deletion_directory, log_directory
-from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ...storage.files.clock import SystemClock
+from ...storage.files.file_names import DELETE_DIRECTORY, LOG, deletion_directory, log_directory
+from ...storage.files.files import Files
+from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ...storage.log.delayed_deletion import PendingDeletions
+from ...storage.log.log_config import FOREVER, LogConfig
+from ...storage.recovery.log_loading import Opening, open_log
 from ..failures import PipelineFailure
 
 if TYPE_CHECKING:
-    from ...storage.log import Log
+    from ...storage.log.log import Log
 
 _JOB_DIGITS = 24
 _LOG_DIGITS = 8

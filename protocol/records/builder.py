@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from struct import pack
 
 from . import kernel
-from .compression import compress
+from .compression.codecs import compress
 from .layout import (
     ATTRIBUTES_OFFSET,
     BATCH_HEADER,

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from ..errors import InvalidRecord
 from .batch import RecordBatch
 from .batches import next_batch_size, view
-from .compression import read_chunks, single
+from .compression.codecs import read_chunks, single
+from .conversion.compressed_batch import SINGLE_BYTES
+from .conversion.record_stream import Pieces, run
 from .kernel import MessagesDown
 from .kernel.columns import RecordColumns
 from .layout import MAGIC_V0, MAX_OPENED_BYTES, TimestampType
 from .message_set import LegacyBatch
 from .record import Buffer
-from .single import SINGLE_BYTES
-from .stream import Pieces, run
 
 MAX_OFFSET = (1 << 63) - 1
 NO_MIN_TIMESTAMP = -(1 << 63)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from ..errors import CorruptRecord, InvalidRecord
 from . import kernel
-from .compression import read_chunks
+from .compression.codecs import read_chunks
 from .layout import (
     CODEC_MASK,
     FRAME,

@@ -8,10 +8,10 @@ from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec, TimestampType
-from stepdown.storage.append import prepare
-from stepdown.storage.append_rules import AppendRules
-from stepdown.storage.prepared import PreparedAppend
-from stepdown.storage.refusals import RecordErrors
+from stepdown.storage.validation.append_rules import AppendRules
+from stepdown.storage.validation.errors import RecordErrors
+from stepdown.storage.validation.prepared_append import PreparedAppend
+from stepdown.storage.validation.record_sets import prepare
 from support.java_oracle import JavaOracle
 from support.kafka_log import Appended, Attempt, Refused, append_to_kafka
 from support.record_sets import NOW, inputs

@@ -8,13 +8,13 @@ import pytest
 from stepdown.protocol.errors import ApiError
 from stepdown.protocol.records.builder import build_control_marker
 from stepdown.protocol.records.layout import ControlType
-from stepdown.storage.append import prepare
-from stepdown.storage.append_rules import AppendRules
-from stepdown.storage.deletion import PendingDeletions
-from stepdown.storage.files import Files
-from stepdown.storage.loading import Opening, open_log
-from stepdown.storage.log_config import LogConfig
-from stepdown.storage.prepared import AppendOrigin
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.delayed_deletion import PendingDeletions
+from stepdown.storage.log.log_config import LogConfig
+from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.validation.append_rules import AppendRules
+from stepdown.storage.validation.prepared_append import AppendOrigin
+from stepdown.storage.validation.record_sets import prepare
 from support.clock import ManualClock
 from support.java_oracle import JavaOracle
 from support.kafka_log import Attempt, Refused, append_to_kafka

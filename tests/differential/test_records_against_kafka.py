@@ -9,8 +9,8 @@ import pytest
 from stepdown.protocol.errors import InvalidRecord, UnsupportedCompression
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
-from stepdown.protocol.records.compression import decompress
-from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.compression.codecs import decompress
+from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 from support.java_oracle import JavaError

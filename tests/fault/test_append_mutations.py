@@ -10,8 +10,8 @@ from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import ATTRIBUTES_OFFSET, CRC_OFFSET, LEGACY_CRC_OFFSET, MAGIC_OFFSET, Codec
 from stepdown.protocol.records.record import Record
-from stepdown.storage.append import check_version, needs_worker, prepare
-from stepdown.storage.append_rules import AppendRules
+from stepdown.storage.validation.append_rules import AppendRules
+from stepdown.storage.validation.record_sets import check_version, needs_worker, prepare
 from support.record_sets import NOW, inputs
 
 ROUNDS = 300

@@ -6,11 +6,11 @@ import pytest
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord, PeerFault, RecordTooLarge, UnsupportedCompression
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.batches import iter_batches
-from stepdown.protocol.records.convert import convert_down
-from stepdown.protocol.records.convert_up import convert_up
+from stepdown.protocol.records.conversion.down import convert_down
+from stepdown.protocol.records.conversion.record_stream import Pieces, run
+from stepdown.protocol.records.conversion.up import convert_up
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.message_set import LegacyBatch
-from stepdown.protocol.records.stream import Pieces, run
 from support.mutations import damaged_batch
 
 LIMIT = 4 << 20

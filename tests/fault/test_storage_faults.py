@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from stepdown.protocol.errors import ApiError, InvalidRecord
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.flush import Flush
-from stepdown.storage.log import Log
-from stepdown.storage.log_config import LogConfig
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.log.flush import Flush
+from stepdown.storage.log.log import Log
+from stepdown.storage.log.log_config import LogConfig
 from support.clock import ManualClock
 from support.files import Crash, FaultyFiles
 from support.logs import NOW, append, batch, make_log, read_all, values_of
@@ -247,10 +247,10 @@ def test_a_hundred_thousand_mutated_segments_neither_crash_nor_grow(
 KILLED = """
 import sys
 from pathlib import Path
-from stepdown.storage.clock import SystemClock
+from stepdown.storage.files.clock import SystemClock
 from support.files import FaultyFiles
-from stepdown.storage.log_config import LogConfig
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.log.log_config import LogConfig
+from stepdown.storage.directories.log_dirs import LogDirs
 from support.logs import append
 config = LogConfig(segment_bytes=4000, index_interval_bytes=300)
 dirs = LogDirs([sys.argv[1]], FaultyFiles(growth_bytes=600), SystemClock(), config)

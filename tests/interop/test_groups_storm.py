@@ -21,7 +21,7 @@ from stepdown.protocol.coordinator.group_log import GroupRecord, decode_group_re
 from stepdown.protocol.coordinator.group_records import GroupMetadataValue
 from stepdown.protocol.coordinator.offset_records import OffsetCommitKey
 from stepdown.protocol.records.batches import iter_batches
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 from support.broker import Stepdown
 from support.group_members import KafkaPythonMember
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from stepdown.protocol.records.builder import build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
-from stepdown.storage.checkpoint import read_offsets
-from stepdown.storage.files import Files
-from stepdown.storage.log import Log
-from stepdown.storage.log_config import LogConfig
-from stepdown.storage.log_dirs import LogDirs
-from stepdown.storage.names import LOG
-from stepdown.storage.prepared import AppendOrigin
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.files.checkpoint_file import read_offsets
+from stepdown.storage.files.file_names import LOG
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.log import Log
+from stepdown.storage.log.log_config import LogConfig
+from stepdown.storage.validation.prepared_append import AppendOrigin
 from support.clients_raw import FetchAsk, Raw
 from support.clock import ManualClock
 from support.files import FaultyFiles

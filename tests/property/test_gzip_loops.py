@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.conversion.compressed_batch import convert_singles
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD, Codec
 from stepdown.protocol.records.record import Record
-from stepdown.protocol.records.single import convert_singles
 from support.mutations import mended
 from support.twin import load_twin
 

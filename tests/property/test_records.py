@@ -7,8 +7,8 @@ from stepdown.protocol.errors import PeerFault
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
-from stepdown.protocol.records.convert import convert_down
-from stepdown.protocol.records.convert_up import convert_up
+from stepdown.protocol.records.conversion.down import convert_down
+from stepdown.protocol.records.conversion.up import convert_up
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record, decode_records
 from support import reference_conversion

@@ -9,14 +9,15 @@ from types import ModuleType
 
 import pytest
 from stepdown.protocol.errors import PeerFault
-from stepdown.protocol.records import lz4_functions, single
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.convert import convert_compressed
+from stepdown.protocol.records.compression import lz4_functions
+from stepdown.protocol.records.conversion import compressed_batch as single
+from stepdown.protocol.records.conversion.compressed_batch import SINGLE_BYTES, singles_of_thread
+from stepdown.protocol.records.conversion.down import convert_compressed
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, V1_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.protocol.records.single import SINGLE_BYTES, singles_of_thread
-from stepdown.storage.helping import HELP, convert_with_help
+from stepdown.storage.downconversion.helping import HELP, convert_with_help
 from support.mutations import mended, mutate, random_batch
 from support.twin import load_twin
 
@@ -28,7 +29,7 @@ SIZES = [(1, 0), (1, 30), (3, 400), (16, 1000), (60, 1000), (70, 1000), (64, 102
 
 @pytest.fixture(scope="module")
 def twin() -> ModuleType:
-    return load_twin("single")
+    return load_twin("conversion.compressed_batch")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What a converted slice is on the wire, chunk by chunk: what sending it in any other way is held against."""
 
-from stepdown.storage.converted import ConvertedSlice
+from stepdown.storage.downconversion.converted_slice import ConvertedSlice
 
 
 def by_chunks(lazily: ConvertedSlice) -> bytes:

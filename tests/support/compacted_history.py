@@ -8,8 +8,8 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.log import Log
-from stepdown.storage.prepared import AppendOrigin
+from stepdown.storage.log.log import Log
+from stepdown.storage.validation.prepared_append import AppendOrigin
 from support.clock import ManualClock
 from support.compaction import clean, limits
 from support.files import Crash, FaultyFiles

@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 
-from stepdown.storage.cleanable import Cleanable, cleanable
-from stepdown.storage.cleaned_segment import swap_in
-from stepdown.storage.compaction import Compaction, Exchange, Limits
-from stepdown.storage.log import Log
+from stepdown.storage.compaction.cleanable_range import Cleanable, cleanable
+from stepdown.storage.compaction.cleaned_segment import swap_in
+from stepdown.storage.compaction.compaction import Compaction, Exchange, Limits
+from stepdown.storage.log.log import Log
 from support.files import Crash
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from random import Random
 
 from stepdown.protocol.errors import DiskFault
-from stepdown.storage.file_handle import Buffer, FileHandle
-from stepdown.storage.files import Files
-from stepdown.storage.names import LOG
+from stepdown.storage.files.file_handle import Buffer, FileHandle
+from stepdown.storage.files.file_names import LOG
+from stepdown.storage.files.files import Files
 
 
 class Crash(BaseException):

@@ -5,22 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from stepdown.broker.groups.classic_group import ClassicGroup
-from stepdown.broker.groups.classic_in_consumer import ClassicInConsumer
-from stepdown.broker.groups.classic_join import Joins
-from stepdown.broker.groups.classic_members import Members
-from stepdown.broker.groups.commits import Commits, Committer, NewOffset
-from stepdown.broker.groups.consumer_changes import Planner
-from stepdown.broker.groups.consumer_group import ConsumerGroup
-from stepdown.broker.groups.consumer_groups import ConsumerGroups
-from stepdown.broker.groups.consumer_heartbeats import ConsumerHeartbeats
-from stepdown.broker.groups.migration import Migration
-from stepdown.broker.groups.offsets import Offsets
-from stepdown.broker.groups.rebalance import Rebalancer
-from stepdown.broker.groups.registry import Groups
-from stepdown.broker.groups.replay import Replay
+from stepdown.broker.groups.classic.group import ClassicGroup
+from stepdown.broker.groups.classic.join import Joins
+from stepdown.broker.groups.classic.member_requests import Members
+from stepdown.broker.groups.classic.rebalance import Rebalancer
+from stepdown.broker.groups.consumer.changes import Planner
+from stepdown.broker.groups.consumer.group import ConsumerGroup
+from stepdown.broker.groups.consumer.groups import ConsumerGroups
+from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
+from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
+from stepdown.broker.groups.migration.migration import Migration
+from stepdown.broker.groups.offsets.commits import Commits, Committer, NewOffset
+from stepdown.broker.groups.offsets.offsets import Offsets
 from stepdown.broker.groups.rules import Caller, GroupRules
-from stepdown.broker.groups.store import Producer, Stored
+from stepdown.broker.groups.state.registry import Groups
+from stepdown.broker.groups.state.replay import Replay
+from stepdown.broker.groups.state.store import Producer, Stored
 from stepdown.broker.groups.timers import Timers
 from stepdown.protocol.coordinator.consumer_group_records import TopicMetadata
 from stepdown.protocol.coordinator.consumer_protocol import ConsumerSubscription, encode_subscription

@@ -8,12 +8,12 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD
 from stepdown.protocol.records.record import Record
-from stepdown.storage.deletion import PendingDeletions
-from stepdown.storage.files import Files
-from stepdown.storage.loading import Opening, open_log
-from stepdown.storage.log import AppendInfo, Log
-from stepdown.storage.log_config import LogConfig
-from stepdown.storage.prepared import AppendOrigin, PreparedAppend, PreparedBatch
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.delayed_deletion import PendingDeletions
+from stepdown.storage.log.log import AppendInfo, Log
+from stepdown.storage.log.log_config import LogConfig
+from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
 from support.clock import ManualClock
 
 NOW = 1_700_000_000_000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.builder import build_batch, build_control_marker, encode_message
-from stepdown.protocol.records.compression import compress
+from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     BATCH_HEADER,

@@ -1,6 +1,6 @@
 """Down-conversion in the plainest Python: read the records of a batch, keep some, build them anew.
 
-The oracle of the kernel's tests. Rules: `protocol/records/convert.py`.
+The oracle of the kernel's tests. Rules: `protocol/records/conversion/down.py`.
 """
 
 from stepdown.protocol.errors import InvalidRecord, UnsupportedCompression

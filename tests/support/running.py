@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from stepdown.broker.broker import Broker
-from stepdown.broker.clock import Clock
-from stepdown.broker.faults import Interceptor
+from stepdown.broker.network.interceptor import Interceptor
+from stepdown.broker.scheduling.clock import Clock
 from stepdown.config import load
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 
 
 @asynccontextmanager

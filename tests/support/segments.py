@@ -7,8 +7,8 @@ from pathlib import Path
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.offset_index import OffsetIndex
-from stepdown.storage.time_index import TimeIndex
+from stepdown.storage.index.offset_index import OffsetIndex
+from stepdown.storage.index.time_index import TimeIndex
 
 START_MS = 1_700_000_000_000
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from stepdown.broker.broker import Broker
-from stepdown.broker.partition import Partition
-from stepdown.broker.topics import NewTopic
+from stepdown.broker.metadata.partition import Partition
+from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from stepdown.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from stepdown.protocol.messages.end_txn import EndTxnRequest

@@ -12,7 +12,7 @@ from stepdown.bench.load import LoadProcess
 from stepdown.bench.plan import Asking, LoadPlan
 from stepdown.bench.producing import ProduceGrid
 from stepdown.bench.topics import Filling, Writing, batch_of
-from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.conversion.down import convert_down
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 FILLING = Filling(partitions=2, partition_bytes=400_000, record_bytes=1000)

@@ -10,12 +10,12 @@ from stepdown.cli.dump import Dump
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.checkpoint import LOG_STARTS, write_offsets
-from stepdown.storage.files import Files
-from stepdown.storage.leader_epochs import LeaderEpochs
-from stepdown.storage.partition_metadata import write_topic_id
-from stepdown.storage.producer_snapshot import encode_snapshot
-from stepdown.storage.producer_state import BatchSequence, ProducerEntry
+from stepdown.storage.files.checkpoint_file import LOG_STARTS, write_offsets
+from stepdown.storage.files.files import Files
+from stepdown.storage.files.partition_metadata import write_topic_id
+from stepdown.storage.log.leader_epochs import LeaderEpochs
+from stepdown.storage.producers.producer_snapshot import encode_snapshot
+from stepdown.storage.producers.producer_state import BatchSequence, ProducerEntry
 from support.command import Finished, run_command
 from support.files import BusyFiles, FaultyFiles
 from support.kafka import dump_log_segments

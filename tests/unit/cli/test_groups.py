@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.groups.commits import Committer, NewOffset
-from stepdown.broker.topics import NewTopic
+from stepdown.broker.groups.offsets.commits import Committer, NewOffset
+from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.coordinator.consumer_protocol import (
     ConsumerAssignment,
     ConsumerTopicPartitions,

@@ -13,10 +13,10 @@ from stepdown.pipeline.reading.rows import DataLoss
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.stream import SegmentsStreamReader
 from stepdown.protocol.records.builder import build_batch
-from stepdown.storage.clock import SystemClock
-from stepdown.storage.files import Files
-from stepdown.storage.log_config import FOREVER, LogConfig
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.files.clock import SystemClock
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.log_config import FOREVER, LogConfig
 from support.log_directories import keyed_records, write_batches, write_topic
 
 

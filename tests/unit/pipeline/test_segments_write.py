@@ -14,8 +14,8 @@ from stepdown.pipeline.sources.segments import KafkaSegments
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
-from stepdown.storage.files import Files
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.files.files import Files
 from support.arrow_rows import rows, write, writer
 from support.clock import ManualClock
 from support.log_directories import write_topic

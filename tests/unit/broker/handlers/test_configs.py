@@ -206,7 +206,7 @@ async def test_settings_survive_a_restart(tmp_path: Path) -> None:
 
 
 async def test_levels_of_loggers_are_shown_and_set(client: RawClient) -> None:
-    name = "stepdown.broker.topics"
+    name = "stepdown.broker.metadata.topics"
     assert name in await describe(client, LOGGER, "1")
     try:
         assert await alter(client, LOGGER, "1", (name, SET, "DEBUG")) == 0

@@ -6,10 +6,10 @@ import pytest
 from stepdown.pipeline.census.exact import CHUNK_BYTES, BatchCost, ExactTask, take_exactly
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.reading.log_files import partition_logs
-from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.batch_header import headers_in
+from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.batch_headers import headers_in
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records, write_batches, write_topic
 
 

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 from stepdown.pipeline.command import main
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files import Files
-from stepdown.storage.log_config import LogConfig
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.log_config import LogConfig
 from support.clock import ManualClock
 from support.log_directories import write_topic
 from support.logs import read_all

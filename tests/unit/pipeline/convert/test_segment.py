@@ -10,10 +10,10 @@ from stepdown.pipeline.convert.segment import Outcome, convert_segment, finished
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_control_marker
-from stepdown.protocol.records.convert import convert_down
+from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.segments import START_MS
 
@@ -112,7 +112,7 @@ KILLED = """
 import sys
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment import convert_segment
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 tasks = plan(Files(), sys.argv[1], sys.argv[2], None, 1, None)
 print("ready", flush=True)
 for task in tasks:

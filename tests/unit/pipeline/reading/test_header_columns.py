@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from stepdown.pipeline.reading.header_columns import TYPES, header_batch
 from stepdown.pipeline.reading.splits import Split
+from stepdown.protocol.records.batch_header import BatchHeader, headers_in
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
-from stepdown.storage.batch_headers import BatchHeader, headers_in
 from support.log_directories import keyed_records
 
 SPLIT = Split(topic="größer", partition=3, path="", base_offset=7, start=0, end=1, first_offset=0, end_offset=9)
@@ -21,7 +21,7 @@ import sys
 import pyarrow as pa
 from stepdown.pipeline.reading.header_columns import TYPES, header_batch
 from stepdown.pipeline.reading.splits import Split
-from stepdown.storage.batch_headers import BatchHeader
+from stepdown.storage.log.batch_scan import BatchHeader
 split = Split(topic="t", partition=0, path="", base_offset=0, start=0, end=1, first_offset=0, end_offset=9)
 schema = pa.schema([pa.field(name, kind) for name, kind in TYPES.items()])
 header_batch([BatchHeader(*range(13)), BatchHeader(*[-1] * 13)], split, schema)

@@ -7,8 +7,8 @@ from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.log_files import partition_logs
 from stepdown.pipeline.reading.splits import Planning, Range
 from stepdown.pipeline.sources.batches import split_headers
-from stepdown.storage.files import Files
-from stepdown.storage.log import Log
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.log import Log
 from support.files import BusyFiles, FaultyFiles
 from support.logs import append, make_log
 

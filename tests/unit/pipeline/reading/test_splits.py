@@ -11,7 +11,7 @@ from stepdown.pipeline.reading.rows import DataLoss, Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Planning, Range, Split
 from stepdown.protocol.records.columns import Wanted
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.segments import START_MS
 

@@ -9,8 +9,8 @@ from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.plan import Workload
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files import Files
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.files.files import Files
 from support.clock import ManualClock
 from support.logs import read_all
 

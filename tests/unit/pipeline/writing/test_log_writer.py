@@ -9,7 +9,7 @@ from stepdown.pipeline.writing.staging import Staging
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.files import Files
+from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records
 from support.segments import START_MS
 

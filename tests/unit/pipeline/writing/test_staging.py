@@ -9,9 +9,9 @@ from stepdown.pipeline.writing.log_writer import Batching, LogWriter
 from stepdown.pipeline.writing.staging import StagedLog, Staging, commit, discard, new_job
 from stepdown.protocol.errors import DiskFault
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.checkpoint import LOG_STARTS, RECOVERY_POINTS, read_offsets, write_offsets
-from stepdown.storage.files import Files
-from stepdown.storage.log_dirs import LogDirs
+from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.files.checkpoint_file import LOG_STARTS, RECOVERY_POINTS, read_offsets, write_offsets
+from stepdown.storage.files.files import Files
 from support.clock import ManualClock
 from support.files import Crash, FaultyFiles
 from support.log_directories import keyed_records, write_topic

@@ -1,0 +1,220 @@
+"""Which partitions of a fetch are converted down, to what, and which are refused (KIP-283).
+
+| Fetch version | newest magic the client reads |
+|---|---|
+| 0, 1 | 0 |
+| 2, 3 | 1 |
+| 4 and later | 2 (zstd from 10 on) |
+
+A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
+already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
+measured here, on the loop, those with a codec, and large ones, in a worker.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.records.layout import Codec
+from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
+from ...storage.downconversion.converted_slice import ConvertedSlice
+from ...storage.downconversion.read_window import KEPT_BYTES
+from ..metadata.image import Topic
+from ..metrics.instruments import Counter
+from ..metrics.metrics import Metrics, codec_label
+from .read import Reading, Terms
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+FIRST_VERSION_WITH_ZSTD = 10
+SLICES_A_TURN = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A partition's records cannot be had.
+
+    `hides_reading`: the answer keeps nothing of what was read, not even its error.
+    """
+
+    code: ErrorCode
+    hides_reading: bool = True
+
+
+def target_magic(version: int) -> int | None:
+    """The newest magic that a client of this Fetch version reads; None if it reads all."""
+    if version <= 1:
+        return 0
+    return 1 if version <= 3 else None
+
+
+class Tally:
+    """Adds up what one response's conversions took; the histograms hear it when the last of them is done."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._open = 0
+        self._seconds = 0.0
+        self._temporary_bytes = 0
+        self._hearers: dict[str, Callable[[ConversionStats], None]] = {}
+        self._bytes: dict[tuple[int, int, int], Counter] = {}
+
+    def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
+        """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
+        self._open += 1
+        magic, target = converted.first_magic, converted.rules.target
+        key = magic, target, converted.first_attributes
+        counter = self._bytes.get(key)
+        if counter is None:
+            labels = str(magic), str(min(magic, target)), codec_label(converted.first_attributes)
+            counter = self._bytes[key] = self._metrics.conversion_bytes.of(*labels)
+        counter.add(converted.size_bytes)
+        hearer = self._hearers.get(topic)
+        if hearer is None:
+            hearer = self._hearers[topic] = partial(self._add, topic)
+        return hearer
+
+    def opened(self) -> None:
+        """No more slices follow. Requests for which nothing is converted are observed too, as 0."""
+        if not self._open:
+            self._observe()
+
+    def _add(self, topic: str, stats: ConversionStats) -> None:
+        metrics = self._metrics
+        metrics.fetch_conversions.of(topic).add(stats.records)
+        metrics.conversion_chunks.add(stats.chunks)
+        metrics.padding_bytes.add(stats.padding_bytes)
+        metrics.truncated_slices.add(stats.is_truncated)
+        self._seconds += stats.seconds
+        self._temporary_bytes += stats.temporary_bytes
+        self._open -= 1
+        if not self._open:
+            self._observe()
+
+    def _observe(self) -> None:
+        self._metrics.conversion_seconds.of("Fetch").observe(self._seconds)
+        self._metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
+
+
+async def convert_for(
+    broker: "Broker", readings: Sequence[Reading], terms: Terms
+) -> dict[int, ConvertedSlice | Refusal]:
+    """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
+    target = target_magic(terms.version)
+    if target is None:
+        return {**refuse_for(broker, readings, terms)}
+    replaced: dict[int, ConvertedSlice | Refusal] = {}
+    tally = Tally(broker.metrics)
+    for index, reading in enumerate(readings):
+        refusal = _refusal(broker, reading, terms, target)
+        if refusal is not None:
+            replaced[index] = refusal
+        elif reading.slice.size_bytes:
+            replaced[index] = await _convert(broker, reading, terms, target, tally)
+        if index % SLICES_A_TURN == SLICES_A_TURN - 1:
+            await broker.breathe()
+    tally.opened()
+    return replaced
+
+
+def refuse_for(broker: "Broker", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
+    """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
+    refused: dict[int, Refusal] = {}
+    unrefused: Topic | None = None
+    for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
+        if reading.topic is not unrefused:
+            refusal = _refusal(broker, reading, terms, None)
+            if refusal is None:
+                unrefused = reading.topic
+            else:
+                refused[index] = refusal
+    Tally(broker.metrics).opened()
+    return refused
+
+
+def _refusal(broker: "Broker", reading: Reading, terms: Terms, target: int | None) -> Refusal | None:
+    if reading.topic is None:
+        return None
+    settings = reading.topic.settings
+    rejected = broker.metrics.conversions_rejected
+    if settings.compression_type == "zstd" and (target is None or broker.zstd_to is None):
+        rejected.of("zstd").add()
+        return Refusal(code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if target is not None and not terms.is_follower and not settings.message_downconversion_enable:
+        rejected.of("disabled").add()
+        return Refusal(code=ErrorCode.UNSUPPORTED_VERSION)
+    return None
+
+
+async def _convert(
+    broker: "Broker", reading: Reading, terms: Terms, target: int, tally: Tally
+) -> ConvertedSlice | Refusal:
+    """A slice with its size promised, from the first batch on that becomes something.
+
+    A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would ask
+    for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
+    """
+    topic, partition = reading.topic, reading.partition
+    assert topic is not None and partition is not None
+    try:
+        while True:
+            converted = await _promise(broker, reading, terms, target)
+            if converted.size_bytes:
+                converted.on_done = tally.expect(topic.name, converted)
+                return converted
+            visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+            if not reading.interest.fetch_offset < converted.next_offset < visible_end:
+                return converted
+            reading.slice = partition.log.read(
+                converted.next_offset,
+                reading.limit_bytes,
+                below=visible_end,
+                min_one_message=terms.limits_are_soft,
+                allow_partial=not terms.limits_are_soft,
+            )
+            if not reading.slice.size_bytes:
+                return converted
+            await broker.breathe()
+    except ApiError as error:
+        is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        broker.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
+        return Refusal(code=error.code)
+
+
+async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int) -> ConvertedSlice:
+    rules = _rules(
+        target,
+        reading.interest.fetch_offset,
+        broker.zstd_to,
+        min(broker.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
+        shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
+    )
+    converted = ConvertedSlice(reading.slice, rules, broker.shared_chunks)
+    is_promised = not converted.needs_worker and converted.promise()
+    while not is_promised:
+        with await broker.conversion_budget.claim(converted.claim_bytes):
+            is_promised = await broker.heavy(converted.promise)
+    return converted
+
+
+def _is_crowded(reading: Reading, terms: Terms) -> bool:
+    """Whether other partitions left less of the response than a batch might have: it is not too large for its limit,
+    and comes with a later fetch."""
+    return reading.limit_bytes < min(reading.interest.max_bytes, terms.max_bytes)
+
+
+@lru_cache(maxsize=256)
+def _rules(
+    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool
+) -> ConversionRules:
+    """The same object for the same rules, since a slice keeps its rules for as long as its reader takes."""
+    return ConversionRules(
+        target=target,
+        first_offset=first_offset,
+        zstd_to=zstd_to,
+        chunk_bytes=chunk_bytes,
+        shows_too_large=shows_too_large,
+    )

@@ -1,0 +1,209 @@
+"""Reading for a fetch: which bytes of which partitions, within which limits, and when there is enough to answer.
+
+Rules (spec: fetch-down-conversion, section 5):
+- Partitions are read in the order asked for; each gets min(its own limit, what the others left of the response's).
+- From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit.
+  Before,
+  limits are hard and a batch may be cut.
+- Consumers see up to the high watermark, or the last stable offset if read_committed; followers to the log end.
+- Sizes are those of stored bytes, before any conversion.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.files.file_slice import EMPTY_SLICE, FileSlice
+from ..metadata.image import Cluster, Topic
+from ..metadata.partition import READ_COMMITTED, Partition
+from .session import Interest
+
+FIRST_VERSION_WITH_SOFT_LIMITS = 3
+PARTITIONS_A_TURN = 200
+
+
+class Terms(NamedTuple):
+    """What holds for all partitions of one fetch."""
+
+    version: int
+    replica_id: int
+    isolation_level: int
+    max_bytes: int
+    min_bytes: int
+
+    @property
+    def limits_are_soft(self) -> bool:
+        return self.version >= FIRST_VERSION_WITH_SOFT_LIMITS
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """Where a client's log and ours part: the largest epoch we share and where it ends here (KIP-595)."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown.
+
+    `limit_bytes` is the partition's limit, or what the partitions before left of the response's.
+    """
+
+    interest: Interest
+    limit_bytes: int = 0
+    topic: Topic | None = None
+    partition: Partition | None = None
+    error: ErrorCode = ErrorCode.NONE
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    slice: FileSlice = EMPTY_SLICE
+    divergence: Divergence | None = None
+
+    @property
+    def ends_wait(self) -> bool:
+        return bool(self.error) or self.divergence is not None
+
+
+def find_topic(cluster: Cluster, interest: Interest) -> Topic:
+    """The topic, by id where one is given. Raises ApiError UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION."""
+    if interest.topic_id.int:
+        topic = cluster.topic_of(interest.topic_id)
+        if topic is None:
+            raise ApiError(f"no topic has the id {interest.topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
+        return topic
+    found = cluster.topics.get(interest.topic)
+    if found is None:
+        raise ApiError(f"no topic {interest.topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return found
+
+
+async def read_all(
+    cluster: Cluster, interests: Sequence[Interest], terms: Terms, breathe: Callable[[], Awaitable[None]]
+) -> list[Reading]:
+    """One `Reading` for each interest, in order; others get the loop in between."""
+    readings: list[Reading] = []
+    for at in range(0, len(interests), PARTITIONS_A_TURN):
+        readings += read_few(cluster, interests[at : at + PARTITIONS_A_TURN], terms, before=readings)
+        if at + PARTITIONS_A_TURN <= len(interests):
+            await breathe()
+    return readings
+
+
+def read_few(
+    cluster: Cluster, interests: Sequence[Interest], terms: Terms, *, before: Sequence[Reading] = ()
+) -> list[Reading]:
+    """As `read_all`, at once; what was read `before` counts towards the limits."""
+    taken = sum(reading.slice.size_bytes for reading in before)
+    left = max(0, terms.max_bytes - taken)
+    allow_partial = not terms.limits_are_soft
+    owes_one_batch = terms.limits_are_soft and not taken
+    readings = []
+    for interest in interests:
+        reading = Reading(interest, min(interest.max_bytes, left))
+        try:
+            _read(cluster, reading, terms, reading.limit_bytes, owes_one_batch, allow_partial)
+        except ApiError as error:
+            reading.error = error.code
+        size = reading.slice.size_bytes
+        if size:
+            owes_one_batch = False
+            left = max(0, left - size)
+        readings.append(reading)
+    return readings
+
+
+def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> bool:
+    """Whether to wait no longer: enough bytes are there, or something that the client has to hear.
+
+    What counts is what each partition could give on its own. Nothing is waited on that cannot grow, as a segment once
+    visible data goes on in the next, or is gone from sight, as after a truncation (Kafka: `DelayedFetch`).
+    """
+    size = 0
+    for interest in interests:
+        reading = Reading(interest)
+        try:
+            _read(cluster, reading, terms, interest.max_bytes, False, True)
+        except ApiError:
+            return True
+        size += min(reading.slice.size_bytes, interest.max_bytes)
+        if reading.ends_wait or size >= terms.min_bytes or _cannot_grow(reading, terms):
+            return True
+    return False
+
+
+def _cannot_grow(reading: Reading, terms: Terms) -> bool:
+    """Whether the offset asked for lies beyond what is visible, or in a segment that visible data has left."""
+    partition = reading.partition
+    if partition is None:
+        return False
+    visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+    if not reading.slice.size_bytes:
+        return reading.interest.fetch_offset > visible_end
+    return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end)
+
+
+def _read(
+    cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, allow_partial: bool
+) -> None:
+    interest = reading.interest
+    reading.topic = topic = find_topic(cluster, interest)
+    partition = topic.partitions.get(interest.index)
+    if partition is None:
+        raise ApiError(f"no partition {topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    reading.partition = partition
+    if partition.leader_id != cluster.node_id:
+        raise ApiError(
+            f"{topic.name}-{interest.index} is led by broker {partition.leader_id}",
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        )
+    if interest.current_leader_epoch >= 0:
+        partition.check_leader_epoch(interest.current_leader_epoch)
+    if interest.last_fetched_epoch >= 0:
+        reading.divergence = _divergence(partition, interest)
+    log = partition.log
+    high_watermark, last_stable_offset, below = partition.ends(terms.isolation_level, terms.replica_id)
+    if reading.divergence is None:
+        reading.slice = log.read(
+            interest.fetch_offset,
+            max_bytes if max_bytes > 0 else 0,
+            below=below,
+            min_one_message=owes_one_batch,
+            allow_partial=allow_partial,
+        )
+    reading.high_watermark = high_watermark
+    reading.last_stable_offset = last_stable_offset
+    reading.log_start_offset = log.log_start_offset
+
+
+def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
+    epoch, end_offset = partition.end_of_epoch(interest.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0:
+        raise ApiError(
+            f"{partition.topic_name}-{partition.index} knows no epoch {interest.last_fetched_epoch}",
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+        )
+    if epoch < interest.last_fetched_epoch or end_offset < interest.fetch_offset:
+        return Divergence(epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def aborted_transactions(reading: Reading, terms: Terms) -> list[tuple[int, int]] | None:
+    """(producer id, first offset) of the aborted transactions in what was read.
+
+    None unless read_committed, or where reading failed. A partition that is not here has an empty list, as in Kafka.
+    """
+    if reading.partition is None:
+        return []
+    if terms.isolation_level != READ_COMMITTED or reading.error:
+        return None
+    if not reading.slice.size_bytes:
+        return []
+    return reading.partition.log.aborted_transactions(reading.interest.fetch_offset, reading.slice)

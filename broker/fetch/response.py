@@ -1,0 +1,143 @@
+"""What a fetch answers for each partition that was read, and how the answers stand together in a response."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from ...protocol.schema import NO_UUID, Piece, SizedPiece
+from ..metadata.image import Cluster
+from ..metadata.partition import READ_COMMITTED
+from .downconversion import Refusal
+from .read import Reading, Terms, aborted_transactions
+from .session import FetchContext, Interest
+
+FIRST_VERSION_WITH_NULL_RECORDS = 4
+LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
+NO_EPOCH = EpochEndOffset()
+Answer = tuple[Interest, PartitionData]
+
+
+def response_of(context: FetchContext, answers: list[Answer], cluster: Cluster, listener: str) -> FetchResponse:
+    """The response with those of the answers that the client has to hear.
+
+    Leaders that have moved are named with where they listen, on the caller's listener.
+    """
+    told = context.select(answers)
+    if not any(data.error_code for _, data in told):
+        return FetchResponse(session_id=context.session_id, responses=by_topic(told))
+    told.sort(key=_is_unknown)
+    return FetchResponse(
+        session_id=context.session_id,
+        responses=by_topic(told),
+        node_endpoints=_new_leaders(cluster, told, listener),
+    )
+
+
+def partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: Terms) -> PartitionData:
+    if isinstance(lazy, Refusal):
+        return failed(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
+    records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
+    if not reading.ends_wait and terms.isolation_level != READ_COMMITTED:
+        return PartitionData(
+            partition_index=reading.interest.index,
+            high_watermark=reading.high_watermark,
+            last_stable_offset=reading.last_stable_offset,
+            log_start_offset=reading.log_start_offset,
+            aborted_transactions=None,
+            records=records,
+        )
+    code = code_for(reading.error, terms.version)
+    aborted = aborted_transactions(reading, terms)
+    return PartitionData(
+        partition_index=reading.interest.index,
+        error_code=code,
+        high_watermark=reading.high_watermark,
+        last_stable_offset=reading.last_stable_offset,
+        log_start_offset=reading.log_start_offset,
+        diverging_epoch=_diverging(reading),
+        current_leader=_current_leader(reading, code, terms.version),
+        aborted_transactions=None
+        if aborted is None
+        else tuple(AbortedTransaction(producer_id=pid, first_offset=first) for pid, first in aborted),
+        records=records,
+    )
+
+
+def _diverging(reading: Reading) -> EpochEndOffset:
+    if reading.divergence is None:
+        return NO_EPOCH
+    return EpochEndOffset(epoch=reading.divergence.epoch, end_offset=reading.divergence.end_offset)
+
+
+def _current_leader(reading: Reading, code: ErrorCode, version: int) -> LeaderIdAndEpoch:
+    moved = code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+    if version < 16 or not moved or reading.partition is None:
+        return LeaderIdAndEpoch()
+    return LeaderIdAndEpoch(leader_id=reading.partition.leader_id, leader_epoch=reading.partition.leader_epoch)
+
+
+def failed(interest: Interest, code: ErrorCode, version: int, *, records_are_null: bool = False) -> PartitionData:
+    """An answer without offsets.
+
+    Clients before 0.10.2 cannot read null records, so they get an empty set (Kafka 3.x sends null).
+    """
+    is_null = records_are_null and version >= FIRST_VERSION_WITH_NULL_RECORDS
+    return PartitionData(
+        partition_index=interest.index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        records=None if is_null else b"",
+    )
+
+
+def code_for(code: ErrorCode, version: int) -> ErrorCode:
+    """Old clients do not know KAFKA_STORAGE_ERROR; they refresh metadata on NOT_LEADER_OR_FOLLOWER."""
+    if code == ErrorCode.KAFKA_STORAGE_ERROR and version <= LAST_VERSION_WITHOUT_STORAGE_ERROR:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return code
+
+
+def _new_leaders(cluster: Cluster, answers: Sequence[Answer], listener: str) -> tuple[NodeEndpoint, ...]:
+    """Where the leaders that answers name listen, on the caller's listener."""
+    found = {}
+    for _, data in answers:
+        node = cluster.brokers.get(data.current_leader.leader_id)
+        endpoint = None if node is None else node.endpoints.get(listener)
+        if node is not None and endpoint is not None:
+            found[node.node_id] = NodeEndpoint(
+                node_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack
+            )
+    return tuple(found.values())
+
+
+def _is_unknown(answer: Answer) -> bool:
+    """Kafka answers for what it does not know after all others."""
+    return answer[1].error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+def by_topic(answers: Sequence[Answer]) -> tuple[FetchableTopicResponse, ...]:
+    """Neighbours of one topic share an entry; the order of the answers stays."""
+    topics: list[tuple[str, UUID, list[PartitionData]]] = []
+    partitions: list[PartitionData] = []
+    name, topic_id = "", NO_UUID
+    for interest, data in answers:
+        is_other = interest.topic_id is not topic_id and interest.topic_id != topic_id
+        if not topics or is_other or interest.topic != name:
+            name, topic_id, partitions = interest.topic, interest.topic_id, []
+            topics.append((name, topic_id, partitions))
+        partitions.append(data)
+    return tuple(
+        FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=partitions)
+        for name, topic_id, partitions in topics
+    )

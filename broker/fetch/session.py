@@ -1,0 +1,267 @@
+"""Fetch sessions (KIP-227): what a client wants is remembered, so that it only says what changes and only hears what
+changed.
+
+| request (session id, epoch) | meaning |
+|---|---|
+| (any, -1) | full fetch without a session; a given session is closed |
+| (any, 0) | full fetch that asks for a session; a given one is closed |
+| (id, n > 0) | incremental: the session's partitions, less those forgotten, plus those given |
+
+Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by one with every incremental fetch, from
+2^31-1 to 1.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.fetch import FetchRequest, PartitionData
+from ...protocol.primitives import size_of
+
+EVICTION_AGE_MS = 120_000
+LAST_EPOCH = (1 << 31) - 1
+FULL_WITHOUT_SESSION = -1
+FULL_WITH_SESSION = 0
+FIRST_VERSION_WITH_SESSIONS = 7
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+FIRST_VERSION_WITH_REPLICA_STATE = 15
+
+Key = tuple[object, int]
+
+
+@dataclass(slots=True)
+class Interest:
+    """A partition that a client wants, and what it was told of it last (-1: nothing yet)."""
+
+    topic: str
+    topic_id: UUID
+    index: int
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+    told_high_watermark: int = -1
+    told_log_start: int = -1
+
+    @property
+    def key(self) -> Key:
+        return (self.topic_id if self.topic_id.int else self.topic), self.index
+
+    def renew(self, other: "Interest") -> None:
+        """Takes over what the client now asks for."""
+        self.fetch_offset = other.fetch_offset
+        self.max_bytes = other.max_bytes
+        self.current_leader_epoch = other.current_leader_epoch
+        self.last_fetched_epoch = other.last_fetched_epoch
+
+    def tell(self, data: PartitionData) -> bool:
+        """Notes what a response would say; True if a client that heard the previous one has to hear this."""
+        news = bool(
+            records_bytes(data)
+            or data.error_code
+            or data.preferred_read_replica >= 0
+            or data.diverging_epoch.epoch >= 0
+        )
+        if data.high_watermark != self.told_high_watermark:
+            self.told_high_watermark, news = data.high_watermark, True
+        if data.log_start_offset != self.told_log_start:
+            self.told_log_start, news = data.log_start_offset, True
+        if data.error_code:
+            self.told_high_watermark = -1
+        return news
+
+
+def records_bytes(data: PartitionData) -> int:
+    """Bytes of records in one partition's answer."""
+    return 0 if data.records is None else size_of(data.records)
+
+
+def interests_of(request: FetchRequest) -> Iterable[Interest]:
+    """What a request asks for, in its order; a partition named twice is asked for once, in its last terms."""
+    found: dict[Key, Interest] = {}
+    for topic in request.topics:
+        name, topic_id = topic.topic, topic.topic_id
+        key: object = topic_id if topic_id.int else name
+        for asked in topic.partitions:
+            index = asked.partition
+            found[key, index] = Interest(  # by position: this runs for each partition of each full fetch
+                name, topic_id, index, asked.fetch_offset, asked.partition_max_bytes,
+                asked.current_leader_epoch, asked.last_fetched_epoch,
+            )  # fmt: skip
+    return found.values()
+
+
+def is_from_follower(request: FetchRequest, version: int) -> bool:
+    return replica_id_of(request, version) >= 0
+
+
+def replica_id_of(request: FetchRequest, version: int) -> int:
+    """Who asks: a broker, or a consumer (-1)."""
+    return request.replica_id if version < FIRST_VERSION_WITH_REPLICA_STATE else request.replica_state.replica_id
+
+
+class FetchSession:
+    """What one client wants, in the order in which it will be served."""
+
+    def __init__(
+        self, session_id: int, interests: Iterable[Interest], *, by_id: bool, privileged: bool, now_ms: int
+    ) -> None:
+        self.session_id = session_id
+        self.by_id = by_id
+        self.privileged = privileged
+        self.epoch = 1
+        self.created_ms = self.last_used_ms = now_ms
+        self.interests = {interest.key: interest for interest in interests}
+
+    @property
+    def eviction_rank(self) -> tuple[bool, int, int]:
+        return self.privileged, len(self.interests), self.session_id
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it had lived long enough, when it was last used, to make room for a larger one."""
+        return self.last_used_ms - self.created_ms > EVICTION_AGE_MS
+
+    def update(self, request: FetchRequest) -> None:
+        """Renews, adds and then forgets what an incremental request says."""
+        for interest in interests_of(request):
+            known = self.interests.get(interest.key)
+            if known is None:
+                self.interests[interest.key] = interest
+            else:
+                known.renew(interest)
+        for topic in request.forgotten_topics_data:
+            name: object = topic.topic_id if topic.topic_id.int else topic.topic
+            for index in topic.partitions:
+                self.interests.pop((name, index), None)
+
+    def next_epoch(self) -> None:
+        self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
+
+    def served(self, interest: Interest) -> None:
+        """Puts a partition that got data at the end of the line."""
+        self.interests[interest.key] = self.interests.pop(interest.key, interest)
+
+
+@dataclass(slots=True, kw_only=True)
+class FetchContext:
+    """One fetch: what to read, and which answers the client has to hear."""
+
+    interests: Sequence[Interest]
+    session: FetchSession | None = None
+    is_incremental: bool = False
+    epoch: int = 0
+
+    @property
+    def session_id(self) -> int:
+        return 0 if self.session is None else self.session.session_id
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether the session has gone on since this fetch began: its answer would come late."""
+        return self.is_incremental and self.session is not None and self.session.epoch != self.epoch
+
+    def select(self, answers: list[tuple[Interest, PartitionData]]) -> list[tuple[Interest, PartitionData]]:
+        """The answers to send."""
+        if self.session is None and not self.is_incremental:
+            return answers
+        told = [(interest, data) for interest, data in answers if interest.tell(data) or not self.is_incremental]
+        if self.session is not None and self.is_incremental:
+            for interest, data in told:
+                if records_bytes(data):
+                    self.session.served(interest)
+        return told
+
+
+class FetchSessions:
+    """The sessions of one broker, at most `slots` of them."""
+
+    def __init__(self, slots: int, on_eviction: Callable[[], None]) -> None:
+        self._slots = slots
+        self._on_eviction = on_eviction
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partitions(self) -> int:
+        return sum(len(session.interests) for session in self._sessions.values())
+
+    def open(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
+        """What this request wants. Raises ApiError with the codes 70, 71 and 106."""
+        is_full = request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION)
+        if version >= FIRST_VERSION_WITH_SESSIONS and not is_full:
+            return self._resume(request, version, now_ms)
+        interests = tuple(interests_of(request))
+        if version < FIRST_VERSION_WITH_SESSIONS:
+            return FetchContext(interests=interests)
+        self._sessions.pop(request.session_id, None)
+        if request.session_epoch == FULL_WITHOUT_SESSION:
+            return FetchContext(interests=interests)
+        by_id, privileged = version >= FIRST_VERSION_WITH_TOPIC_IDS, is_from_follower(request, version)
+        return FetchContext(
+            interests=interests, session=self._create(interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
+        )
+
+    def _resume(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise ApiError(f"no fetch session {request.session_id}", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            raise ApiError(
+                f"fetch session {request.session_id} is at epoch {session.epoch}, not {request.session_epoch}",
+                ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+            )
+        if session.by_id != (version >= FIRST_VERSION_WITH_TOPIC_IDS):
+            raise ApiError("the session was made with another use of topic ids", ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.update(request)
+        session.last_used_ms = now_ms
+        if not session.interests:
+            del self._sessions[session.session_id]
+            return FetchContext(interests=tuple(interests_of(request)))
+        session.next_epoch()
+        return FetchContext(
+            interests=tuple(session.interests.values()), session=session, is_incremental=True, epoch=session.epoch
+        )
+
+    def _create(
+        self, interests: Sequence[Interest], *, by_id: bool, privileged: bool, now_ms: int
+    ) -> FetchSession | None:
+        session = FetchSession(self._free_id(), interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
+        if len(self._sessions) >= self._slots and not self._evict_for(session, now_ms):
+            return None
+        self._sessions[session.session_id] = session
+        return session
+
+    def _free_id(self) -> int:
+        while True:
+            candidate = random.randint(1, LAST_EPOCH)
+            if candidate not in self._sessions:
+                return candidate
+
+    def _evict_for(self, newcomer: FetchSession, now_ms: int) -> bool:
+        """Makes room by dropping the session that was idle for longest, if idle for long; else the least privileged
+        and smallest of those a newcomer may displace, if it is less than the newcomer is.
+
+        A follower may displace any session of a consumer, anybody else only those that are old.
+        """
+        if not self._sessions:
+            return False
+        victim = min(self._sessions.values(), key=lambda session: (session.last_used_ms, session.session_id))
+        if now_ms - victim.last_used_ms <= EVICTION_AGE_MS:
+            displaceable = [
+                session
+                for session in self._sessions.values()
+                if session.is_old or (newcomer.privileged and not session.privileged)
+            ]
+            if not displaceable:
+                return False
+            victim = min(displaceable, key=lambda session: session.eviction_rank)
+            if victim.eviction_rank[:2] >= newcomer.eviction_rank[:2]:
+                return False
+        del self._sessions[victim.session_id]
+        self._on_eviction()
+        return True

@@ -1,0 +1,168 @@
+"""JoinGroup to a classic group: who is let in, who has to come back with a member id, and who is answered at once.
+
+A client of JoinGroup v4 and later is first told its member id (KIP-394), so that a join whose answer is lost leaves no
+member behind. Older clients and static members (KIP-345) are added at once. Source: Kafka 3.9, GroupMetadataManager.
+"""
+
+import asyncio
+import logging
+
+from ....protocol.errors import ApiError, ErrorCode
+from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from ..rules import Caller, GroupRules
+from ..state.store import GroupStore, group_error
+from .group import UNKNOWN_MEMBER, ClassicGroup
+from .member import ClassicMember, JoinAnswer, join_error
+from .rebalance import Rebalancer
+from .states import Rejoin, State, rejoin
+
+FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP = 4
+FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
+
+log = logging.getLogger(__name__)
+
+
+def answered(response: JoinGroupResponse) -> JoinAnswer:
+    answer = new_answer()
+    answer.set_result(response)
+    return answer
+
+
+def new_answer() -> JoinAnswer:
+    return asyncio.get_running_loop().create_future()
+
+
+class Joins:
+    """Lets members into classic groups."""
+
+    def __init__(self, rules: GroupRules, rebalancer: Rebalancer, store: GroupStore) -> None:
+        self._rules = rules
+        self._rebalancer = rebalancer
+        self._store = store
+
+    def join(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+        """What the member is told, at once or when the join phase has ended."""
+        member_id = request.member_id
+        if not self._has_room(group, member_id):
+            group.remove(member_id)
+            return answered(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
+        if group.state is State.DEAD:
+            return answered(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
+        if not group.supports(request.protocol_type, request.protocols):
+            return answered(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
+        if member_id == UNKNOWN_MEMBER:
+            return self._join_unknown(group, request, caller)
+        return self._join_known(group, request, caller)
+
+    def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
+        """While joins are awaited their number counts: of a group that is too large the last ones have to go."""
+        member = group.members.get(member_id)
+        if group.state is State.PREPARING_REBALANCE:
+            is_waiting = member is not None and member.awaiting_join is not None
+            return is_waiting or group.awaiting_join < self._rules.max_size
+        if group.state in (State.COMPLETING_REBALANCE, State.STABLE):
+            return member is not None or len(group.members) < self._rules.max_size
+        return True
+
+    # Without a member id
+
+    def _join_unknown(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+        instance_id = request.group_instance_id
+        new_id = f"{caller.client_id if instance_id is None else instance_id}-{self._rules.random_id()}"
+        if instance_id is not None and group.static_member_id(instance_id) is not None:
+            return self._replace_static(group, request, caller, new_id)
+        if instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
+            self._rebalancer.await_pending_member(group, new_id, request.session_timeout_ms)
+            return answered(join_error(ErrorCode.MEMBER_ID_REQUIRED, new_id))
+        return self._add(group, request, caller, new_id)
+
+    def _add(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, member_id: str) -> JoinAnswer:
+        member = ClassicMember(
+            member_id,
+            instance_id=request.group_instance_id,
+            client_id=caller.client_id,
+            client_host=caller.host,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            session_timeout_ms=request.session_timeout_ms,
+            protocols=request.protocols,
+        )
+        member.is_new = True
+        group.joined_since_delay = True
+        answer = new_answer()
+        group.add(member, request.protocol_type, answer)
+        self._rebalancer.await_new_member(group, member)
+        self._rebalancer.member_joined(group, f"{member_id} joins{_reason(request)}")
+        return answer
+
+    def _replace_static(
+        self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, new_id: str
+    ) -> JoinAnswer:
+        """A static member came back without its id: it takes the place of the one before it, if possible unnoticed."""
+        old_id = group.static_member_id(request.group_instance_id) or ""
+        old_leader = group.leader_id or ""
+        log.info("group %s: static member %s is %s now", group.group_id, request.group_instance_id, new_id)
+        self._rebalancer.forget_session(group, old_id)
+        member = group.replace_static(request.group_instance_id or "", new_id)
+        self._rebalancer.keep_alive(group, member)
+        before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+        answer = new_answer()
+        group.update(member, request, answer)
+        if group.state is not State.STABLE:
+            self._rebalancer.member_joined(group, f"static member {new_id} joins{_reason(request)}")
+        elif group.select_protocol() != group.protocol_name:
+            self._rebalancer.prepare(group, f"static member {new_id} changes the protocol{_reason(request)}")
+        else:
+            self._store_replacement(group, member, old_id, old_leader, before, caller)
+        return answer
+
+    def _store_replacement(
+        self,
+        group: ClassicGroup,
+        member: ClassicMember,
+        old_id: str,
+        old_leader: str,
+        before: tuple[tuple[JoinGroupRequestProtocol, ...], int, int],
+        caller: Caller,
+    ) -> None:
+        """Answers without a rebalance. A client before v9 is not told that it leads: it would make a new assignment."""
+        try:
+            self._store.append(group.group_id, [group.record()])
+        except ApiError as error:
+            log.warning("group %s: static member %s could not be stored: %s", group.group_id, member.member_id, error)
+            group.answer_join(member, join_error(group_error(error), UNKNOWN_MEMBER))
+            group.set_protocols(member, before[0])
+            _, member.rebalance_timeout_ms, member.session_timeout_ms = before
+            self._rebalancer.forget_session(group, member.member_id)
+            self._rebalancer.keep_alive(group, group.replace_static(member.instance_id or "", old_id))
+            return
+        is_leader = group.leader_id == member.member_id
+        if caller.version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT:
+            response = group.joined(member.member_id, with_members=is_leader, skip_assignment=is_leader)
+        else:
+            response = group.joined(member.member_id, with_members=False, leader=old_leader)
+        group.answer_join(member, response)
+
+    # With a member id
+
+    def _join_known(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+        member_id = request.member_id
+        if member_id in group.pending_members and request.group_instance_id is None:
+            return self._add(group, request, caller, member_id)
+        try:
+            member = group.check_member(member_id, request.group_instance_id)
+        except ApiError as error:
+            return answered(join_error(error.code, member_id))
+        is_leader = member_id == group.leader_id
+        outcome = rejoin(group.state, is_leader=is_leader, is_unchanged=member.matches(request.protocols))
+        if outcome is Rejoin.UNKNOWN:
+            return answered(join_error(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
+        if outcome is Rejoin.SAME_GENERATION:
+            return answered(group.joined(member_id, with_members=is_leader))
+        answer = new_answer()
+        group.update(member, request, answer)
+        self._rebalancer.member_joined(group, f"{member_id} rejoins{_reason(request)}")
+        return answer
+
+
+def _reason(request: JoinGroupRequest) -> str:
+    return f" ({request.reason})" if request.reason else ""

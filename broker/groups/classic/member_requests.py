@@ -1,0 +1,141 @@
+"""What members of a classic group ask after they joined: SyncGroup, Heartbeat, LeaveGroup.
+
+Source: Kafka 3.9, GroupMetadataManager. `classic_states.py` says which state answers what.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from ....protocol.errors import ApiError, ErrorCode
+from ....protocol.messages.heartbeat import HeartbeatRequest
+from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
+from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ..state.store import GroupStore, group_error
+from .group import UNKNOWN_MEMBER, ClassicGroup
+from .member import ClassicMember, SyncAnswer
+from .rebalance import Rebalancer
+from .states import HEARTBEAT, SYNC, State
+
+log = logging.getLogger(__name__)
+
+
+class Members:
+    """Answers the members of classic groups."""
+
+    def __init__(self, rebalancer: Rebalancer, store: GroupStore, store_timeout_ms: int) -> None:
+        self._rebalancer = rebalancer
+        self._store = store
+        self._store_timeout_ms = store_timeout_ms
+
+    # SyncGroup
+
+    async def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncGroupResponse:
+        """The member's assignment, once the leader has handed it in. Raises: ApiError."""
+        member = self._check_sync(group, request)
+        self._rebalancer.synced(group, request.member_id)
+        if group.state is State.STABLE:
+            return self._assigned(group, member)
+        answer: SyncAnswer = asyncio.get_running_loop().create_future()
+        member.answer_sync(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        member.awaiting_sync = answer
+        if request.member_id == group.leader_id:
+            await self._assign(group, request)
+        return await answer
+
+    def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> ClassicMember:
+        if group.state is State.DEAD:
+            raise ApiError(f"group {group.group_id} is gone", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        member = group.check_member(request.member_id, request.group_instance_id)
+        group.check_generation(request.generation_id)
+        for asked, agreed in (
+            (request.protocol_type, group.protocol_type),
+            (request.protocol_name, group.protocol_name),
+        ):
+            if asked is not None and agreed is not None and asked != agreed:
+                message = f"group {group.group_id} agreed on {agreed}, not {asked}"
+                raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        refusal = SYNC[group.state]
+        if refusal is not None:
+            raise ApiError(f"group {group.group_id} is {group.state.value}", refusal)
+        return member
+
+    async def _assign(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
+        """Stores what the leader decided, then releases everybody, unless another rebalance began meanwhile."""
+        given = {each.member_id: bytes(each.assignment) for each in request.assignments}
+        assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+        failure = None
+        try:
+            stored = self._store.append(group.group_id, [group.record(assignments)])
+            await self._store.replicated(stored, self._store_timeout_ms)
+        except ApiError as error:
+            log.warning("group %s: its assignment could not be stored: %s", group.group_id, error)
+            failure = group_error(error)
+        if group.state is not State.COMPLETING_REBALANCE or request.generation_id != group.generation:
+            return
+        if failure is None:
+            self._release(group, assignments)
+        else:
+            self._rebalancer.reset_assignments(group, failure)
+            self._rebalancer.prepare(group, f"{failure.name} while its assignment was stored")
+
+    def _release(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+        group.move_to(State.STABLE, self._rebalancer.now_ms())
+        for member in group.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+            if member.answer_sync(self._assigned(group, member)):
+                self._rebalancer.keep_alive(group, member)
+
+    def _assigned(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+        return SyncGroupResponse(
+            protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
+        )
+
+    # Heartbeat
+
+    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
+        """Whether the member belongs to the current generation; while others are waited for, that it has to rejoin."""
+        if group.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        member = group.check_member(request.member_id, request.group_instance_id)
+        group.check_generation(request.generation_id)
+        answer = HEARTBEAT[group.state]
+        if answer is not ErrorCode.UNKNOWN_MEMBER_ID:
+            self._rebalancer.keep_alive(group, member)
+        return ErrorCode.NONE if answer is None else answer
+
+    # LeaveGroup
+
+    def leave(self, group: ClassicGroup, leaving: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]:
+        """Takes members out, each for itself, then rebalances once. Raises: ApiError."""
+        if group.state is State.DEAD:
+            raise ApiError(f"group {group.group_id} is gone", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        before = len(group.members)
+        responses = tuple(self._leave(group, member) for member in leaving)
+        gone = [each.member_id or each.group_instance_id or "" for each in responses if not each.error_code]
+        if len(group.members) < before:
+            self._rebalancer.members_left(group, "members left: " + ", ".join(gone))
+        elif gone:
+            self._rebalancer.pending_left(group)
+        return responses
+
+    def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> MemberResponse:
+        code = ErrorCode.NONE
+        try:
+            self._take_out(group, leaving)
+        except ApiError as error:
+            code = error.code
+        return MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id, error_code=code)
+
+    def _take_out(self, group: ClassicGroup, leaving: MemberIdentity) -> None:
+        """An operator removes a static member by its instance id alone."""
+        member_id = leaving.member_id
+        if member_id in group.pending_members:
+            self._rebalancer.forget_session(group, member_id)
+            group.remove(member_id)
+            return
+        if member_id == UNKNOWN_MEMBER:
+            member_id = group.static_member_id(leaving.group_instance_id) or UNKNOWN_MEMBER
+        member = group.check_member(member_id, leaving.group_instance_id)
+        log.info("group %s: %s leaves (%s)", group.group_id, member_id, leaving.reason or "no reason given")
+        self._rebalancer.remove(group, member)

@@ -1,0 +1,218 @@
+"""The course of a classic rebalance: who is waited for, how long, and what happens to those who do not come.
+
+    join phase   an Empty group waits group.initial.rebalance.delay.ms, and again as long as members arrived meanwhile
+                 and the largest rebalance timeout allows; any other group until all members have joined, or for the
+                 largest rebalance timeout
+    sync phase   all members must ask for their assignment within the largest rebalance timeout
+    session      a member of which neither heartbeat nor commit is heard is removed, unless its request is parked here
+
+Source: Kafka 3.9, GroupMetadataManager.
+"""
+
+import logging
+
+from ....protocol.errors import ApiError, ErrorCode
+from ..rules import GroupRules
+from ..state.store import GroupStore
+from ..timers import Timers
+from .group import ClassicGroup
+from .member import ClassicMember, join_error, sync_error
+from .states import State
+
+log = logging.getLogger(__name__)
+
+
+def _session(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
+    return "session", group.group_id, member_id
+
+
+def _join_phase(group: ClassicGroup) -> tuple[str, str]:
+    return "join phase", group.group_id
+
+
+def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
+    return "sync phase", group.group_id
+
+
+class Rebalancer:
+    """Moves classic groups from one generation to the next."""
+
+    def __init__(self, rules: GroupRules, timers: Timers, store: GroupStore) -> None:
+        self._rules = rules
+        self._timers = timers
+        self._store = store
+        self.rebalances = 0
+
+    def now_ms(self) -> int:
+        return self._timers.now_ms()
+
+    # Sessions
+
+    def keep_alive(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """The member was heard of: its session begins again."""
+        self._watch(group, member.member_id, member.session_timeout_ms)
+
+    def await_new_member(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """A new member cannot heartbeat before its join is answered, nor is its end seen: the join expires."""
+        self._watch(group, member.member_id, self._rules.new_member_join_timeout_ms)
+
+    def await_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
+        """The id was handed out; its client has to come back with it in time."""
+        group.pending_members.add(member_id)
+        self._watch(group, member_id, session_timeout_ms)
+
+    def _watch(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+        self._timers.schedule(
+            _session(group, member_id), timeout_ms, lambda: self._expire_session(group, member_id, timeout_ms)
+        )
+
+    def _expire_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+        member = group.members.get(member_id)
+        if member_id in group.pending_members:
+            log.info("group %s: %s did not come back within %d ms", group.group_id, member_id, timeout_ms)
+            self.remove_pending(group, member_id)
+        elif member is not None and not member.is_alive_without_heartbeat:
+            log.info("group %s: %s was not heard of for %d ms, it is removed", group.group_id, member_id, timeout_ms)
+            self.remove(group, member)
+            self.members_left(group, f"the session of {member_id} expired")
+
+    # Members that go
+
+    def remove(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """Takes a member out; a request of its that waits ends with UNKNOWN_MEMBER_ID: a live client tries again."""
+        self._timers.cancel(_session(group, member.member_id))
+        group.answer_join(member, join_error(ErrorCode.UNKNOWN_MEMBER_ID))
+        member.answer_sync(sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
+        group.remove(member.member_id)
+
+    def remove_pending(self, group: ClassicGroup, member_id: str) -> None:
+        self._timers.cancel(_session(group, member_id))
+        group.remove(member_id)
+        if group.state is State.PREPARING_REBALANCE and group.have_all_joined:
+            self.complete_join(group)
+
+    def members_left(self, group: ClassicGroup, reason: str) -> None:
+        """After removals: a group with a generation rebalances, one in its join phase may now be complete."""
+        if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+            self.prepare(group, reason)
+        else:
+            self.pending_left(group)
+
+    def pending_left(self, group: ClassicGroup) -> None:
+        """After those left who had only been given an id: a join phase that waited for them may now be complete."""
+        if group.state is State.PREPARING_REBALANCE:
+            self._complete_if_all_joined(group)
+
+    def forget(self, group: ClassicGroup) -> None:
+        """The group is gone: no timer of its may fire."""
+        self._timers.cancel(_join_phase(group))
+        self._timers.cancel(_sync_phase(group))
+        for member_id in (*group.members, *group.pending_members):
+            self._timers.cancel(_session(group, member_id))
+
+    def forget_session(self, group: ClassicGroup, member_id: str) -> None:
+        self._timers.cancel(_session(group, member_id))
+
+    # The join phase
+
+    def member_joined(self, group: ClassicGroup, reason: str) -> None:
+        """After a member was added or updated: begins a rebalance unless one is in its join phase."""
+        if group.state is State.PREPARING_REBALANCE:
+            self._complete_if_all_joined(group)
+        else:
+            self.prepare(group, reason)
+
+    def prepare(self, group: ClassicGroup, reason: str) -> None:
+        """Begins the join phase."""
+        if group.state is State.COMPLETING_REBALANCE:
+            self.reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS)
+        group.pending_syncs.clear()
+        self._timers.cancel(_sync_phase(group))
+        was_empty = group.state is State.EMPTY
+        group.move_to(State.PREPARING_REBALANCE, self._timers.now_ms())
+        log.info("group %s prepares to rebalance after generation %d: %s", group.group_id, group.generation, reason)
+        if was_empty:
+            group.joined_since_delay = False
+            delay = self._rules.initial_rebalance_delay_ms
+            self._delay_first_rebalance(group, delay, max(group.rebalance_timeout_ms - delay, 0))
+        elif group.have_all_joined:
+            self.complete_join(group)
+        else:
+            self._await_join(group)
+
+    def _delay_first_rebalance(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+        def expire() -> None:
+            if group.joined_since_delay and remaining_ms > 0:
+                group.joined_since_delay = False
+                delay = min(self._rules.initial_rebalance_delay_ms, remaining_ms)
+                self._delay_first_rebalance(group, delay, max(remaining_ms - delay, 0))
+            else:
+                self.complete_join(group)
+
+        self._timers.schedule(_join_phase(group), delay_ms, expire)
+
+    def _complete_if_all_joined(self, group: ClassicGroup) -> None:
+        if group.have_all_joined and group.previous_state is not State.EMPTY:
+            self.complete_join(group)
+
+    def _await_join(self, group: ClassicGroup) -> None:
+        self._timers.schedule(_join_phase(group), group.rebalance_timeout_ms, lambda: self.complete_join(group))
+
+    def complete_join(self, group: ClassicGroup) -> None:
+        """Ends the join phase with those who came. Static members may miss it; their session tells if they are gone."""
+        self._timers.cancel(_join_phase(group))
+        for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
+            log.info("group %s: %s did not rejoin in time, it is removed", group.group_id, member.member_id)
+            self.remove(group, member)
+        if group.members and not group.elect_leader_that_joined():
+            log.warning("group %s: no member has rejoined, another round is waited for", group.group_id)
+            self._await_join(group)
+            return
+        group.start_generation(self._timers.now_ms())
+        self.rebalances += 1
+        if group.members:
+            self._announce(group)
+        else:
+            log.info("group %s is empty at generation %d", group.group_id, group.generation)
+            self.store_empty(group)
+
+    def _announce(self, group: ClassicGroup) -> None:
+        log.info("group %s: generation %d has %d members", group.group_id, group.generation, len(group.members))
+        for member in tuple(group.members.values()):
+            is_leader = member.member_id == group.leader_id
+            group.answer_join(member, group.joined(member.member_id, with_members=is_leader))
+            member.is_new = False
+            self.keep_alive(group, member)
+            group.pending_syncs.add(member.member_id)
+        self._timers.schedule(_sync_phase(group), group.rebalance_timeout_ms, lambda: self._expire_sync(group))
+
+    def store_empty(self, group: ClassicGroup) -> None:
+        """Should this fail, the generation before comes back after a restart, and its members expire."""
+        try:
+            self._store.append(group.group_id, [group.record()])
+        except ApiError as error:
+            log.warning("group %s: that it is empty could not be stored: %s", group.group_id, error)
+
+    # The sync phase
+
+    def synced(self, group: ClassicGroup, member_id: str) -> None:
+        """The member asked for its assignment."""
+        group.pending_syncs.discard(member_id)
+        if not group.pending_syncs:
+            self._timers.cancel(_sync_phase(group))
+
+    def reset_assignments(self, group: ClassicGroup, code: ErrorCode) -> None:
+        """Ends the parked SyncGroups with an error; nobody owns anything."""
+        for member in group.members.values():
+            member.assignment = b""
+            if member.answer_sync(sync_error(code)):
+                self.keep_alive(group, member)
+
+    def _expire_sync(self, group: ClassicGroup) -> None:
+        late = sorted(group.pending_syncs)
+        for member_id in late:
+            log.info("group %s: %s did not ask for its assignment, it is removed", group.group_id, member_id)
+            self._timers.cancel(_session(group, member_id))
+            group.remove(member_id)
+        if late:
+            self.prepare(group, "members did not ask for their assignment: " + ", ".join(late))

@@ -1,0 +1,32 @@
+"""`range`: of each topic every subscriber gets a run of neighbouring partitions, the first ones one more if need be.
+
+Members are taken in the order of their instance ids, then those without by member id; so with equal subscriptions and
+equally large topics a member gets the same partitions of each (co-partitioning). Source: Kafka 3.9, RangeAssignor.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from ..member import Assignment
+from .spec import MemberSpec
+
+
+def assign_ranges(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
+    """What each member is to own."""
+    order = sorted(members, key=lambda member_id: _rank(member_id, members[member_id]))
+    assigned: dict[str, dict[UUID, frozenset[int]]] = {member_id: {} for member_id in order}
+    for topic_id, count in partitions.items():
+        readers = [member_id for member_id in order if topic_id in members[member_id].topics]
+        start = 0
+        for at, member_id in enumerate(readers):
+            end = start + count // len(readers) + (at < count % len(readers))
+            if start < end:
+                assigned[member_id][topic_id] = frozenset(range(start, end))
+            start = end
+    return dict(assigned)
+
+
+def _rank(member_id: str, member: MemberSpec) -> tuple[bool, str]:
+    if member.instance_id is not None:
+        return False, member.instance_id
+    return True, member_id

@@ -1,0 +1,153 @@
+"""One change of a consumer group: first all its records, written in one batch, then the group follows them.
+
+    member's request -> subscription record -> topics record, group epoch + 1 -> target assignment, assignment epoch
+    -> the member's next step towards it -> current assignment record
+
+Each part is written only when it changed. Source: Kafka 3.9, GroupMetadataManager.consumerGroupHeartbeat.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from ....protocol.coordinator.consumer_group_records import TopicMetadata
+from ....protocol.coordinator.group_log import GroupRecord
+from ..rules import GroupRules
+from .assignors import ASSIGNORS
+from .assignors.spec import MemberSpec
+from .group import ConsumerGroup, assignment_epoch_record, epoch_record, member_tombstones, target_record, topics_record
+from .member import Assignment, ConsumerMember
+from .reconciliation import reconcile
+from .topic_regex import compile_pattern
+
+log = logging.getLogger(__name__)
+
+FindTopic = Callable[[str], TopicMetadata | None]
+Topics = Mapping[str, TopicMetadata]
+
+
+@dataclass(slots=True)
+class Change:
+    """`group` as it is before `records`; `prelude` are records that made it and that it has followed already.
+
+    `stored` is called once everything is written.
+    """
+
+    group: ConsumerGroup
+    prelude: list[GroupRecord] = field(default_factory=list)
+    records: list[GroupRecord] = field(default_factory=list)
+    stored: list[Callable[[], None]] = field(default_factory=list)
+    refresh_at_ms: int | None = None
+
+
+class Planner:
+    """Works out what a request changes, and touches nothing."""
+
+    def __init__(self, rules: GroupRules, find_topic: FindTopic, topic_names: Callable[[], Iterable[str]]) -> None:
+        """`topic_names` are those that an expression may match."""
+        self._rules = rules
+        self._find_topic = find_topic
+        self._topic_names = topic_names
+
+    def advance(
+        self, change: Change, before: ConsumerMember, after: ConsumerMember, owned: Assignment | None, now_ms: int
+    ) -> ConsumerMember:
+        """`after` with its next step made; `before` is the member as it was, `owned` what it reports to own."""
+        group = change.group
+        members = dict(group.members)
+        forerunner = group.static_member(after.instance_id)
+        if forerunner is not None:
+            members.pop(forerunner.member_id)
+        members[after.member_id] = after
+        if after != before:
+            change.records.append(after.subscription_record(group.group_id))
+        is_new_subscription = (after.topics, after.topic_regex) != (before.topics, before.topic_regex)
+        topics, epoch = self._refresh(change, members.values(), is_new_subscription, now_ms)
+        target_epoch, target = group.assignment_epoch, group.target_of(after)
+        if epoch > target_epoch:
+            target = self._assign(change, members, topics, forerunner)[after.member_id]
+            target_epoch = epoch
+            change.records.append(assignment_epoch_record(group.group_id, epoch))
+        if after.is_reconciled_to(target_epoch):
+            return after
+        moved = reconcile(after, target_epoch, target, group.owner_epoch, owned)
+        if moved != after:
+            change.records.append(moved.assignment_record(group.group_id))
+        return moved
+
+    # Topics and the group's epoch
+
+    def _refresh(
+        self, change: Change, members: Iterable[ConsumerMember], is_new: bool, now_ms: int
+    ) -> tuple[Topics, int]:
+        """The subscribed topics and the group's epoch; looked at when subscriptions change, or when it is time to."""
+        group = change.group
+        if not is_new and group.refresh_at_ms > now_ms:
+            return group.topics, group.epoch
+        topics = self._topics_of(members)
+        if topics != group.topics:
+            change.records.append(topics_record(group.group_id, topics.values()))
+        elif not is_new:
+            change.refresh_at_ms = now_ms + self._rules.consumer_metadata_refresh_ms
+            return topics, group.epoch
+        change.records.append(epoch_record(group.group_id, group.epoch + 1))
+        change.refresh_at_ms = now_ms + self._rules.consumer_metadata_refresh_ms
+        return topics, group.epoch + 1
+
+    def _topics_of(self, members: Iterable[ConsumerMember]) -> Topics:
+        present = tuple(members)
+        names = {name for member in present for name in member.topics}
+        patterns = {member.topic_regex for member in present if member.topic_regex}
+        if patterns:
+            compiled = [compile_pattern(pattern) for pattern in patterns]
+            names.update(name for name in self._topic_names() if any(each.matches(name) for each in compiled))
+        found = ((name, self._find_topic(name)) for name in sorted(names))
+        return {name: topic for name, topic in found if topic is not None}
+
+    # The target assignment
+
+    def _assign(
+        self, change: Change, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
+    ) -> dict[str, Assignment]:
+        group = change.group
+        name = group.preferred_assignor(members.values()) or self._rules.assignors[0]
+        specs = {member_id: _spec(member, group.target_of(member), topics) for member_id, member in members.items()}
+        partitions = {topic.topic_id: topic.num_partitions for topic in topics.values()}
+        targets = ASSIGNORS[name](specs, partitions)
+        for member_id in sorted(targets):
+            if targets[member_id] != group.targets.get(member_id):
+                change.records.append(target_record(group.group_id, member_id, targets[member_id]))
+        return targets
+
+    # Members that go
+
+    def remove(self, change: Change, gone: Iterable[ConsumerMember]) -> None:
+        """Takes members out: the group goes on without them from its next epoch."""
+        group = change.group
+        left = dict(group.members)
+        for member in gone:
+            left.pop(member.member_id, None)
+            change.records += member_tombstones(group.group_id, member.member_id)
+        topics = self._topics_of(left.values())
+        if topics != group.topics:
+            change.records.append(topics_record(group.group_id, topics.values()))
+        change.records.append(epoch_record(group.group_id, group.epoch + 1))
+
+    def replace(self, change: Change, old: ConsumerMember, new: ConsumerMember) -> None:
+        """A static member comes back under a new id and takes over all of the old one's."""
+        group = change.group
+        change.records += member_tombstones(group.group_id, old.member_id)
+        change.records.append(new.subscription_record(group.group_id))
+        change.records.append(target_record(group.group_id, new.member_id, group.target_of(old)))
+        change.records.append(new.assignment_record(group.group_id))
+
+
+def _spec(member: ConsumerMember, target: Assignment, topics: Topics) -> MemberSpec:
+    pattern = compile_pattern(member.topic_regex) if member.topic_regex else None
+    ids = frozenset[UUID](
+        topic.topic_id
+        for name, topic in topics.items()
+        if name in member.topics or (pattern is not None and pattern.matches(name))
+    )
+    return MemberSpec(topics=ids, instance_id=member.instance_id, current=target)

@@ -1,0 +1,203 @@
+"""Consumer groups with their sessions: changes are written, followed, and the members watched.
+
+    session     no heartbeat for group.consumer.session.timeout.ms (a classic member: its own timeout)
+    rebalance   partitions that a member has to give back and keeps for longer than its rebalance timeout
+    join, sync  a classic member that was told to rejoin, or whose JoinGroup was answered, and took as long
+
+Whoever lets such a time pass is removed.
+
+Source: Kafka 3.9, GroupMetadataManager.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from ....protocol.errors import ApiError, ErrorCode
+from ..classic.group import ClassicGroup
+from ..classic.rebalance import Rebalancer
+from ..migration.migration import Migration
+from ..rules import GroupRules
+from ..state.registry import Groups
+from ..state.replay import Replay
+from ..state.store import GroupStore, group_error
+from ..timers import Timers
+from .changes import Change, Planner
+from .group import ConsumerGroup
+from .member import ConsumerMember, MemberState
+
+log = logging.getLogger(__name__)
+
+Watch = Literal["session", "rebalance", "join", "sync"]
+WATCHES: tuple[Watch, ...] = ("session", "rebalance", "join", "sync")
+
+
+class ConsumerGroups:
+    """What requests of both protocols have in common."""
+
+    def __init__(
+        self,
+        rules: GroupRules,
+        groups: Groups,
+        timers: Timers,
+        store: GroupStore,
+        replay: Replay,
+        rebalancer: Rebalancer,
+        planner: Planner,
+        migration: Migration,
+    ) -> None:
+        self.rules = rules
+        self.planner = planner
+        self._groups = groups
+        self._timers = timers
+        self._store = store
+        self._replay = replay
+        self._rebalancer = rebalancer
+        self._migration = migration
+        self.rebalances = 0
+
+    def now_ms(self) -> int:
+        return self._timers.now_ms()
+
+    # Groups
+
+    def get(self, group_id: str) -> ConsumerGroup:
+        """The consumer group. Raises: ApiError GROUP_ID_NOT_FOUND."""
+        group = self._groups.find(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise ApiError(f"there is no consumer group {group_id!r}", ErrorCode.GROUP_ID_NOT_FOUND)
+        return group
+
+    def open(self, group_id: str, *, may_create: bool) -> Change:
+        """A change of the group, which is made, or made of a classic one, if need be. Raises: ApiError."""
+        group = self._groups.find(group_id)
+        if isinstance(group, ConsumerGroup):
+            return Change(group)
+        if not may_create:
+            raise ApiError(f"there is no consumer group {group_id!r}", ErrorCode.GROUP_ID_NOT_FOUND)
+        if group is None:
+            return Change(ConsumerGroup(group_id))
+        if group.is_empty:
+            return self._replacing(group, ConsumerGroup(group_id))
+        return self._replacing(group, self._migration.upgraded(group))
+
+    def _replacing(self, classic: ClassicGroup, group: ConsumerGroup) -> Change:
+        change = Change(group, prelude=[*classic.tombstones(), *self._migration.records_of(group)])
+
+        def release() -> None:
+            self._migration.release(classic)
+            self._rebalancer.forget(classic)
+            for member in group.classic_members():
+                self.watch_session(group, member)
+
+        change.stored.append(release)
+        return change
+
+    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+        """Raises: ApiError GROUP_MAX_SIZE_REACHED."""
+        if len(group.members) >= self.rules.consumer_max_size and member_id not in group.members:
+            message = f"group {group.group_id} has its {self.rules.consumer_max_size} members"
+            raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
+
+    def store(self, change: Change) -> None:
+        """Writes a change, then makes it. Raises: ApiError; nothing has changed then."""
+        group, epoch = change.group, change.group.epoch
+        records = [*change.prelude, *change.records]
+        if records:
+            try:
+                stored = self._store.append(group.group_id, records)
+            except ApiError as error:
+                raise ApiError(str(error), group_error(error)) from error
+            self._groups.put(group)
+            first_offset = stored.first_offset + len(change.prelude)
+            for record_offset, record in enumerate(change.records, first_offset):
+                self._replay.apply(record, record_offset)
+        if change.refresh_at_ms is not None:
+            group.refresh_at_ms = change.refresh_at_ms
+        if group.epoch > epoch:
+            self.rebalances += 1
+        for act in change.stored:
+            act()
+
+    # Members
+
+    def watch_session(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """The member was heard of."""
+        timeout_ms = self.rules.consumer_session_timeout_ms
+        if member.classic is not None:
+            timeout_ms = member.classic.session_timeout_ms
+        self.watch(group, member.member_id, "session", timeout_ms, "was not heard of")
+
+    def watch_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """Bounds how long a member of the new protocol may keep what it has to give back."""
+        key = ("rebalance", group.group_id, member.member_id)
+        if member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._timers.cancel(key)
+            return
+        epoch = member.epoch
+
+        def expire() -> None:
+            now = group.members.get(member.member_id)
+            if now is not None and now.epoch == epoch:
+                self._fence(group, member.member_id, f"stayed at epoch {epoch}", member.rebalance_timeout_ms)
+
+        self._timers.schedule(key, member.rebalance_timeout_ms, expire)
+
+    def watch(self, group: ConsumerGroup, member_id: str, what: Watch, timeout_ms: int, failure: str) -> None:
+        self._timers.schedule(
+            (what, group.group_id, member_id), timeout_ms, self._fencing(group, member_id, failure, timeout_ms)
+        )
+
+    def watch_if_not_yet(
+        self, group: ConsumerGroup, member_id: str, what: Watch, timeout_ms: int, failure: str
+    ) -> None:
+        self._timers.schedule_if_absent(
+            (what, group.group_id, member_id), timeout_ms, self._fencing(group, member_id, failure, timeout_ms)
+        )
+
+    def _fencing(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> Callable[[], None]:
+        return lambda: self._fence(group, member_id, failure, timeout_ms)
+
+    def unwatch(self, group: ConsumerGroup, member_id: str, *what: Watch) -> None:
+        for each in what or WATCHES:
+            self._timers.cancel((each, group.group_id, member_id))
+
+    def watch_loaded(self, group: ConsumerGroup) -> None:
+        """All members of a group that was loaded have a whole session to show that they are there."""
+        for member in group.members.values():
+            self.watch_session(group, member)
+            self.watch_revocation(group, member)
+
+    def forget(self, group: ConsumerGroup) -> None:
+        for member_id in group.members:
+            self.unwatch(group, member_id)
+
+    def _fence(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> None:
+        member = group.members.get(member_id)
+        if member is None or self._groups.find(group.group_id) is not group:
+            return
+        log.info("group %s: %s %s for %d ms, it is removed", group.group_id, member_id, failure, timeout_ms)
+        try:
+            self.remove(group, member)
+        except ApiError as error:
+            log.warning("group %s: %s could not be removed: %s", group.group_id, member_id, error)
+            self.watch_session(group, member)
+
+    def remove(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """Takes a member out. If only classic members stay, the group may become a classic one. Raises: ApiError."""
+        if self._migration.is_to_downgrade(group, member):
+            self._downgrade(group, member)
+            return
+        change = Change(group)
+        self.planner.remove(change, [member])
+        change.stored.append(lambda: self.unwatch(group, member.member_id))
+        self.store(change)
+
+    def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
+        classic = self._migration.downgraded(group, leaving, self.now_ms())
+        self._store.append(group.group_id, [*group.tombstones(), classic.record()])
+        self.forget(group)
+        self._groups.put(classic)
+        for member in classic.members.values():
+            self._rebalancer.keep_alive(classic, member)
+        self._rebalancer.prepare(classic, "only members of the classic protocol are left")

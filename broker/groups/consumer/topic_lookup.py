@@ -1,0 +1,44 @@
+"""Topics as consumer groups see them: by name with partitions and racks, by id for the name."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ....protocol.coordinator.consumer_group_records import PartitionMetadata, TopicMetadata
+
+if TYPE_CHECKING:
+    from ...metadata.image import Cluster
+    from ...metadata.partition import Partition
+
+
+class TopicLookup:
+    """Looks into the metadata image."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+
+    def find(self, name: str) -> TopicMetadata | None:
+        """The topic as a group remembers it; None when there is none."""
+        topic = self._cluster.topics.get(name)
+        if topic is None:
+            return None
+        racks = ((index, self._racks(partition)) for index, partition in sorted(topic.partitions.items()))
+        return TopicMetadata(
+            topic_id=topic.topic_id,
+            topic_name=name,
+            num_partitions=len(topic.partitions),
+            partition_metadata=tuple(
+                PartitionMetadata(partition=index, racks=known) for index, known in racks if known
+            ),
+        )
+
+    def names(self) -> list[str]:
+        """All topics, the broker's own as well: in Kafka 4 an expression finds them too."""
+        return list(self._cluster.topics)
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        topic = self._cluster.topic_of(topic_id)
+        return None if topic is None else topic.name
+
+    def _racks(self, partition: "Partition") -> tuple[str, ...]:
+        brokers = (self._cluster.brokers.get(node_id) for node_id in partition.replicas)
+        return tuple(sorted({node.rack for node in brokers if node is not None and node.rack is not None}))

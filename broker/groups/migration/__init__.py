@@ -1,0 +1,1 @@
+"""Groups between the classic and the consumer protocol while they have members."""

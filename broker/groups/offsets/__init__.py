@@ -1,0 +1,1 @@
+"""Committed offsets: commits, reads, expiration."""

@@ -1,0 +1,304 @@
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete, and the expiry of what was committed.
+
+Who may commit (Kafka 3.9, ClassicGroup.validateOffsetCommit and ConsumerGroup.validateOffsetCommit):
+
+    group       member, generation      answer
+    absent      none                    an Empty group without protocol is made to hold the offsets
+                given                   ILLEGAL_GENERATION; GROUP_ID_NOT_FOUND from v9 on
+                                        where the consumer protocol is on. In a transaction, where it
+                                        is off: as for an Empty group, which is made
+    Empty       none                    committed
+    others      none                    UNKNOWN_MEMBER_ID, but committed in a transaction
+                given                   the member and the generation have to be right; CompletingRebalance: 27
+    consumer    member epoch            STALE_MEMBER_EPOCH unless it is the current one
+
+Clients of OffsetCommit v0 (0.8.x) are committers without member and generation: their offsets lie with all others, as
+ZooKeeper, where they once went, is gone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ....protocol.coordinator.group_log import GroupRecord
+from ....protocol.coordinator.offset_records import OffsetCommitKey, OffsetCommitValue
+from ....protocol.errors import ApiError, ErrorCode
+from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
+from ..classic.rebalance import Rebalancer
+from ..classic.states import COMMIT, State
+from ..consumer.group import ConsumerGroup
+from ..rules import GroupRules
+from ..state.registry import Group, Groups
+from ..state.store import GroupStore, Producer, Stored, offset_error
+from .expiration import expired_offsets
+from .offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
+
+NO_GENERATION = -1
+NO_RETENTION = -1
+FIRST_VERSION_WITH_MEMBER_EPOCH = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committer:
+    """Who commits: a member with its generation (or member epoch), or nobody in particular."""
+
+    group_id: str
+    member_id: str = UNKNOWN_MEMBER
+    instance_id: str | None = None
+    generation: int = NO_GENERATION
+    version: int = FIRST_VERSION_WITH_MEMBER_EPOCH
+    producer: Producer | None = None
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.producer is not None
+
+    @property
+    def is_a_member(self) -> bool:
+        return self.generation >= 0 or self.member_id != UNKNOWN_MEMBER or self.instance_id is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOffset:
+    """An offset to commit. `commit_ms` -1: now; `retention_ms` -1: the group's."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = None
+    commit_ms: int = -1
+    retention_ms: int = NO_RETENTION
+
+
+UNKNOWN_OFFSET = CommittedOffset(NO_OFFSET, -1, "", -1, -1, -1)
+
+
+class Commits:
+    """Offsets of groups, from requests to records and back."""
+
+    def __init__(
+        self,
+        rules: GroupRules,
+        groups: Groups,
+        offsets: Offsets,
+        rebalancer: Rebalancer,
+        store: GroupStore,
+        timeout_ms: int,
+    ) -> None:
+        self._rules = rules
+        self._groups = groups
+        self._offsets = offsets
+        self._rebalancer = rebalancer
+        self._store = store
+        self._timeout_ms = timeout_ms
+        self.committed = self.expired = self.deleted = 0
+
+    # Committing
+
+    async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
+        """What became of each partition; offsets are replicated when this returns. Raises: ApiError for all of them."""
+        self._check_committer(committer)
+        codes = {(each.topic, each.partition): self._judge(each) for each in new}
+        taken = [each for each in new if not codes[each.topic, each.partition]]
+        if taken:
+            failure = await self._store_offsets(committer, taken)
+            codes.update(((each.topic, each.partition), failure) for each in taken)
+        return codes
+
+    def _judge(self, new: NewOffset) -> ErrorCode:
+        """Lengths count UTF-16 units, as Java's strings do."""
+        if new.metadata is not None and len(new.metadata.encode("utf-16-le")) // 2 > self._rules.metadata_max_chars:
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        return ErrorCode.NONE
+
+    async def _store_offsets(self, committer: Committer, new: Sequence[NewOffset]) -> ErrorCode:
+        group_id = committer.group_id
+        records = [self._record(group_id, each) for each in new]
+        try:
+            stored = self._store.append(group_id, records, committer.producer)
+        except ApiError as error:
+            return offset_error(error)
+        self.apply(records, stored, committer.producer)
+        self.committed += len(new)
+        partitions = [(each.topic, each.partition) for each in new]
+        self._offsets.begin_replication(group_id, partitions)
+        try:
+            await self._store.replicated(stored, self._timeout_ms)
+        except ApiError as error:
+            return offset_error(error)
+        finally:
+            self._offsets.end_replication(group_id, partitions)
+        return ErrorCode.NONE
+
+    def _record(self, group_id: str, new: NewOffset) -> GroupRecord:
+        now_ms = self._rebalancer.now_ms()
+        value = OffsetCommitValue(
+            offset=new.offset,
+            leader_epoch=new.leader_epoch,
+            metadata=new.metadata or "",
+            commit_timestamp=now_ms if new.commit_ms == -1 else new.commit_ms,
+            expire_timestamp=-1 if new.retention_ms == NO_RETENTION else now_ms + new.retention_ms,
+        )
+        key = OffsetCommitKey(group=group_id, topic=new.topic, partition=new.partition)
+        return GroupRecord(key=key, value=value)
+
+    def apply(self, records: Iterable[GroupRecord], stored: Stored, producer: Producer | None = None) -> None:
+        """Follows offset records that were written."""
+        producer_id = NO_PRODUCER if producer is None else producer.producer_id
+        for record_offset, record in enumerate(records, stored.first_offset):
+            if isinstance(record.key, OffsetCommitKey):
+                self._offsets.apply(record.key, record.value, record_offset, producer_id)
+
+    # Who may
+
+    def _check_committer(self, committer: Committer) -> None:
+        group = self._groups.find(committer.group_id)
+        if group is None:
+            offers_epochs = self._rules.offers_consumer_protocol
+            if committer.generation >= 0 and (offers_epochs or not committer.is_transactional):
+                is_new = committer.version >= FIRST_VERSION_WITH_MEMBER_EPOCH and not committer.is_transactional
+                code = ErrorCode.GROUP_ID_NOT_FOUND if is_new and offers_epochs else ErrorCode.ILLEGAL_GENERATION
+                raise ApiError(f"there is no group {committer.group_id!r}", code)
+            group = self._groups.offsets_only(committer.group_id, self._rebalancer.now_ms())
+        if isinstance(group, ConsumerGroup):
+            self._check_consumer_member(group, committer)
+        else:
+            self._check_classic_member(group, committer)
+
+    def _check_classic_member(self, group: ClassicGroup, committer: Committer) -> None:
+        refusal = COMMIT[group.state]
+        if group.state is State.DEAD:
+            raise ApiError(f"group {group.group_id} is gone", refusal)
+        if group.state is State.EMPTY and committer.generation < 0:
+            return
+        if committer.is_a_member:
+            member = group.check_member(committer.member_id, committer.instance_id)
+            group.check_generation(committer.generation)
+        elif committer.is_transactional:
+            return
+        else:
+            raise ApiError(f"group {group.group_id} has members, this is none", ErrorCode.UNKNOWN_MEMBER_ID)
+        if committer.is_transactional:
+            return
+        if refusal is not None:
+            raise ApiError(f"group {group.group_id} is {group.state.value}", refusal)
+        self._rebalancer.keep_alive(group, member)
+
+    def _check_consumer_member(self, group: ConsumerGroup, committer: Committer) -> None:
+        if committer.generation < 0 and not group.members:
+            return
+        member = group.members.get(committer.member_id)
+        if member is None:
+            message = f"group {group.group_id} has no member {committer.member_id!r}"
+            raise ApiError(message, ErrorCode.UNKNOWN_MEMBER_ID)
+        is_new_protocol = member.classic is None
+        if is_new_protocol and not committer.is_transactional and committer.version < FIRST_VERSION_WITH_MEMBER_EPOCH:
+            message = "members of the consumer protocol commit with OffsetCommit v9 or above"
+            raise ApiError(message, ErrorCode.UNSUPPORTED_VERSION)
+        if committer.generation != member.epoch:
+            message = f"member {member.member_id} is at epoch {member.epoch}, not {committer.generation}"
+            stale = is_new_protocol and not committer.is_transactional
+            raise ApiError(message, ErrorCode.STALE_MEMBER_EPOCH if stale else ErrorCode.ILLEGAL_GENERATION)
+
+    # Fetching
+
+    def check_fetcher(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Raises ApiError when a member of a consumer group asks with a wrong id or epoch; anybody else may."""
+        group = self._groups.find(group_id)
+        if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):
+            return
+        member = group.members.get(member_id or "")
+        if member is None:
+            raise ApiError(f"group {group_id} has no member {member_id!r}", ErrorCode.UNKNOWN_MEMBER_ID)
+        if member_epoch != member.epoch:
+            message = f"member {member_id} is at epoch {member.epoch}, not {member_epoch}"
+            code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+            raise ApiError(message, code)
+
+    def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
+        """What the group has committed; offset -1 when it has not. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
+        if stable and self._offsets.is_unstable(group_id, topic, partition):
+            message = f"a commit of {topic}-{partition} by group {group_id} is not settled"
+            raise ApiError(message, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return self._offsets.find(group_id, topic, partition) or UNKNOWN_OFFSET
+
+    def all_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        return self._offsets.of_group(group_id)
+
+    # Deleting
+
+    def delete(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+        """What became of each partition of OffsetDelete.
+
+        A group that is empty and has no offsets left goes too. Where the consumer protocol is on it stays until offsets
+        expire, as with Kafka's newer coordinator, so that `kafka-consumer-groups --delete` still finds it.
+        Raises: ApiError for all of them.
+        """
+        group = self._groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            if group.state is State.DEAD:
+                raise ApiError(f"group {group_id} is gone", ErrorCode.GROUP_ID_NOT_FOUND)
+            if group.members and not group.uses_consumer_protocol:
+                raise ApiError(f"group {group_id} has members", ErrorCode.NON_EMPTY_GROUP)
+        codes = {where: self._may_delete(group, where) for where in asked}
+        known = set(self._offsets.of_group(group_id)) | self._offsets.pending_partitions(group_id)
+        gone = [where for where, code in codes.items() if not code and where in known]
+        if gone:
+            self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
+            self.deleted += len(gone)
+        goes_at_once = not all(codes.values()) and not self._rules.offers_consumer_protocol
+        if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
+            self.delete_group(group)
+        return codes
+
+    def _may_delete(self, group: Group, where: TopicPartition) -> ErrorCode:
+        has_members = bool(group.members)
+        subscribed = has_members and group.is_subscribed_to(where[0])
+        return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+
+    def delete_group(self, group: Group) -> None:
+        """Takes a group without members out of the log with all its offsets. Raises: ApiError."""
+        group_id = group.group_id
+        known = set(self._offsets.of_group(group_id)) | self._offsets.pending_partitions(group_id)
+        self._append(group_id, [*(offset_tombstone(group_id, where) for where in sorted(known)), *group.tombstones()])
+        self.deleted += len(known)
+        self.forget_group(group)
+
+    def forget_group(self, group: Group) -> None:
+        """Nothing of the group is kept in memory."""
+        if isinstance(group, ClassicGroup):
+            self._rebalancer.forget(group)
+            group.move_to(State.DEAD, self._rebalancer.now_ms())
+        self._offsets.forget(group.group_id)
+        self._groups.remove(group.group_id)
+
+    def delete_topic(self, topic: str) -> None:
+        """Takes the topic's offsets from all groups. Raises: ApiError."""
+        for group in self._groups:
+            known = set(self._offsets.of_group(group.group_id)) | self._offsets.pending_partitions(group.group_id)
+            gone = sorted(where for where in known if where[0] == topic)
+            if gone:
+                self._append(group.group_id, [offset_tombstone(group.group_id, where) for where in gone])
+                self.deleted += len(gone)
+
+    def _append(self, group_id: str, records: Sequence[GroupRecord]) -> None:
+        self.apply(records, self._store.append(group_id, records))
+
+    # Expiring
+
+    def expire(self, group: Group) -> int:
+        """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
+        group_id = group.group_id
+        expired = expired_offsets(
+            group, self._offsets, now_ms=self._rebalancer.now_ms(), retention_ms=self._rules.offsets_retention_ms
+        )
+        if expired:
+            self._append(group_id, [offset_tombstone(group_id, where) for where in expired])
+            self.expired += len(expired)
+        has_pending = isinstance(group, ClassicGroup) and bool(group.pending_members)
+        if group.is_empty and not self._is_used(group_id) and not has_pending:
+            self.delete_group(group)
+        return len(expired)
+
+    def _is_used(self, group_id: str) -> bool:
+        return bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)

@@ -1,0 +1,166 @@
+"""Committed offsets in memory: what `__consumer_offsets` says in the end, and what open transactions would add.
+
+A transactional commit waits, under its producer, for the marker: COMMIT applies it unless a later record of the log has
+set the same partition since, ABORT drops it. Source: Kafka 3.9, OffsetMetadataManager.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ....protocol.coordinator.group_log import GroupRecord
+from ....protocol.coordinator.offset_records import OffsetCommitKey, OffsetCommitValue
+
+TopicPartition = tuple[str, int]
+NO_PRODUCER: Final = -1
+NO_OFFSET: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """An offset with the place of its record in the log. `expire_ms` -1: by the group's retention."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_ms: int
+    expire_ms: int
+    record_offset: int
+
+
+_OfPartition = dict[TopicPartition, CommittedOffset]
+_NOTHING: Final[Mapping[TopicPartition, CommittedOffset]] = {}
+
+
+class Offsets:
+    """Offsets of all groups."""
+
+    def __init__(self) -> None:
+        self._committed: dict[str, _OfPartition] = {}
+        self._pending: dict[int, dict[str, _OfPartition]] = {}
+        self._open_producers: dict[str, set[int]] = {}
+        self._unreplicated: Counter[tuple[str, TopicPartition]] = Counter()
+
+    def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        """A view of what the group has committed."""
+        return self._committed.get(group_id, _NOTHING)
+
+    def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        return self.of_group(group_id).get((topic, partition))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._committed.values()))
+
+    def group_ids(self) -> Iterator[str]:
+        yield from self._committed
+
+    # Not settled yet
+
+    def is_unstable(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether a commit of this partition may still become, or not become, what the group has committed."""
+        where = (topic, partition)
+        if self._unreplicated and self._unreplicated[group_id, where]:
+            return True
+        return any(where in self._pending[producer].get(group_id, ()) for producer in self._open_producers_of(group_id))
+
+    def has_open_transactions(self, group_id: str) -> bool:
+        return group_id in self._open_producers
+
+    def pending_partitions(self, group_id: str) -> set[TopicPartition]:
+        """What open transactions would commit for the group."""
+        found: set[TopicPartition] = set()
+        for producer in self._open_producers_of(group_id):
+            found.update(self._pending[producer].get(group_id, ()))
+        return found
+
+    def _open_producers_of(self, group_id: str) -> Iterable[int]:
+        return self._open_producers.get(group_id, ())
+
+    def begin_replication(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        self._unreplicated.update((group_id, where) for where in partitions)
+
+    def end_replication(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        for where in partitions:
+            left = self._unreplicated[group_id, where] - 1
+            if left > 0:
+                self._unreplicated[group_id, where] = left
+            else:
+                del self._unreplicated[group_id, where]
+
+    # Records in the order of the log
+
+    def apply(
+        self, key: OffsetCommitKey, value: OffsetCommitValue | None, record_offset: int, producer_id: int = NO_PRODUCER
+    ) -> None:
+        """Follows one record. A tombstone also takes what transactions would commit."""
+        where = (key.topic, key.partition)
+        if value is None:
+            self._remove(key.group, where)
+            return
+        committed = _from_record(value, record_offset)
+        if producer_id == NO_PRODUCER:
+            self._committed.setdefault(key.group, {})[where] = committed
+        else:
+            self._pending.setdefault(producer_id, {}).setdefault(key.group, {})[where] = committed
+            self._open_producers.setdefault(key.group, set()).add(producer_id)
+
+    def end_transaction(self, producer_id: int, *, committed: bool, groups: Iterable[str] | None = None) -> set[str]:
+        """The groups for which a marker decided; `groups` limits it to those whose partition has the marker."""
+        pending = self._pending.get(producer_id, {})
+        decided = set(pending) if groups is None else set(pending).intersection(groups)
+        for group_id in decided:
+            offsets = pending.pop(group_id)
+            self._close(group_id, producer_id)
+            if committed:
+                self._settle(group_id, offsets)
+        if not pending:
+            self._pending.pop(producer_id, None)
+        return decided
+
+    def groups_of_producer(self, producer_id: int) -> tuple[str, ...]:
+        return tuple(self._pending.get(producer_id, ()))
+
+    def forget(self, group_id: str) -> None:
+        """Drops all that is known of a group, whatever its records say."""
+        self._committed.pop(group_id, None)
+        for producer_id in tuple(self._open_producers_of(group_id)):
+            self.end_transaction(producer_id, committed=False, groups=(group_id,))
+
+    def _settle(self, group_id: str, offsets: _OfPartition) -> None:
+        settled = self._committed.setdefault(group_id, {})
+        for where, offset in offsets.items():
+            present = settled.get(where)
+            if present is None or offset.record_offset > present.record_offset:
+                settled[where] = offset
+        if not settled:
+            del self._committed[group_id]
+
+    def _close(self, group_id: str, producer_id: int) -> None:
+        producers = self._open_producers[group_id]
+        producers.discard(producer_id)
+        if not producers:
+            del self._open_producers[group_id]
+
+    def _remove(self, group_id: str, where: TopicPartition) -> None:
+        committed = self._committed.get(group_id)
+        if committed is not None and committed.pop(where, None) is not None and not committed:
+            del self._committed[group_id]
+        for producer in self._open_producers_of(group_id):
+            self._pending[producer][group_id].pop(where, None)
+
+
+def _from_record(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
+    return CommittedOffset(
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.expire_timestamp,
+        record_offset,
+    )
+
+
+def offset_tombstone(group_id: str, where: TopicPartition) -> GroupRecord:
+    topic, partition = where
+    return GroupRecord(key=OffsetCommitKey(group=group_id, topic=topic, partition=partition), value=None)

@@ -1,0 +1,72 @@
+"""Loading `__consumer_offsets` at the start: which partitions are not loaded yet, and what follows when one is.
+
+Groups of a partition that is being loaded are answered COORDINATOR_LOAD_IN_PROGRESS; all others are served.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from ....protocol.errors import ApiError
+from ...maintenance.internal_topic_loading import PartitionLoading
+from ..classic.group import ClassicGroup
+from ..offsets.offsets import Offsets
+from .offsets_topic import OffsetsTopic
+from .registry import Group, Groups
+from .replay import Replay
+
+log = logging.getLogger(__name__)
+
+
+class Loading(PartitionLoading):
+    """Loads partitions one after the other; `on_loaded` is told each group of a partition, so that its timers run."""
+
+    def __init__(
+        self, topic: OffsetsTopic, groups: Groups, offsets: Offsets, replay: Replay, on_loaded: Callable[[Group], None]
+    ) -> None:
+        super().__init__()
+        self._topic = topic
+        self._groups = groups
+        self._offsets = offsets
+        self._replay = replay
+        self._on_loaded = on_loaded
+
+    def start(self) -> None:
+        """Begins to load what there is; with nothing there it is over at once."""
+        self.load(self._topic.with_records())
+
+    async def load_all(self, partitions: Sequence[int]) -> None:
+        began = perf_counter()
+        for partition in partitions:
+            await self._load(partition)
+        seconds = perf_counter() - began
+        log.info("loaded %d groups and %d offsets in %.3f s", len(self._groups), len(self._offsets), seconds)
+
+    async def _load(self, partition: int) -> None:
+        try:
+            async for entry in self._topic.read(partition):
+                if entry.record is not None:
+                    self._replay.apply(entry.record, entry.offset, entry.producer_id)
+                else:
+                    self._end_transaction(partition, entry.producer_id, is_commit=entry.is_commit)
+        except ApiError as error:
+            log.error("partition %d of the committed offsets could be loaded in part only: %s", partition, error)
+        self._waiting.discard(partition)
+        for group in self._groups:
+            if self._topic.partition_of(group.group_id) == partition:
+                self._settle(group)
+
+    def _end_transaction(self, partition: int, producer_id: int, *, is_commit: bool) -> None:
+        groups = self._offsets.groups_of_producer(producer_id)
+        here = [group_id for group_id in groups if self._topic.partition_of(group_id) == partition]
+        for group_id in self._offsets.end_transaction(producer_id, committed=is_commit, groups=here):
+            self._groups.offsets_only(group_id, None)
+
+    def _settle(self, group: Group) -> None:
+        """A group that was only made for offsets which are gone by the end of the log is none."""
+        group_id = group.group_id
+        is_used = bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
+        if isinstance(group, ClassicGroup) and group.protocol_type is None and not group.members and not is_used:
+            self._groups.remove(group_id)
+        else:
+            self._on_loaded(group)

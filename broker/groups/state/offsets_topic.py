@@ -1,0 +1,171 @@
+"""`__consumer_offsets` as the coordinator's store: which partition a group is in, batches written and read back.
+
+One batch for each call, without compression unless `offsets.topic.compression.codec` says so; in a transaction it has
+base sequence 0 each time, as Kafka's has, and sequences are not looked at. The topic is made when it is first needed.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from ....protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record
+from ....protocol.coordinator.partitioning import partition_of
+from ....protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
+from ....protocol.records.batches import Batch
+from ....protocol.records.builder import build_batch
+from ....protocol.records.layout import Codec, ControlType
+from ....protocol.records.record import Record
+from ....storage.validation.prepared_append import AppendOrigin
+from ....storage.validation.record_sets import prepare
+from ...maintenance.internal_topic_loading import read_back
+from ...metadata.partition import Partition
+from ...metadata.topic_rules import OFFSETS_TOPIC
+from ..offsets.offsets import NO_PRODUCER
+from .store import Producer, Stored
+
+if TYPE_CHECKING:
+    from ...broker import Broker
+
+_CONTROL_KEY = Struct(">hh")
+
+log = logging.getLogger(__name__)
+
+
+class OffsetsTopic:
+    """The partitions of `__consumer_offsets` that this broker leads."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._codec = Codec(broker.settings.offsets_topic_compression_codec)
+
+    @property
+    def exists(self) -> bool:
+        return OFFSETS_TOPIC in self._broker.cluster.topics
+
+    async def ensure(self) -> None:
+        """Makes the topic if there is none. Raises: ApiError COORDINATOR_NOT_AVAILABLE."""
+        if self.exists:
+            return
+        try:
+            await self._broker.topics.ensure(OFFSETS_TOPIC)
+        except ApiError as error:
+            message = f"{OFFSETS_TOPIC} could not be created: {error}"
+            raise ApiError(message, ErrorCode.COORDINATOR_NOT_AVAILABLE) from error
+
+    @property
+    def partitions(self) -> int:
+        """How many there are, or are to be."""
+        topic = self._broker.cluster.topics.get(OFFSETS_TOPIC)
+        return self._broker.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+
+    def partition_of(self, group_id: str) -> int:
+        return partition_of(group_id, self.partitions)
+
+    def leads(self, index: int) -> bool:
+        topic = self._broker.cluster.topics.get(OFFSETS_TOPIC)
+        partition = None if topic is None else topic.partitions.get(index)
+        return partition is not None and partition.leader_id == self._broker.cluster.node_id
+
+    def with_records(self) -> list[int]:
+        """Partitions that have something to load."""
+        topic = self._broker.cluster.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            return []
+        return [
+            index for index, each in topic.partitions.items() if each.log.log_end_offset > each.log.log_start_offset
+        ]
+
+    # Writing
+
+    def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
+        """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
+        partition = self._led(self.partition_of(group_id))
+        topic = self._broker.cluster.topics[OFFSETS_TOPIC]
+        now_ms = self._broker.clock.now_ms()
+        data = self._batch(records, producer, now_ms)
+        rules = self._broker.append_rules.of(topic)
+        prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
+        self._broker.appended(partition)
+        return Stored(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)
+
+    def _led(self, index: int) -> Partition:
+        if not self.leads(index):
+            raise ApiError(f"{OFFSETS_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
+        return self._broker.cluster.partition(OFFSETS_TOPIC, index)
+
+    def _batch(self, records: Sequence[GroupRecord], producer: Producer | None, now_ms: int) -> bytes:
+        encoded = []
+        for offset, record in enumerate(records):
+            key, value = encode_group_record(record)
+            encoded.append(Record(offset=offset, timestamp=now_ms, key=key, value=value))
+        if producer is None:
+            return build_batch(encoded, codec=self._codec)
+        return build_batch(
+            encoded,
+            codec=self._codec,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+
+    async def replicated(self, stored: Stored, timeout_ms: int) -> None:
+        """Returns when the in-sync replicas have them. Raises: ApiError REQUEST_TIMED_OUT."""
+        partition = self._broker.cluster.partition(OFFSETS_TOPIC, stored.partition)
+        if partition.high_watermark >= stored.end_offset:
+            return
+        is_there = await self._broker.produce_purgatory.wait(
+            [partition.key], lambda: partition.high_watermark >= stored.end_offset, timeout_ms
+        )
+        if not is_there:
+            message = f"{OFFSETS_TOPIC}-{stored.partition} was not replicated within {timeout_ms} ms"
+            raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
+
+    # Reading back
+
+    def read(self, index: int) -> AsyncIterator["Entry"]:
+        """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
+        source = self._broker.cluster.partition(OFFSETS_TOPIC, index).log
+        size, place = self._broker.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
+        return read_back(self._broker, source, size, lambda batch: _entries(batch, place))
+
+
+class Entry:
+    """A record of the log, or with `record` None the marker that ends a transaction of `producer_id`."""
+
+    __slots__ = ("is_commit", "offset", "producer_id", "record")
+
+    def __init__(self, offset: int, producer_id: int, record: GroupRecord | None, *, is_commit: bool = False) -> None:
+        self.offset = offset
+        self.producer_id = producer_id
+        self.record = record
+        self.is_commit = is_commit
+
+
+def _entries(batch: Batch, place: str) -> list[Entry]:
+    """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
+    try:
+        records = list(batch.records())
+    except PeerFault as fault:
+        log.warning("%s: the batch at offset %d cannot be read and is skipped: %s", place, batch.base_offset, fault)
+        return []
+    if batch.is_control:
+        return [_marker(batch, record) for record in records]
+    producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER
+    return [entry for record in records if (entry := _entry(record, producer_id, place)) is not None]
+
+
+def _marker(batch: Batch, record: Record) -> Entry:
+    kind = _CONTROL_KEY.unpack_from(record.key or b"\0" * _CONTROL_KEY.size)[1]
+    return Entry(record.offset, batch.producer_id, None, is_commit=kind == ControlType.COMMIT)
+
+
+def _entry(record: Record, producer_id: int, place: str) -> Entry | None:
+    try:
+        decoded = None if record.key is None else decode_group_record(record.key, record.value)
+    except MalformedFrame as fault:
+        log.warning("%s: the record at offset %d cannot be read and is skipped: %s", place, record.offset, fault)
+        return None
+    return None if decoded is None else Entry(record.offset, producer_id, decoded)

@@ -1,0 +1,136 @@
+"""One log on its way through the cleaner: steps of about a megabyte in a thread, exchanges of segments on the loop."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from ...protocol.errors import RecordTooLarge
+from ...storage.compaction.cleanable_range import Cleanable
+from ...storage.compaction.cleaned_segment import swap_in
+from ...storage.compaction.compaction import Compaction, Exchange, Limits
+from ..metadata.partition import Partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STEP_BYTES: Final = 1 << 20
+SHORTEST_PAUSE_MS: Final = 10
+
+log = logging.getLogger(__name__)
+
+
+class Cleaning:
+    """Cleans what `what` says; `cancel` ends it before its next step."""
+
+    def __init__(self, broker: "Broker", threads: Executor, partition: Partition, what: Cleanable) -> None:
+        self._broker = broker
+        self._threads = threads
+        self._partition = partition
+        self._what = what
+        self._work = Compaction(what, self._limits(), broker.clock.now_ms())
+        self._is_cancelled = False
+        self._unpaid_bytes = 0
+        self._pause: asyncio.Future[None] | None = None
+
+    def _limits(self) -> Limits:
+        settings = self._broker.settings
+        threads = max(1, settings.log_cleaner_threads)
+        return Limits(
+            map_bytes=settings.log_cleaner_dedupe_buffer_bytes // threads,
+            load_factor=settings.log_cleaner_io_buffer_load_factor,
+            io_bytes=max(1, settings.log_cleaner_io_buffer_bytes // threads // 2),
+            max_opened_bytes=settings.stepdown_decompression_max_bytes,
+        )
+
+    @property
+    def clean_end(self) -> int:
+        """The log is clean below this offset, once `run` has done all."""
+        return self._work.clean_end
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        self._end_pause()
+
+    def _end_pause(self) -> None:
+        if self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)
+
+    async def run(self) -> bool:
+        """Whether all was done. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
+        began = perf_counter()
+        steps = self._work.steps()
+        try:
+            is_done = await self._carry_out(steps)
+        finally:
+            await self._in_thread(steps.close)
+        if is_done:
+            self._report(perf_counter() - began)
+        return is_done
+
+    async def _carry_out(self, steps: Iterator[int | Exchange]) -> bool:
+        while not self._is_cancelled:
+            done_bytes, exchange, is_over = await self._in_thread(_advance, steps)
+            if is_over:
+                return True
+            if exchange is not None:
+                if not self._exchange(exchange):
+                    return False
+                await self._in_thread(self._broker.log_dirs.files.sync_directory, exchange.cleaned.directory)
+            await self._throttle(done_bytes)
+        return False
+
+    def _exchange(self, exchange: Exchange) -> bool:
+        partition = self._partition
+        is_there = self._broker.log_dirs.logs.get(partition.key) is self._what.log
+        if not is_there:
+            exchange.cleaned.discard()  # deleted, or moved to another disk meanwhile
+            return False
+        return swap_in(partition.log, exchange.cleaned, exchange.replaced, self._broker.clock.now_ms())
+
+    async def _throttle(self, done_bytes: int) -> None:
+        """Waits as long as `log.cleaner.io.max.bytes.per.second` asks for what was done, unless it is cancelled."""
+        self._unpaid_bytes += done_bytes
+        pause_ms = 1000 * self._unpaid_bytes / self._broker.settings.log_cleaner_io_max_bytes_per_second
+        if pause_ms >= SHORTEST_PAUSE_MS and not self._is_cancelled:
+            self._unpaid_bytes = 0
+            self._pause = asyncio.get_running_loop().create_future()
+            timer = self._broker.clock.call_later(pause_ms, self._end_pause)
+            await self._pause
+            timer.cancel()
+
+    def _report(self, seconds: float) -> None:
+        what, work = self._what, self._work
+        if work.clean_end == what.first_dirty:
+            message = f"{what.log.name}: log.cleaner.dedupe.buffer.size is too small for the keys of one batch"
+            raise RecordTooLarge(message)
+        metrics = self._broker.metrics
+        metrics.cleaner_runs.add()
+        metrics.cleaner_read_bytes.add(what.clean_bytes + what.dirty_bytes)
+        metrics.cleaner_written_bytes.add(work.bytes_written)
+        metrics.cleaner_seconds.add(seconds)
+        log.info(
+            "%s is clean below offset %d: %d of %d records left, %.1f of %.1f MiB, in %.2f s",
+            what.log.name, work.clean_end, work.records_kept, work.records_read,
+            work.bytes_written / (1 << 20), (what.clean_bytes + what.dirty_bytes) / (1 << 20), seconds,
+        )  # fmt: skip
+
+    async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
+
+
+def _advance(steps: Iterator[int | Exchange]) -> tuple[int, Exchange | None, bool]:
+    """How many bytes were worked on; the exchange at which it stopped, if any; whether all is done."""
+    done_bytes = 0
+    while done_bytes < STEP_BYTES:
+        step = next(steps, None)
+        if step is None or isinstance(step, Exchange):
+            return done_bytes, step, step is None
+        done_bytes += step
+    return done_bytes, None, False

@@ -1,0 +1,72 @@
+"""A coordinator's topic read at the start: partition after partition, while all that is not waiting is served."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from ...protocol.records.batches import Batch, iter_batches
+from ...storage.log.log import Log
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+Entry = TypeVar("Entry")
+
+RECORDS_A_TURN = 200
+
+
+class PartitionLoading(ABC):
+    """The partitions that are not loaded yet, and the task that loads them."""
+
+    def __init__(self) -> None:
+        self._waiting: set[int] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def load_all(self, partitions: Sequence[int]) -> None:
+        """Loads the partitions and takes each out of `_waiting`."""
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self._waiting)
+
+    def is_loading(self, partition: int) -> bool:
+        return partition in self._waiting
+
+    def load(self, partitions: Sequence[int]) -> None:
+        """Begins to load; with no partitions it is over at once."""
+        self._waiting.update(partitions)
+        if partitions:
+            self._task = asyncio.get_running_loop().create_task(self.load_all(partitions))
+
+    async def finished(self) -> None:
+        """Returns when all partitions have been loaded."""
+        if self._task is not None:
+            await self._task
+
+    async def stop(self) -> None:
+        """Gives up what is not loaded yet."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+async def read_back(
+    broker: "Broker", source: Log, chunk_bytes: int, entries: Callable[[Batch], Iterable[Entry]]
+) -> AsyncIterator[Entry]:
+    """All entries of a log's batches in their order; others have the loop in between. Raises: ApiError."""
+    offset, end = source.log_start_offset, source.log_end_offset
+    turn = 0
+    while offset < end:
+        found = source.read(offset, chunk_bytes, below=end, min_one_message=True)
+        chunk = found.read(0, found.size_bytes)
+        if not chunk:
+            return
+        for batch in iter_batches(chunk):
+            offset = batch.last_offset + 1
+            for entry in entries(batch):
+                yield entry
+                turn += 1
+                if turn % RECORDS_A_TURN == 0:
+                    await broker.breathe()

@@ -1,0 +1,211 @@
+"""The log cleaner: compacts the logs of topics whose `cleanup.policy` has compact, the dirtiest first.
+
+Work is done by `log.cleaner.threads` threads of its own, below the priority of all others, about a megabyte at a
+time; the loop only puts cleaned segments in place, by renaming. With nothing to do it looks again after
+`log.cleaner.backoff.ms`. Retention of these topics (`compact,delete`, and what DeleteRecords left) is the cleaner's
+too, so that nobody else takes a segment that is being cleaned.
+
+A log that cannot be read is left alone until the next start; a disk that fails or is full is tried again.
+"""
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ...protocol.errors import ApiError, DiskFault
+from ...storage.compaction.cleanable_range import Cleanable, cleanable
+from ...storage.downconversion.niceness import be_nice
+from ...storage.files.checkpoint_file import TopicPartition
+from ...storage.log.log import Log
+from ..metadata.image import Topic
+from ..metadata.partition import Partition
+from ..scheduling.periodic_task import FOREVER_MS, Periodic
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+    from .cleaning_task import Cleaning
+
+LOGS_A_TURN: Final = 20
+MOST_THREADS: Final = 64
+NICENESS: Final = 10
+
+log = logging.getLogger(__name__)
+
+
+class Cleaner:
+    """Compaction in one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._tasks: list[Periodic] = []
+        self._threads: ThreadPoolExecutor | None = None
+        self._clean_below: dict[TopicPartition, int] = {}
+        self._in_progress: set[TopicPartition] = set()
+        self._cleaning: dict[TopicPartition, Cleaning] = {}
+        self._uncleanable: dict[TopicPartition, Log] = {}
+        self._is_stopping = False
+        self._looked_ms: int | None = None
+        self.max_dirty_ratio: float | None = None
+
+    # What is shown
+
+    @property
+    def idle_s(self) -> float | None:
+        """Seconds since it looked for work; None before it did."""
+        return None if self._looked_ms is None else (self._broker.clock.now_ms() - self._looked_ms) / 1000
+
+    @property
+    def active(self) -> int:
+        """Logs that are being cleaned now."""
+        return len(self._cleaning)
+
+    @property
+    def uncleanable(self) -> int:
+        """Logs that it has given up."""
+        return len(self._uncleanable)
+
+    # Life
+
+    def start(self) -> None:
+        """Nothing happens before `log.cleaner.backoff.ms` have passed."""
+        if not self._broker.settings.log_cleaner_enable:
+            return
+        self._clean_below = self._broker.log_dirs.cleaner_offsets()
+        self._broker.topics.on_deleted.append(self._forget)
+        self._broker.topics.on_configured.append(self._configure)
+        # It makes no more threads than there are tasks that work.
+        self._threads = ThreadPoolExecutor(
+            MOST_THREADS, thread_name_prefix="cleaner", initializer=be_nice, initargs=(NICENESS,)
+        )
+        self._configure()
+
+    def _configure(self) -> None:
+        """Brings the tasks to `log.cleaner.threads` and `log.cleaner.backoff.ms` as they are now.
+
+        One too many ends with the log that it is at. What else is set counts from the next log on.
+        """
+        wanted, backoff_ms = self._broker.settings.log_cleaner_threads, self._broker.settings.log_cleaner_backoff_ms
+        for number in range(len(self._tasks), wanted):
+            work = partial(self.clean_all, number)
+            self._tasks.append(Periodic(f"log cleaner {number}", self._broker.clock, work, backoff_ms))
+        for number, task in enumerate(self._tasks):
+            task.repeat_every(backoff_ms if number < wanted else FOREVER_MS)
+
+    async def stop(self) -> None:
+        """Gives up what is being cleaned, within a step's time."""
+        self._is_stopping = True
+        for work in self._cleaning.values():
+            work.cancel()
+        for task in self._tasks:
+            await task.stop()
+        if self._threads is not None:
+            self._threads.shutdown()
+
+    async def idle(self) -> None:
+        """Returns when nothing is being cleaned."""
+        for task in self._tasks:
+            await task.idle()
+
+    def _forget(self, topics: Sequence[Topic]) -> None:
+        for topic in topics:
+            for partition in topic.partitions.values():
+                self._clean_below.pop(partition.key, None)
+                self._uncleanable.pop(partition.key, None)
+
+    # A round
+
+    async def clean_all(self, number: int = 0) -> None:
+        """Lets go of what is too old, then cleans what is due, one log after the other, until nothing is.
+
+        In this order, other than Kafka's, as cleaning may join an old segment with a young one. `number` is the task's;
+        one that is not wanted any more leaves the rest to the others.
+        """
+        await self._retain()
+        while self._is_wanted(number) and (found := await self._dirtiest()) is not None:
+            partition, what = found
+            self._in_progress.add(partition.key)
+            try:
+                if not await self._clean(partition, what):
+                    break
+            finally:
+                self._in_progress.discard(partition.key)
+        await self._broker.heavy(self._broker.log_dirs.checkpoint_cleaner_offsets, dict(self._clean_below))
+
+    def _is_wanted(self, number: int) -> bool:
+        return not self._is_stopping and number < self._broker.settings.log_cleaner_threads
+
+    async def _compacted(self) -> list[Partition]:
+        """Compacted partitions that nobody works on."""
+        found = []
+        for at, partition in enumerate(self._broker.cluster.partitions(), 1):
+            if partition.log.config.is_compacted and partition.key not in self._in_progress:
+                found.append(partition)
+            if at % (LOGS_A_TURN * LOGS_A_TURN) == 0:
+                await self._broker.breathe()
+        return found
+
+    async def _dirtiest(self) -> tuple[Partition, Cleanable] | None:
+        best: tuple[Partition, Cleanable] | None = None
+        self._looked_ms = now_ms = self._broker.clock.now_ms()
+        highest = 0.0
+        for at, partition in enumerate(await self._compacted(), 1):
+            what = self._cleanable(partition, now_ms)
+            if what is not None:
+                highest = max(highest, what.dirty_ratio)
+            if what is not None and what.is_due and (best is None or what.dirty_ratio > best[1].dirty_ratio):
+                best = partition, what
+            if at % LOGS_A_TURN == 0:
+                await self._broker.breathe()
+        self.max_dirty_ratio = highest
+        return None if best is None or best[0].key in self._in_progress else best
+
+    def _cleanable(self, partition: Partition, now_ms: int) -> Cleanable | None:
+        if self._uncleanable.get(partition.key) is partition.log or partition.log.fault is not None:
+            return None
+        try:
+            below = self._clean_below.get(partition.key)
+            return cleanable(partition.log, below, partition.last_stable_offset, now_ms)
+        except ApiError as fault:
+            self._give_up(partition, fault)
+            return None
+
+    # One log
+
+    async def _clean(self, partition: Partition, what: Cleanable) -> bool:
+        """Whether to go on with the next log at once."""
+        from .cleaning_task import Cleaning  # what it needs is loaded with the first log that is dirty
+
+        assert self._threads is not None
+        self._cleaning[partition.key] = work = Cleaning(self._broker, self._threads, partition, what)
+        try:
+            is_done = await work.run()
+        except DiskFault as fault:
+            log.warning("%s could not be cleaned and is tried again: %s", what.log.name, fault)
+            return False
+        except ApiError as fault:
+            self._give_up(partition, fault)
+            return True
+        finally:
+            del self._cleaning[partition.key]
+        if is_done:
+            self._clean_below[partition.key] = work.clean_end
+        return is_done
+
+    def _give_up(self, partition: Partition, fault: ApiError) -> None:
+        self._uncleanable[partition.key] = partition.log
+        log.error("%s is not cleaned any more until the next start: %s", partition.log.name, fault)
+
+    # Retention
+
+    async def _retain(self) -> None:
+        """Deletes old segments of compacted logs, by time and size only if their policy has delete too."""
+        for at, partition in enumerate(await self._compacted(), 1):
+            if partition.key not in self._in_progress and partition.log.fault is None:
+                try:
+                    partition.log.delete_old_segments(self._broker.clock.now_ms(), partition.high_watermark)
+                except DiskFault as fault:
+                    log.warning("%s: old segments could not be deleted: %s", partition.log.name, fault)
+            if at % LOGS_A_TURN == 0:
+                await self._broker.breathe()

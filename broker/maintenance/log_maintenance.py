@@ -1,0 +1,110 @@
+"""The broker's periodic work on its logs: retention, flushing, checkpoints, late deletions, expired producers.
+
+| work | every | rule |
+|---|---|---|
+| retention | log.retention.check.interval.ms | storage, section 7 |
+| flush | log.flush.scheduler.interval.ms | logs unflushed for flush.ms |
+| recovery points | log.flush.offset.checkpoint.interval.ms | storage, section 1 |
+| log starts | log.flush.start.offset.checkpoint.interval.ms | |
+| high watermarks | replica.high.watermark.checkpoint.interval.ms | |
+| sync of closed segments, files that have grown ahead, late deletions | 1 s, only looks at what is due | |
+| producers | producer.id.expiration.check.interval.ms | produce, section 7 |
+
+Syncing happens in a worker; everything else is short and yields between logs.
+"""
+
+import logging
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import DiskFault
+from ...storage.log.flush import Flush
+from ...storage.log.log import Log
+from ..scheduling.periodic_task import Periodic
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+TIDY_INTERVAL_MS = 1000
+LOGS_A_TURN = 50
+
+log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """The timers of one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._tasks: list[Periodic] = []
+
+    def start(self) -> None:
+        settings, clock = self._broker.settings, self._broker.clock
+        first_ms = settings.log_initial_task_delay_ms
+        for name, work, interval_ms in (
+            ("retention", self._retain, settings.log_retention_check_interval_ms),
+            ("flush", self._flush, settings.log_flush_scheduler_interval_ms),
+            ("recovery point checkpoint", self._checkpoint_recovery, settings.log_flush_offset_checkpoint_interval_ms),
+            ("log start checkpoint", self._checkpoint_starts, settings.log_flush_start_offset_checkpoint_interval_ms),
+        ):
+            self._tasks.append(Periodic(name, clock, work, interval_ms, first_ms=min(first_ms, interval_ms)))
+        for name, work, interval_ms in (
+            ("high watermarks", self._checkpoint_watermarks, settings.replica_high_watermark_checkpoint_interval_ms),
+            ("what is due", self._tidy, TIDY_INTERVAL_MS),
+            ("producer expiry", self._expire_producers, settings.producer_id_expiration_check_interval_ms),
+        ):
+            self._tasks.append(Periodic(name, clock, work, interval_ms))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            await task.stop()
+        self._tasks.clear()
+        await self._checkpoint_watermarks()
+
+    async def _retain(self) -> None:
+        """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
+        for at, partition in enumerate(self._broker.cluster.partitions()):
+            if partition.log.config.deletes and not partition.log.config.is_compacted:
+                partition.log.delete_old_segments(self._broker.clock.now_ms(), partition.high_watermark)
+            if at % LOGS_A_TURN == 0:
+                await self._broker.breathe()
+
+    async def _flush(self) -> None:
+        for due in list(self._broker.log_dirs.due_for_flush(self._broker.clock.now_ms())):
+            await self._sync(due, due.plan_flush())
+
+    async def _checkpoint_recovery(self) -> None:
+        await self._broker.heavy(self._broker.log_dirs.checkpoint_recovery_points)
+
+    async def _checkpoint_starts(self) -> None:
+        await self._broker.heavy(self._broker.log_dirs.checkpoint_log_starts)
+
+    async def _checkpoint_watermarks(self) -> None:
+        marks = {partition.key: partition.high_watermark for partition in self._broker.cluster.partitions()}
+        await self._broker.heavy(self._broker.log_dirs.checkpoint_high_watermarks, marks)
+
+    async def _tidy(self) -> None:
+        """Syncs segments that were closed meanwhile, cuts files of logs that are quiet to what they hold, and removes
+        files whose readers had their time."""
+        for rolled in self._broker.log_dirs.take_rolled():
+            await self._sync(rolled, rolled.plan_flush_of_rolled())
+        for at, quiet in enumerate(self._broker.log_dirs.take_quiet(), 1):
+            quiet.settle()
+            if at % LOGS_A_TURN == 0:
+                await self._broker.breathe()
+        self._broker.log_dirs.delete_due(self._broker.clock.now_ms())
+
+    async def _sync(self, which: Log, flush: Flush) -> None:
+        """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""
+        began = perf_counter()
+        try:
+            await self._broker.heavy(flush.run)
+        except DiskFault as fault:
+            log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
+        self._broker.metrics.flush_duration.observe(perf_counter() - began)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._broker.clock.now_ms()
+        expiration_ms = self._broker.settings.producer_id_expiration_ms
+        for partition in self._broker.cluster.partitions():
+            partition.log.producers.state.expire(now_ms, expiration_ms)

@@ -1,0 +1,126 @@
+"""Partitions on their way between log directories, as AlterReplicaLogDirs asks for it.
+
+A worker copies what is closed, segment by segment; when little is left, the loop stands still for the rest, so that
+nothing is appended meanwhile. Fetches in flight keep the files that they have begun to send.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...storage.directories.log_move import LogMove, unfinished_copies
+from ...storage.files.file_names import fits_future_directory
+from ..metadata.image import Topic
+from ..metadata.partition import Partition
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+LITTLE_BYTES = 4 << 20
+
+log = logging.getLogger(__name__)
+
+
+class LogMoves:
+    """The moves of one broker, at most one for each partition."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._moves: dict[tuple[str, int], LogMove] = {}
+
+    def clean_up(self) -> None:
+        """Removes copies that a crash left unfinished. Raises DiskFault."""
+        log_dirs = self._broker.log_dirs
+        for folder in unfinished_copies(log_dirs.files, log_dirs.directories):
+            log.info("%s was not finished and is removed", folder)
+            log_dirs.files.remove_directory(folder)
+
+    def request(self, name: str, index: int, path: str) -> None:
+        """Begins to move a partition, unless it is there or on its way. Raises ApiError 3, 17 or 57, DiskFault."""
+        if not fits_future_directory(name, index):
+            raise ApiError(
+                f"the name of {name} is too long for its folder to be moved", ErrorCode.INVALID_TOPIC_EXCEPTION
+            )
+        directories = self._broker.log_dirs.directories
+        if path not in directories:
+            raise ApiError(
+                f"{path} is no log directory of this broker, they are {', '.join(directories)}",
+                ErrorCode.LOG_DIR_NOT_FOUND,
+            )
+        partition = self._broker.cluster.partition(name, index)
+        present = self._moves.get(partition.key)
+        if present is not None and present.destination == path:
+            return
+        self._cancel(partition.key)
+        if partition.log.directory.rpartition("/")[0] != path:
+            self._begin(partition, path)
+
+    def under_way(self) -> Iterable[LogMove]:
+        """The moves that are not finished."""
+        return list(self._moves.values())
+
+    def forget(self, topics: Iterable[Topic]) -> None:
+        """Gives up the moves of deleted topics."""
+        for topic in topics:
+            for index in topic.partitions:
+                self._cancel((topic.name, index))
+
+    async def idle(self) -> None:
+        """Returns when no move is under way."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def stop(self) -> None:
+        """Gives up all moves."""
+        tasks = list(self._tasks.values())
+        for key in list(self._tasks):
+            self._cancel(key)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, partition: Partition, path: str) -> None:
+        move = LogMove(self._broker.log_dirs.files, partition.log, path)
+        task = asyncio.get_running_loop().create_task(self._carry_out(partition, move))
+        self._moves[partition.key], self._tasks[partition.key] = move, task
+        task.add_done_callback(lambda done: self._ended(partition.key, done))
+
+    def _cancel(self, key: tuple[str, int]) -> None:
+        self._moves.pop(key, None)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
+
+    def _ended(self, key: tuple[str, int], task: "asyncio.Task[None]") -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key], self._moves[key]
+
+    async def _carry_out(self, partition: Partition, move: LogMove) -> None:
+        finished = False
+        try:
+            await self._copy(move)
+            current = self._broker.cluster.topics.get(partition.topic_name)
+            if current is not None and current.partitions.get(partition.index) is partition:
+                partition.log = self._broker.log_dirs.adopt(move)
+                finished = True
+                log.info("%s is now in %s", partition.log.name, move.destination)
+        except DiskFault as fault:
+            log.error("%s-%d could not be moved to %s: %s", *partition.key, move.destination, fault)
+        finally:
+            if not finished:
+                with suppress(DiskFault):
+                    move.abandon()
+
+    async def _copy(self, move: LogMove) -> None:
+        """Returns when little is left to copy."""
+        while True:
+            copy = move.next_copy()
+            if copy is not None:
+                await self._broker.heavy(copy.run)
+                move.copied(copy)
+            elif move.remaining_bytes > LITTLE_BYTES:
+                move.log.roll()
+            else:
+                return

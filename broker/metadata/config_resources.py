@@ -1,0 +1,160 @@
+"""What has settings that clients may see and change: topics, brokers, loggers, by DescribeConfigs' codes.
+
+| code | resource | name |
+|---|---|---|
+| 2 | topic | its name |
+| 4 | broker | its id, or "" for the dynamic defaults of all brokers |
+| 8 | logger of a broker | the broker's id; can be seen, and set until the next restart |
+| 16 | client metrics | of KIP-714, which this broker does not collect: nothing is set |
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from ...config import ConfigError
+from ...config.changes import Alteration, Operation, altered
+from ...config.keys import BROKER_KEYS, TOPIC_KEYS
+from ...protocol.errors import ApiError, ErrorCode
+from .topic_rules import check_name
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+ROOT_LOGGER = "root"
+# log4j's levels, in Python's terms.
+LEVELS = {
+    "OFF": logging.CRITICAL + 10,
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": logging.DEBUG - 5,
+}
+
+
+class ResourceType(IntEnum):
+    """What a resource is."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+
+
+def resource_type(code: int) -> ResourceType:
+    """Raises ApiError INVALID_REQUEST."""
+    try:
+        return ResourceType(code)
+    except ValueError:
+        raise ApiError(f"resource type {code} is not known", ErrorCode.INVALID_REQUEST) from None
+
+
+def is_cluster_default(broker: "Broker", name: str) -> bool:
+    """Whether a broker resource stands for all brokers. Raises ApiError INVALID_REQUEST when it is another broker."""
+    if not name:
+        return True
+    check_is_this_broker(broker, name)
+    return False
+
+
+def check_is_this_broker(broker: "Broker", name: str) -> None:
+    """Raises ApiError INVALID_REQUEST."""
+    node_id = broker.cluster.node_id
+    try:
+        is_this = int(name) == node_id
+    except ValueError:
+        is_this = False
+    if not is_this:
+        raise ApiError(f"this is broker {node_id}, not {name!r}", ErrorCode.INVALID_REQUEST)
+
+
+def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
+    """Raises ApiError INVALID_REQUEST when a key is named twice, or has no value where it needs one."""
+    if len(set(names)) < len(names):
+        raise ApiError("a configuration key is named more than once", ErrorCode.INVALID_REQUEST)
+    if without_value:
+        raise ApiError(f"no value is given for {', '.join(without_value)}", ErrorCode.INVALID_REQUEST)
+
+
+def replace_topic(broker: "Broker", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
+    """Replaces a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
+    if not name:
+        raise ApiError("topics have no common defaults; set them on the broker", ErrorCode.INVALID_REQUEST)
+    check_name(name)
+    broker.topics.configuration.topic_settings(texts)
+    if name not in broker.cluster.topics:
+        raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not validate_only:
+        broker.topics.configure(name, texts)
+
+
+def replace_broker(broker: "Broker", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
+    """Replaces the dynamic settings of this broker or of all. Raises ApiError 42."""
+    of_cluster = is_cluster_default(broker, name)
+    if validate_only:
+        broker.topics.configuration.check_broker(texts, of_cluster=of_cluster)
+    else:
+        broker.topics.configure_broker(texts, of_cluster=of_cluster)
+
+
+def alter_topic(broker: "Broker", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
+    """Changes some of a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
+    topic = broker.cluster.topics.get(name)
+    before = {} if topic is None else topic.overrides
+    try:
+        texts = altered(before, alterations, TOPIC_KEYS)
+    except ConfigError as error:
+        raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
+    replace_topic(broker, name, texts, validate_only=validate_only)
+
+
+def alter_broker(broker: "Broker", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
+    """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
+    before = broker.topics.configuration.broker_overrides(of_cluster=is_cluster_default(broker, name))
+    try:
+        texts = altered(before, alterations, BROKER_KEYS)
+    except ConfigError as error:
+        raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
+    replace_broker(broker, name, texts, validate_only=validate_only)
+
+
+def loggers() -> dict[str, str]:
+    """The level in force of each logger of this process, by name."""
+    names = [name for name, known in logging.root.manager.loggerDict.items() if isinstance(known, logging.Logger)]
+    levels = {name: _level_name(logging.getLogger(name).getEffectiveLevel()) for name in sorted(names)}
+    return {ROOT_LOGGER: _level_name(logging.root.level), **levels}
+
+
+def alter_loggers(broker: "Broker", name: str, alterations: Sequence[Alteration], *, validate_only: bool) -> None:
+    """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
+    check_is_this_broker(broker, name)
+    known = loggers()
+    for alteration in alterations:
+        _check_logger(alteration, known)
+    if validate_only:
+        return
+    for alteration in alterations:
+        logger = logging.root if alteration.key == ROOT_LOGGER else logging.getLogger(alteration.key)
+        logger.setLevel(LEVELS[alteration.text] if alteration.operation is Operation.SET else logging.NOTSET)
+
+
+def _check_logger(alteration: Alteration, known: Mapping[str, str]) -> None:
+    if alteration.operation not in (Operation.SET, Operation.DELETE):
+        raise ApiError(f"{alteration.operation.name} is nothing to do to a logger", ErrorCode.INVALID_REQUEST)
+    if alteration.key not in known:
+        raise ApiError(f"there is no logger {alteration.key}", ErrorCode.INVALID_CONFIG)
+    if alteration.operation is Operation.DELETE and alteration.key == ROOT_LOGGER:
+        raise ApiError("the level of the root logger cannot be taken back", ErrorCode.INVALID_REQUEST)
+    if alteration.operation is Operation.SET and alteration.text not in LEVELS:
+        raise ApiError(
+            f"{alteration.key}: a level out of {', '.join(LEVELS)} expected, found {alteration.text!r}",
+            ErrorCode.INVALID_CONFIG,
+        )
+
+
+def _level_name(level: int) -> str:
+    """The lowest of log4j's levels that is not below `level`."""
+    return next((name for name, value in sorted(LEVELS.items(), key=lambda item: item[1]) if value >= level), "OFF")

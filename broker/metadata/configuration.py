@@ -1,0 +1,101 @@
+"""What is in force: the settings given at the start, and over them the dynamic ones that clients have set.
+
+Precedence: a topic's own value, this broker's dynamic value, the cluster's dynamic default, file and command line,
+built-in default (spec: config-and-metrics, section 2). Dynamic values are on the disk before they act.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import fields
+
+from ...config import ConfigError, Layers, TopicSettings, broker_settings, topic_settings
+from ...config.changes import lay_over
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.directories.metadata_store import MetadataStore
+from ...storage.log.log_config import LogConfig
+
+# Dynamic by name, but not under KRaft: adding, removing and moving listeners needs a new registration of the broker.
+_LISTENER_FIELDS = ("listeners", "advertised_listeners")
+_LOG_FIELDS = tuple(field.name for field in fields(LogConfig))
+
+log = logging.getLogger(__name__)
+
+
+def log_config(settings: TopicSettings) -> LogConfig:
+    """The part of a topic's settings that its logs act on."""
+    return LogConfig(**{name: getattr(settings, name) for name in _LOG_FIELDS})
+
+
+class Configuration:
+    """The settings of one broker and of its topics. `layers` and `settings` change, as wholes, with `alter_broker`."""
+
+    def __init__(self, static: Layers, store: MetadataStore) -> None:
+        self._store = store
+        self.layers = _with_dynamic(static, store)
+        self.settings = broker_settings(self.layers)
+        self._without_overrides = topic_settings(self.layers, {})
+
+    def topic_settings(self, overrides: Mapping[str, str]) -> TopicSettings:
+        """The settings of a topic with these values of its own. Raises ApiError INVALID_CONFIG."""
+        if not overrides:
+            return self._without_overrides
+        try:
+            return topic_settings(self.layers, overrides)
+        except ConfigError as error:
+            raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
+
+    def stored_topic_settings(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
+        """As `topic_settings`, but values that cannot be used here are said in the log and left out."""
+        try:
+            return topic_settings(self.layers, overrides)
+        except ConfigError as error:
+            log.warning("topic %s: settings without effect: %s", name, error)
+            unusable = {problem.key for problem in error.problems}
+        return topic_settings(self.layers, {key: text for key, text in overrides.items() if key not in unusable})
+
+    def broker_overrides(self, *, of_cluster: bool) -> Mapping[str, str]:
+        """The dynamic values of this broker, or of the cluster."""
+        return self._store.state.cluster_configs if of_cluster else self._store.state.broker_configs
+
+    def check_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> Layers:
+        """The layers with all dynamic values of the broker, or of the cluster, replaced.
+
+        Raises ApiError INVALID_REQUEST, which Kafka keeps for compatibility although INVALID_CONFIG would say more.
+        """
+        try:
+            layers = lay_over(self.layers, cluster=texts) if of_cluster else lay_over(self.layers, broker=texts)
+            wanted = broker_settings(layers)
+        except ConfigError as error:
+            raise ApiError(str(error), ErrorCode.INVALID_REQUEST) from error
+        for name in _LISTENER_FIELDS:
+            if getattr(wanted, name) != getattr(self.settings, name):
+                key = name.replace("_", ".")
+                raise ApiError(f"{key} can only change with a restart", ErrorCode.INVALID_REQUEST)
+        return layers
+
+    def alter_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
+        """Replaces all dynamic values of the broker, or of the cluster. Raises ApiError INVALID_REQUEST, DiskFault."""
+        layers = self.check_broker(texts, of_cluster=of_cluster)
+        with self._store.change() as state:
+            state.broker_configs, state.cluster_configs = dict(layers.broker), dict(layers.cluster)
+        self.layers = layers
+        self.settings = broker_settings(layers)
+        self._without_overrides = topic_settings(layers, {})
+
+
+def _with_dynamic(static: Layers, store: MetadataStore) -> Layers:
+    """Stored values that cannot be used any more are said in the log and left out; they stay in the file."""
+    layers = static
+    for key, text in store.state.cluster_configs.items():
+        layers = _laid(layers, "the cluster", cluster={**layers.cluster, key: text})
+    for key, text in store.state.broker_configs.items():
+        layers = _laid(layers, "this broker", broker={**layers.broker, key: text})
+    return layers
+
+
+def _laid(layers: Layers, owner: str, **texts: Mapping[str, str]) -> Layers:
+    try:
+        return lay_over(layers, **texts)
+    except ConfigError as error:
+        log.warning("a dynamic setting of %s has no effect: %s", owner, error)
+        return layers

@@ -1,0 +1,85 @@
+"""The metadata image: brokers, topics, partitions. One broker is a cluster of one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from ...config.settings import TopicSettings
+from ...protocol.errors import ApiError, ErrorCode
+from .partition import Partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where clients of one listener reach a broker."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerNode:
+    """A broker as Metadata shows it; `endpoints` by listener name."""
+
+    node_id: int
+    rack: str | None
+    endpoints: dict[str, Endpoint]
+
+
+@dataclass(slots=True, kw_only=True)
+class Topic:
+    """A topic: `overrides` are its own configs as given, `settings` what is in force."""
+
+    name: str
+    topic_id: UUID
+    settings: TopicSettings
+    overrides: dict[str, str] = field(default_factory=dict)
+    partitions: dict[int, Partition] = field(default_factory=dict)
+    is_internal: bool = False
+
+
+class Cluster:
+    """Topics by name and id, and the brokers that hold them."""
+
+    def __init__(self, *, cluster_id: str, node_id: int) -> None:
+        self.cluster_id = cluster_id
+        self.node_id = node_id
+        self.brokers: dict[int, BrokerNode] = {}
+        self.topics: dict[str, Topic] = {}
+        self._names: dict[UUID, str] = {}
+        self._producer_ids: Callable[[], int] | None = None
+
+    def add(self, topic: Topic) -> None:
+        self.topics[topic.name] = topic
+        self._names[topic.topic_id] = topic.name
+
+    def remove(self, name: str) -> Topic:
+        topic = self.topics.pop(name)
+        self._names.pop(topic.topic_id, None)
+        return topic
+
+    def topic_of(self, topic_id: UUID) -> Topic | None:
+        name = self._names.get(topic_id)
+        return None if name is None else self.topics[name]
+
+    def draw_producer_ids_from(self, source: Callable[[], int]) -> None:
+        """Names who hands out producer ids: the store of what survives a restart."""
+        self._producer_ids = source
+
+    def next_producer_id(self) -> int:
+        """A producer id that nobody ever had. Raises DiskFault."""
+        if self._producer_ids is None:
+            raise RuntimeError("nobody hands out producer ids before the topics are loaded")
+        return self._producer_ids()
+
+    def partitions(self) -> list[Partition]:
+        """All partitions there are now."""
+        return [partition for topic in self.topics.values() for partition in topic.partitions.values()]
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """The partition. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""
+        found = self.topics.get(topic)
+        partition = None if found is None else found.partitions.get(index)
+        if partition is None:
+            raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return partition

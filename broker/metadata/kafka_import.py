@@ -1,0 +1,46 @@
+"""Taking over what another Kafka knew of a log directory: topic settings, dynamic broker settings, quotas, producer
+ids.
+
+A broker with KRaft keeps them in `__cluster_metadata-0`, which lies in the first log directory unless
+`metadata.log.dir` puts it elsewhere. They are read once, when there is no metadata of our own yet. Topics count only
+if they have a folder here.
+"""
+
+import logging
+
+from ...storage.directories.cluster_state import ClusterState, StoredTopic
+from ...storage.directories.kraft_metadata import (
+    BROKER_RESOURCE,
+    FOLDER,
+    TOPIC_RESOURCE,
+    KraftMetadata,
+    read_kraft_metadata,
+)
+from ...storage.directories.log_dirs import LogDirs
+
+log = logging.getLogger(__name__)
+
+
+def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int) -> None:
+    """Fills a new state with what KRaft's metadata says, if there are any. Raises DiskFault."""
+    for directory in log_dirs.directories:
+        metadata = read_kraft_metadata(log_dirs.files, f"{directory}/{FOLDER}")
+        if metadata is not None:
+            _fill(state, metadata, log_dirs, node_id)
+            log.info("took over the settings of %d topics from %s/%s", len(state.topics), directory, FOLDER)
+            return
+
+
+def _fill(state: ClusterState, metadata: KraftMetadata, log_dirs: LogDirs, node_id: int) -> None:
+    ids = {name: opened.topic_id for (name, _), opened in log_dirs.logs.items()}
+    for name, topic_id in metadata.topics.items():
+        if name in ids and ids[name] in (None, topic_id):
+            state.topics[name] = StoredTopic(
+                topic_id=topic_id,
+                partitions=max(1, metadata.partitions.get(topic_id, 0)),
+                configs=metadata.configs.get((TOPIC_RESOURCE, name), {}),
+            )
+    state.cluster_configs = metadata.configs.get((BROKER_RESOURCE, ""), {})
+    state.broker_configs = metadata.configs.get((BROKER_RESOURCE, str(node_id)), {})
+    state.client_quotas = {entity: quotas for entity, quotas in metadata.quotas.items() if quotas}
+    state.next_producer_id = metadata.next_producer_id

@@ -1,0 +1,104 @@
+"""One partition as its leader knows it: the log, who replicates it, and how far readers may see.
+
+    log start <= last stable offset <= high watermark <= log end
+
+The high watermark is the smallest log end of the in-sync replicas, however many there are; with one replica that is
+the log end right after each append (spec: storage, section 9).
+"""
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.log.log import Log
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+DEBUGGING_REPLICA = -2
+FUTURE_REPLICA = -3
+
+
+class Partition:
+    """A partition led by this broker. `replicas` and `isr` are broker ids; the preferred leader comes first."""
+
+    __slots__ = (
+        "_ends",
+        "index",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "replicas",
+        "topic_name",
+    )
+
+    def __init__(self, topic_name: str, index: int, log: Log, *, leader_id: int, leader_epoch: int = 0) -> None:
+        self.topic_name = topic_name
+        self.index = index
+        self.log = log
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.replicas: tuple[int, ...] = (leader_id,)
+        self.isr: tuple[int, ...] = (leader_id,)
+        self._ends: dict[int, int] = {}
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.topic_name, self.index
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else has a replica, so that what is written needs no other."""
+        return self.isr == self.replicas == (self.leader_id,)
+
+    @property
+    def high_watermark(self) -> int:
+        """First offset that not every in-sync replica has yet."""
+        end = self.log.log_end_offset
+        if self.isr == (self.leader_id,):
+            return end
+        return min([end, *(self._ends.get(follower, 0) for follower in self.isr if follower != self.leader_id)])
+
+    @property
+    def last_stable_offset(self) -> int:
+        """First offset of the earliest open transaction, else the high watermark."""
+        return self._stable_below(self.high_watermark)
+
+    def ends(self, isolation_level: int, replica_id: int = -1) -> tuple[int, int, int]:
+        """The high watermark, the last stable offset, and the first offset that this reader may not see.
+
+        Consumers see by isolation, followers everything.
+        """
+        high_watermark = self.high_watermark
+        stable = self._stable_below(high_watermark)
+        if replica_id >= 0 or replica_id == FUTURE_REPLICA:
+            return high_watermark, stable, self.log.log_end_offset
+        return high_watermark, stable, stable if isolation_level == READ_COMMITTED else high_watermark
+
+    def visible_end(self, isolation_level: int, replica_id: int = -1) -> int:
+        """The last of `ends`."""
+        return self.ends(isolation_level, replica_id)[2]
+
+    def _stable_below(self, high_watermark: int) -> int:
+        log = self.log
+        if not log.producers.state.has_unstable:
+            return high_watermark
+        log.high_watermark_moved(high_watermark)
+        unstable = log.first_unstable_offset
+        return high_watermark if unstable is None else min(unstable, high_watermark)
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """The epoch that counts for `epoch` and where it ends; -1 and -1 if that is not known.
+
+        The leader's own epoch is known even before anything was written in it, and ends where the log ends.
+        """
+        if epoch == self.leader_epoch:
+            return epoch, self.log.log_end_offset
+        entry = self.log.end_offset_for_epoch(epoch)
+        return entry.epoch, entry.start_offset
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Raises ApiError FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH when a client's epoch (-1: none) is not ours."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return
+        place = f"{self.topic_name}-{self.index}: epoch {current_leader_epoch}, the leader's is {self.leader_epoch}"
+        if current_leader_epoch < self.leader_epoch:
+            raise ApiError(place, ErrorCode.FENCED_LEADER_EPOCH)
+        raise ApiError(place, ErrorCode.UNKNOWN_LEADER_EPOCH)

@@ -1,0 +1,299 @@
+"""The topics of a broker: made, grown, configured, deleted; on the disk first, then in the metadata image.
+
+    create    remember in the store (one write for a whole request) -> make the logs -> show in the image
+    grow      the same for the new partitions
+    delete    forget in the store, noting the topic's id -> hide from the image -> rename the folders
+    load      the store and the folders together give the image: what a crash left half made is finished, what it left
+              half deleted goes
+
+So an acknowledged topic is never lost and a deleted one never comes back. All of it happens in one process, so the
+leader of a new partition is known at once. Changes run one after the other; they let other work have the loop between
+partitions.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from ...config import Layers, TopicSettings
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...storage.directories.cluster_state import StoredTopic
+from ...storage.directories.metadata_store import MetadataStore
+from ...storage.log.log import Log
+from ..maintenance.log_moves import LogMoves
+from ..scheduling.turns import Turns
+from .configuration import Configuration, log_config
+from .image import Topic
+from .image_loading import load_image
+from .kafka_import import take_over
+from .partition import Partition
+from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, CollisionGuard, check_name
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+PARTITIONS_A_TURN = 4
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic that passed all checks and does not exist yet."""
+
+    name: str
+    partitions: int
+    settings: TopicSettings
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    topic_id: UUID = field(default_factory=uuid4)
+
+
+class Topics:
+    """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew.
+
+    `on_configured` are called when dynamic settings of the broker have changed.
+    """
+
+    def __init__(self, broker: "Broker", layers: Layers) -> None:
+        self.store = MetadataStore.open(broker.log_dirs.files, broker.log_dirs.directories)
+        if self.store.is_new:
+            take_over(self.store.state, broker.log_dirs, broker.cluster.node_id)
+        self.configuration = Configuration(layers, self.store)
+        self.collisions = CollisionGuard()
+        self.moves = LogMoves(broker)
+        self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
+        self.on_changed: list[Callable[[Topic], None]] = []
+        self.on_configured: list[Callable[[], None]] = []
+        self._broker = broker
+        self._cluster = broker.cluster
+        self._log_dirs = broker.log_dirs
+        self._turns = Turns(broker.breathe, PARTITIONS_A_TURN)
+        broker.settings = self.configuration.settings
+        broker.cluster.draw_producer_ids_from(self.store.next_producer_id)
+
+    def load(self) -> None:
+        """Builds the image of what is on the disk. Raises DiskFault."""
+        self.moves.clean_up()
+        for topic in load_image(self.store, self._log_dirs, self.configuration, self._cluster.node_id):
+            self._cluster.add(topic)
+            self.collisions.add(topic.name)
+
+    async def stop(self) -> None:
+        """Gives up what is still being done."""
+        await self.moves.stop()
+
+    # Creation
+
+    def check(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
+        """The settings of a topic that may be created so. Raises ApiError 17, 36 or 40."""
+        check_name(name)
+        self.collisions.check(name)
+        if name in self._cluster.topics:
+            raise _exists(name)
+        return self.configuration.topic_settings(overrides)
+
+    def plan_default(self, name: str) -> NewTopic:
+        """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
+        settings = self._broker.settings
+        overrides: dict[str, str] = {}
+        partitions = settings.num_partitions
+        if name == OFFSETS_TOPIC:
+            partitions, overrides = settings.offsets_topic_num_partitions, self._offsets_overrides()
+        elif name == TRANSACTION_TOPIC:
+            partitions = settings.transaction_state_log_num_partitions
+            overrides = self._transaction_overrides()
+        return NewTopic(name=name, partitions=partitions, settings=self.check(name, overrides), overrides=overrides)
+
+    async def create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
+        """Creates topics; what could not be created, and why, by name."""
+        async with self._turns:
+            return await self._create(wanted)
+
+    async def ensure(self, name: str) -> Topic:
+        """The topic of this name, created with the broker's defaults if it is missing. Raises ApiError."""
+        async with self._turns:
+            if name not in self._cluster.topics:
+                failed = await self._create([self.plan_default(name)])
+                if name in failed:
+                    raise failed[name]
+            return self._cluster.topics[name]
+
+    async def _create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
+        failed: dict[str, ApiError] = {}
+        new: dict[str, NewTopic] = {}
+        for topic in wanted:
+            if topic.name in self._cluster.topics:
+                failed[topic.name] = _exists(topic.name)
+            else:
+                new[topic.name] = topic
+        self._remember(new.values(), failed)
+        for topic in new.values():
+            if topic.name not in failed:
+                await self._make(topic, failed)
+        return failed
+
+    def _remember(self, new: Iterable[NewTopic], failed: dict[str, ApiError]) -> None:
+        try:
+            with self.store.change() as state:
+                for topic in new:
+                    state.topics[topic.name] = StoredTopic(
+                        topic_id=topic.topic_id, partitions=topic.partitions, configs=dict(topic.overrides)
+                    )
+        except DiskFault as fault:
+            failed.update((topic.name, fault) for topic in new)
+
+    async def _make(self, new: NewTopic, failed: dict[str, ApiError]) -> None:
+        topic = Topic(
+            name=new.name,
+            topic_id=new.topic_id,
+            settings=new.settings,
+            overrides=dict(new.overrides),
+            is_internal=new.name in INTERNAL_TOPICS,
+        )
+        try:
+            await self._make_partitions(topic, range(new.partitions))
+        except DiskFault as fault:
+            log.error("topic %s could not be created: %s", new.name, fault)
+            failed[new.name] = fault
+            self._undo(topic)
+            return
+        self._cluster.add(topic)
+        self.collisions.add(topic.name)
+        self._tell_changed(topic)
+
+    def _tell_changed(self, topic: Topic) -> None:
+        for tell in self.on_changed:
+            tell(topic)
+
+    async def _make_partitions(self, topic: Topic, indexes: Iterable[int]) -> None:
+        config = log_config(topic.settings)
+        for index in indexes:
+            made = self._log_dirs.create(topic.name, index, topic.topic_id, config)
+            topic.partitions[index] = self._partition(topic.name, index, made)
+            await self._turns.next()
+
+    def _partition(self, name: str, index: int, made: Log) -> Partition:
+        return Partition(name, index, made, leader_id=self._cluster.node_id)
+
+    def _undo(self, topic: Topic) -> None:
+        with suppress(DiskFault):  # said already; what is left behind goes at the next start
+            with self.store.change() as state:
+                del state.topics[topic.name]
+                state.deleting.add(topic.topic_id)
+            for index in topic.partitions:
+                self._log_dirs.delete(topic.name, index)
+
+    def _offsets_overrides(self) -> dict[str, str]:
+        """Kafka's settings of `__consumer_offsets` (GroupMetadataManager.groupMetadataTopicConfigs)."""
+        return {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(self._broker.settings.offsets_topic_segment_bytes),
+        }
+
+    def _transaction_overrides(self) -> dict[str, str]:
+        """Kafka's settings of `__transaction_state` (TransactionStateManager.transactionTopicConfigs)."""
+        return {
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(min(self._broker.settings.transaction_state_log_min_isr, 1)),  # one replica
+            "segment.bytes": str(self._broker.settings.transaction_state_log_segment_bytes),
+        }
+
+    # Growth
+
+    async def grow(self, name: str, partitions: int) -> None:
+        """Adds partitions up to that number, which is more than there are. Raises ApiError 3 or 37, DiskFault."""
+        async with self._turns:
+            topic = self._cluster.topics.get(name)
+            if topic is None:
+                raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            present = len(topic.partitions)
+            if partitions <= present:
+                raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
+            self._store_topic(name, partitions=partitions)
+            addition = replace(topic, partitions={})
+            await self._make_partitions(addition, range(present, partitions))
+            topic.partitions.update(addition.partitions)
+            self._tell_changed(topic)
+
+    def _store_topic(
+        self, name: str, *, partitions: int | None = None, configs: Mapping[str, str] | None = None
+    ) -> None:
+        with self.store.change() as state:
+            before = state.topics[name]
+            state.topics[name] = StoredTopic(
+                topic_id=before.topic_id,
+                partitions=before.partitions if partitions is None else partitions,
+                configs=before.configs if configs is None else dict(configs),
+            )
+
+    # Configuration
+
+    def configure(self, name: str, overrides: Mapping[str, str]) -> None:
+        """Replaces a topic's own settings, at once for its open logs. Raises ApiError 40, DiskFault."""
+        topic = self._cluster.topics[name]
+        settings = self.configuration.topic_settings(overrides)
+        if dict(overrides) != topic.overrides:
+            self._store_topic(name, configs=overrides)
+        topic.overrides = dict(overrides)
+        self._apply(topic, settings)
+
+    def configure_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
+        """Replaces the dynamic settings of this broker, or of the cluster. Raises ApiError 42, DiskFault."""
+        self.configuration.alter_broker(texts, of_cluster=of_cluster)
+        self._broker.settings = self.configuration.settings
+        for topic in self._cluster.topics.values():
+            self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
+        for tell in self.on_configured:
+            tell()
+
+    def _apply(self, topic: Topic, settings: TopicSettings) -> None:
+        topic.settings = settings
+        config = log_config(settings)
+        for partition in topic.partitions.values():
+            partition.log.reconfigure(config)
+            self._broker.fetch_purgatory.notify(partition.key)
+
+    # Deletion
+
+    async def delete(self, names: Iterable[str]) -> dict[str, ApiError]:
+        """Deletes topics; what could not be deleted, and why, by name."""
+        async with self._turns:
+            return await self._delete([name for name in names if name in self._cluster.topics])
+
+    async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
+        try:
+            with self.store.change() as state:
+                state.deleting |= {state.topics.pop(name).topic_id for name in names}
+        except DiskFault as fault:
+            return dict.fromkeys(names, fault)
+        gone = [self._cluster.remove(name) for name in names]
+        for topic in gone:
+            self.collisions.remove(topic.name)
+            await self._delete_logs(topic)
+        for tell in self.on_deleted:
+            tell(gone)
+        return {}
+
+    async def _delete_logs(self, topic: Topic) -> None:
+        complete = True
+        for index, partition in topic.partitions.items():
+            try:
+                self._log_dirs.delete(topic.name, index)
+            except DiskFault as fault:
+                complete = False
+                log.warning("%s-%d is deleted at the next start: %s", topic.name, index, fault)
+            self._broker.fetch_purgatory.notify(partition.key)
+            self._broker.produce_purgatory.notify(partition.key)
+            await self._turns.next()
+        if complete:
+            self.store.state.deleting.discard(topic.topic_id)  # written with the next change
+
+
+def _exists(name: str) -> ApiError:
+    return ApiError(f"topic {name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)

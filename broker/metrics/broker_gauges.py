@@ -1,0 +1,85 @@
+"""Gauges: what a scrape reads off the broker as it stands."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from prometheus_client import ProcessCollector
+
+from ...storage.log.log import Log
+from .group_gauges import show_groups
+from .instruments import GaugeRow
+from .maintenance_gauges import show_cleaner, show_transactions
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+
+
+def show_state(broker: "Broker") -> None:
+    """Registers the gauges of one broker."""
+    gauge = broker.metrics.instruments.gauge
+    budget, requests = broker.conversion_budget, broker.request_memory
+    gauge("stepdown_downconversion_inflight_bytes", "Conversion memory in use", lambda: budget.in_use_bytes)
+    gauge(
+        "stepdown_downconversion_peak_bytes",
+        "Most conversion memory in use so far, above the limit only where one chunk is larger",
+        lambda: budget.peak_bytes,
+    )
+    gauge("stepdown_downconversion_limit_bytes", "Conversion memory that can be claimed", lambda: budget.limit_bytes)
+    gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting)
+    gauge(
+        "stepdown_downconversion_shared_held_bytes",
+        "Conversion memory that holds chunks for several readers",
+        lambda: broker.shared_chunks.held_bytes,
+    )
+    gauge("stepdown_request_memory_pool_used_bytes", "Memory of large requests", lambda: requests.in_use_bytes)
+    gauge(
+        "stepdown_request_memory_pool_available_bytes",
+        "What queued.max.request.bytes leaves",
+        lambda: requests.limit_bytes - requests.in_use_bytes,
+    )
+    gauge("stepdown_connections", "Open connections", lambda: broker.connections)
+    gauge("stepdown_fetch_sessions", "Incremental fetch sessions", lambda: len(broker.sessions))
+    gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: broker.sessions.partitions)
+    gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(broker), "operation")
+    gauge("stepdown_partitions", "Partitions on this broker", lambda: len(broker.cluster.partitions()))
+    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(broker.cluster.partitions()))
+    gauge("stepdown_producer_ids", "Producers that logs remember", lambda: _producers(broker))
+    gauge(
+        "stepdown_offline_log_directories",
+        "Log directories in which a write or a sync failed",
+        lambda: len(broker.log_dirs.failing()),
+    )
+    _show_logs(broker)
+    show_groups(broker)
+    show_transactions(broker)
+    show_cleaner(broker)
+    broker.metrics.instruments.include(ProcessCollector(registry=None))
+
+
+def _show_logs(broker: "Broker") -> None:
+    gauge = broker.metrics.instruments.gauge
+    shown: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
+        ("stepdown_log_size_bytes", "Bytes of a partition", attrgetter("size_bytes")),
+        ("stepdown_log_segments", "Segments of a partition", lambda log: len(log.segments)),
+        ("stepdown_log_start_offset", "First offset", attrgetter("log_start_offset")),
+        ("stepdown_log_end_offset", "Next offset", attrgetter("log_end_offset")),
+    )
+    for name, help, read in shown:
+        gauge(name, help, partial(_rows, broker, read), "topic", "partition")
+
+
+def _rows(broker: "Broker", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
+    return [
+        ((partition.topic_name, str(partition.index)), float(read(partition.log)))
+        for partition in broker.cluster.partitions()
+    ]
+
+
+def _producers(broker: "Broker") -> int:
+    return sum(len(partition.log.producers.state.producers) for partition in broker.cluster.partitions())
+
+
+def _parked(broker: "Broker") -> Iterable[GaugeRow]:
+    return [(("fetch",), len(broker.fetch_purgatory)), (("produce",), len(broker.produce_purgatory))]

@@ -1,0 +1,36 @@
+"""How late the event loop is: a timer that should ring every 100 ms, and when it did.
+
+One thread serves everybody, so whatever holds the loop holds every client; this is where that shows.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+
+from ..scheduling.clock import Clock, Timer
+from .instruments import HistogramFamily
+
+INTERVAL_MS = 100
+
+
+class LoopDelay:
+    """Observes in `histogram` by how many seconds each ring was late. `now_s` counts seconds from anywhere."""
+
+    def __init__(self, clock: Clock, histogram: HistogramFamily, now_s: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._histogram = histogram
+        self._now_s = now_s
+        self._due_s = 0.0
+        self._timer: Timer | None = None
+
+    def start(self) -> None:
+        self._due_s = self._now_s() + INTERVAL_MS / 1000
+        self._timer = self._clock.call_later(INTERVAL_MS, self._ring)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._histogram.observe(max(0.0, self._now_s() - self._due_s))
+        self.start()

@@ -1,0 +1,152 @@
+"""What a broker counts, by the names of Kafka's beans in Prometheus' manner (see docs/metrics.md)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.records.layout import CODEC_MASK, Codec
+from .instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
+
+if TYPE_CHECKING:
+    from ..metadata.image import Topic
+
+MOST_CLIENT_SOFTWARE = 500
+
+
+_CODEC_LABELS = tuple(Codec(n).name.lower() if n <= Codec.ZSTD else "other" for n in range(CODEC_MASK + 1))
+
+
+def codec_label(attributes: int) -> str:
+    """The codec in the attributes of a batch of any magic, as a label; bits that name none are "other"."""
+    return _CODEC_LABELS[attributes & CODEC_MASK]
+
+
+class Metrics:
+    """One broker's instruments."""
+
+    def __init__(self) -> None:
+        kept = Instruments()
+        self.instruments = kept
+
+        self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
+        self.deprecated_requests = kept.counter(
+            "stepdown_deprecated_requests",
+            "Requests in a version that Kafka 3.9 marks deprecated",
+            *("request", "version", "client_software_name", "client_software_version"),
+            limit=MOST_CLIENT_SOFTWARE,
+        )
+        self.request_errors = kept.counter(
+            "stepdown_request_errors", "Error codes in responses, NONE included", "request", "error"
+        )
+        self.request_duration = kept.histogram(
+            "stepdown_request_duration_seconds",
+            "Phases of a request",
+            DURATION_BUCKETS,
+            *("request", "phase", "version"),
+        )
+        self.request_size = kept.histogram(
+            "stepdown_request_size_bytes", "Request bodies, header excluded", SIZE_BUCKETS, "request"
+        )
+        self.closed_connections = kept.counter(
+            "stepdown_connections_closed", "Connections that ended, by why", "reason"
+        )
+
+        self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
+        self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")
+        self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes announced to consumers", "topic")
+        self.fetch_bytes = kept.counter(
+            "stepdown_fetch_bytes", "Record bytes announced to consumers, by the version they fetch with", "version"
+        )
+        self.bytes_rejected = kept.counter("stepdown_bytes_rejected", "Bytes of sets refused as too large", "topic")
+        self.produce_partition_requests = kept.counter(
+            "stepdown_produce_partition_requests", "Partitions in produce requests", "topic"
+        )
+        self.fetch_partition_requests = kept.counter(
+            "stepdown_fetch_partition_requests", "Partitions in fetch requests", "topic"
+        )
+        self.failed_produce_requests = kept.counter(
+            "stepdown_failed_produce_requests", "Partitions of produce requests that failed unexpectedly", "topic"
+        )
+        self.failed_fetch_requests = kept.counter(
+            "stepdown_failed_fetch_requests", "Partitions of fetch requests that failed unexpectedly", "topic"
+        )
+        self.invalid_records = kept.counter("stepdown_invalid_records", "Produced records refused", "reason")
+
+        self.fetch_conversions = kept.counter(
+            "stepdown_fetch_message_conversions", "Records converted for a fetch", "topic"
+        )
+        self.produce_conversions = kept.counter(
+            "stepdown_produce_message_conversions", "Records of produce batches that were rebuilt", "topic"
+        )
+        self.up_conversions = kept.counter(
+            "stepdown_upconversion_records",
+            "Records of produce requests that were rebuilt, by what their first batch was and the codec it got",
+            *("from_magic", "codec", "to_codec"),
+        )
+        self.conversion_seconds = kept.histogram(
+            "stepdown_message_conversion_seconds", "Conversion time of a request", DURATION_BUCKETS, "request"
+        )
+        self.temporary_bytes = kept.histogram(
+            "stepdown_request_temporary_memory_bytes",
+            "Bytes passed through buffers to (de)compress and convert for a request",
+            SIZE_BUCKETS,
+            "request",
+        )
+        self.conversion_chunks = kept.counter("stepdown_downconversion_chunks", "Chunks converted down")
+        self.padding_bytes = kept.counter("stepdown_downconversion_padding_bytes", "Bytes of overflow entries sent")
+        self.truncated_slices = kept.counter(
+            "stepdown_downconversion_truncated_responses", "Converted slices cut at their promised size"
+        )
+        self.conversions_rejected = kept.counter("stepdown_downconversion_rejected", "Conversions refused", "reason")
+        self.conversion_bytes = kept.counter(
+            "stepdown_downconversion_bytes",
+            "Bytes of converted slices as promised, by what their first batch was and what it became",
+            *("from_magic", "to_magic", "codec"),
+        )
+        self.conversion_wait = kept.histogram(
+            "stepdown_downconversion_wait_seconds", "Time that a chunk waited for conversion memory", DURATION_BUCKETS
+        )
+        self.shared_bytes = kept.counter(
+            "stepdown_downconversion_shared_bytes", "Converted bytes found that had been made for another reader"
+        )
+        self.shared_kept = kept.counter(
+            "stepdown_downconversion_shared_kept_chunks", "Converted chunks kept for other readers"
+        )
+        self.shared_dropped = kept.counter(
+            "stepdown_downconversion_shared_dropped_chunks", "Chunks kept for other readers that were given up"
+        )
+        self.request_memory_wait = kept.counter(
+            "stepdown_request_memory_pool_depleted_seconds", "Time that requests waited for queued.max.request.bytes"
+        )
+        self.loop_delay = kept.histogram(
+            "stepdown_event_loop_delay_seconds", "How late the event loop came to a timer", DURATION_BUCKETS
+        )
+        self.sendfile_bytes = kept.counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
+        self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from converted chunks")
+
+        self.fetch_expirations = kept.counter(
+            "stepdown_fetch_expirations", "Fetches that waited for their maximum time", "fetcher"
+        )
+        self.session_evictions = kept.counter("stepdown_fetch_session_evictions", "Fetch sessions evicted")
+        self.transactions = kept.counter("stepdown_transactions", "Transactions that are complete, by result", "result")
+        for result in ("committed", "aborted"):
+            self.transactions.of(result)
+        self.transactions_timed_out = kept.counter(
+            "stepdown_transactions_timed_out", "Transactions aborted as they were open for too long"
+        )
+        self.transaction_append_errors = kept.counter(
+            "stepdown_transaction_append_errors", "Appends of the transaction coordinator that failed", "record"
+        )
+        for record in ("state", "marker"):
+            self.transaction_append_errors.of(record)
+        self.cleaner_runs = kept.counter("stepdown_cleaner_runs", "Logs cleaned by compaction")
+        self.cleaner_read_bytes = kept.counter("stepdown_cleaner_read_bytes", "Bytes of the segments that were cleaned")
+        self.cleaner_written_bytes = kept.counter("stepdown_cleaner_written_bytes", "Bytes that cleaning left of them")
+        self.cleaner_seconds = kept.counter("stepdown_cleaner_seconds", "Time that logs were being cleaned")
+        self.flush_duration = kept.histogram(
+            "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
+        )
+
+    def forget_topics(self, topics: "Sequence[Topic]") -> None:
+        """Drops what was counted for deleted topics, so that names cannot pile up."""
+        for topic in topics:
+            self.instruments.forget_topic(topic.name)

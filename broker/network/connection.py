@@ -1,0 +1,344 @@
+"""One client's connection: frames in, answers out, one request at a time.
+
+The next request is not looked at before the last one is answered, as Kafka mutes a channel; what a client pipelines
+meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel. So a peer costs its own unfinished
+frame, what was read ahead, and one response.
+
+Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
+handler waits for anything, or when no whole frame is left. But while several connections are at it, then at the end of
+the loop's turn, together with those of the others: a process that sleeps is dear to wake, and one that has many
+connections is woken once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from ...protocol.errors import MalformedFrame
+from ...protocol.frame import FrameParser
+from ...protocol.primitives import BUFFER_TYPES, size_of
+from ...protocol.schema import Piece
+from ..metrics.request_metrics import RequestMeter
+from ..scheduling.clock import Clock
+from ..scheduling.eager import eagerly
+from .company import Company
+from .memory_budget import Claim, MemoryBudget
+from .sender import Sender
+from .transport import PlainWire
+
+READ_BYTES = 128 * 1024
+READ_AHEAD_BYTES = 256 * 1024
+SMALL_ANSWER_BYTES = 4 * 1024
+MOST_HELD = 16
+TURN_READS = 4
+"""How often one peer is read from before the others get their turn."""
+
+ENOUGH_BYTES = READ_BYTES // 4
+"""A read that brought less has most likely brought all that there is."""
+
+log = logging.getLogger(__name__)
+
+
+class CloseConnection(Exception):
+    """The only answer left is to hang up; the message says why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Peer:
+    """Who is at the other end, as far as it has said so. `on_leave`, if set, hears that it sends no more."""
+
+    host: str
+    port: int
+    listener: str
+    client_id: str = ""
+    software_name: str = "unknown"
+    software_version: str = "unknown"
+    on_leave: Callable[[], None] | None = None
+
+    def leave(self) -> None:
+        """It sends no more: whoever waits on its behalf need not."""
+        if self.on_leave is not None:
+            self.on_leave()
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Reply(NamedTuple):
+    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready."""
+
+    pieces: list[Piece] | None
+    meter: RequestMeter
+    began_s: float
+    ready_s: float
+
+
+class Answerer(Protocol):
+    """Turns a frame into its reply, or into what to await for it, and hears when that has been sent."""
+
+    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
+
+    def answered(self, reply: Reply) -> None: ...
+
+
+class Connection:
+    """Serves one accepted socket until it ends.
+
+    `is_busy`: a request is being answered; `is_waiting`: and it is the broker's turn, not the peer's.
+    """
+
+    def __init__(
+        self,
+        wire: PlainWire,
+        peer: Peer,
+        parser: FrameParser,
+        sender: Sender,
+        clock: Clock,
+        request_memory: MemoryBudget,
+        company: Company,
+    ) -> None:
+        self.peer = peer
+        self.last_active_ms = clock.now_ms()
+        self.is_busy = False
+        self.is_waiting = False
+        self._wire = wire
+        self._parser = parser
+        self._sender = sender
+        self._clock = clock
+        self._request_memory = request_memory
+        self._claim: Claim | None = None
+        self._seen_sent_bytes = 0
+        self._turn_reads = 0  # since others had their turn
+        self._is_dry = False  # the last read has most likely brought all
+        self._at_end = False
+        self._is_draining = False
+        self._arrival: asyncio.Future[None] | None = None
+        self._held: list[Reply] = []  # answers that are to leave together
+        self._unsent = b""  # of answers that are held no more
+        self._is_sending_soon = False
+        self._company = company
+
+    async def serve(self, answerer: Answerer) -> str:
+        """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
+        try:
+            while True:
+                frame = None if self._is_draining else self._parser.next_frame()
+                if frame is None:
+                    if not self._goes_on(answerer) and await self._has_ended(answerer):
+                        return "end"
+                    continue
+                self.is_busy = self.is_waiting = True
+                self.last_active_ms = now_ms = self._clock.now_ms()
+                self._company.note(id(self), now_ms)
+                answer = answerer.answer(frame, self.peer)
+                reply = answer if isinstance(answer, Reply) else await self._awaited(answer, answerer)
+                self.is_waiting = False
+                del frame, answer  # a peer that does not read its answer must not keep us holding what it sent
+                if self._claim is not None:
+                    self._release()
+                pieces = reply.pieces
+                if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
+                    self._held.append(reply)
+                    if len(self._held) >= MOST_HELD:
+                        await self._send_held(answerer)
+                else:
+                    await self._send(reply, pieces, answerer)
+                del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
+        except (MalformedFrame, CloseConnection) as fault:
+            log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
+            self.is_waiting = False
+            self._release()
+            with suppress(OSError):
+                await self._send_held(answerer)
+            return "fault"
+        except OSError:
+            return "lost"
+        except Exception:  # the boundary of a connection: a fault of ours ends it, and no other
+            log.exception("closing %s (client %r): unexpected failure", self.peer, self.peer.client_id)
+            return "failure"
+        finally:
+            self.close()
+
+    def _goes_on(self, answerer: Answerer) -> bool:
+        """Without a whole frame: whether more bytes have come, and there was nothing to wait for. Else `_has_ended`."""
+        if self._is_dry or self._turn_reads + 1 >= TURN_READS or self._unsent or self._at_end or self._is_draining:
+            return False
+        if self._parser.pending_frame_bytes > READ_AHEAD_BYTES:
+            return False
+        if self._held:
+            if not self._company.is_there(self.last_active_ms):
+                return False
+            self._send_soon(answerer)
+        if not self._read():
+            return False
+        self._turn_reads += 1
+        return True
+
+    async def _has_ended(self, answerer: Answerer) -> bool:
+        """Without a whole frame: sees to what is held; whether that was the end, else when more bytes have come."""
+        if self._unsent or self._at_end or self._is_draining:
+            await self._send_held(answerer)
+            if self._at_end or self._is_draining:
+                return True
+        elif self._held and not self._may_defer():
+            await self._send_held(answerer)
+        elif self._held:
+            self._send_soon(answerer)
+        await self._more()
+        return False
+
+    def close(self) -> None:
+        """Hangs up now."""
+        self._wire.close()
+        self._release()
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_exception(ConnectionResetError("closed"))
+
+    def note_progress(self) -> None:
+        """Counts it as activity when the peer has read anything since the last look."""
+        if self._wire.sent_bytes != self._seen_sent_bytes:
+            self._seen_sent_bytes = self._wire.sent_bytes
+            self.last_active_ms = self._clock.now_ms()
+
+    def drain(self) -> None:
+        """Finishes the request at hand, then hangs up."""
+        self._is_draining = True
+        if not self.is_busy:
+            self.close()
+
+    def _awaited(self, answering: Coroutine[Any, Any, Reply], answerer: Answerer) -> Awaitable[Reply]:
+        """What is answered sooner leaves before there is any waiting."""
+        return eagerly(answering, partial(self._try_to_send_held, answerer))
+
+    async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
+        if self._held or self._unsent:
+            await self._send_held(answerer)
+        await self._sender.send(pieces)
+        self._sent((reply,), answerer)
+
+    async def _send_held(self, answerer: Answerer) -> None:
+        """Sends all that is held. Raises OSError when the peer has gone."""
+        if self._held or self._unsent:
+            data, held = self._take_held()
+            if data:
+                await self._sender.send((data,))
+            self._sent(held, answerer)
+
+    def _may_defer(self) -> bool:
+        """Whether what is held may leave at the end of the turn: not so if the peer's next frame has to wait before."""
+        return self._company.is_there(self.last_active_ms) and self._parser.pending_frame_bytes <= READ_AHEAD_BYTES
+
+    def _send_soon(self, answerer: Answerer) -> None:
+        if not self._is_sending_soon:
+            self._is_sending_soon = True
+            asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
+
+    def _send_at_last(self, answerer: Answerer) -> None:
+        """Sends what is held; what the socket does not take, or that there is an end to it, is for `serve`."""
+        self._is_sending_soon = False
+        if not self._held:
+            return
+        self._try_to_send_held(answerer)
+        self.is_busy = self.is_waiting or bool(self._unsent)
+        if (self._unsent or self._is_draining) and self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def _try_to_send_held(self, answerer: Answerer) -> None:
+        """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
+        if not self._held:
+            return
+        data, held = self._take_held()
+        with suppress(OSError):  # found again, and told, when the handler's own answer is sent
+            self._unsent = data[self._wire.try_send(data) :] if data else b""
+        self._sent(held, answerer)
+        self.is_busy = True
+
+    def _take_held(self) -> tuple[bytes, list[Reply]]:
+        held, self._held = self._held, []
+        parts = [self._unsent]
+        for reply in held:
+            parts += reply.pieces or ()  # type: ignore[arg-type]  # bytes, or they would not be held
+        self._unsent = b""
+        return b"".join(parts), held
+
+    def _sent(self, replies: Iterable[Reply], answerer: Answerer) -> None:
+        for reply in replies:
+            answerer.answered(reply)
+        self._seen_sent_bytes = self._wire.sent_bytes
+        self.last_active_ms = self._clock.now_ms()
+        self.is_busy = False
+
+    async def _more(self) -> None:
+        """Returns when bytes have been fed to the parser, or the stream has ended."""
+        await self._charge_frame()
+        if not self._is_dry and self._read():
+            self._turn_reads += 1
+            if self._turn_reads >= TURN_READS:
+                self._turn_reads = 0
+                await asyncio.sleep(0)
+            return
+        self._turn_reads = 0
+        self._arrival = asyncio.get_running_loop().create_future()
+        self._wire.watch(self._on_readable)
+        try:
+            await self._arrival
+        finally:
+            self._arrival = None
+
+    async def _charge_frame(self) -> None:
+        """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read."""
+        size = self._parser.pending_frame_bytes
+        if size > READ_AHEAD_BYTES and self._claim is None:
+            self._wire.unwatch()
+            self._claim = await self._request_memory.claim(size)
+
+    def _release(self) -> None:
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+
+    def _read(self) -> bool:
+        """Feeds what has arrived to the parser; False when nothing has."""
+        data = self._wire.try_receive(READ_BYTES)
+        self._is_dry = data is None or 0 < len(data) < ENOUGH_BYTES
+        if data is None:
+            return False
+        if data:
+            self.last_active_ms = self._clock.now_ms()
+            self._parser.feed(data)
+        else:
+            self._at_end = True
+            self._wire.unwatch()
+            self.peer.leave()
+        return True
+
+    def _on_readable(self) -> None:
+        if self._arrival is None:
+            self._read_ahead()
+            return
+        try:
+            if self._read() and not self._arrival.done():
+                self._arrival.set_result(None)
+        except (OSError, MalformedFrame) as fault:
+            self._wire.unwatch()
+            if not self._arrival.done():
+                self._arrival.set_exception(fault)
+
+    def _read_ahead(self) -> None:
+        """While a request is being answered: takes a little more, then leaves the rest to the kernel."""
+        if self._parser.buffered_bytes >= READ_AHEAD_BYTES or self._parser.pending_frame_bytes > READ_AHEAD_BYTES:
+            self._wire.unwatch()
+            return
+        try:
+            self._read()
+        except (OSError, MalformedFrame):
+            self._wire.unwatch()
+            self.peer.leave()
+
+
+def _is_small(piece: Piece) -> bool:
+    return type(piece) in BUFFER_TYPES and size_of(piece) <= SMALL_ANSWER_BYTES

@@ -1,0 +1,230 @@
+"""Listening sockets and the connections that came through them."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import Counter as Tally
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..scheduling.clock import Clock, Timer
+from .appetite import LargeBuffers
+from .connection import Answerer, Connection, Peer
+from .transport import PlainWire
+
+MOST_IDLE_CHECKS_MS = 10_000
+ACCEPTS_A_TURN = 64
+RETRY_MS = 1_000
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many connections, and for how long without a word.
+
+    `per_host` overrides `per_ip` for the addresses it names. A send buffer of `send_buffer_bytes` (-1: the
+    operating system's) grows to `most_send_buffer_bytes` (-1: it does not) when a response does not fit.
+    """
+
+    connections: int
+    per_ip: int
+    per_host: dict[str, int]
+    idle_ms: int
+    backlog: int
+    send_buffer_bytes: int
+    most_send_buffer_bytes: int
+    receive_buffer_bytes: int
+
+    @property
+    def grown_send_buffer_bytes(self) -> int | None:
+        """What a send buffer grows to; None if it stays as it is."""
+        is_larger = 0 < self.send_buffer_bytes < self.most_send_buffer_bytes
+        return self.most_send_buffer_bytes if is_larger else None
+
+
+class Server:
+    """Accepts on any number of listeners; every connection is served by a task of its own."""
+
+    def __init__(
+        self,
+        limits: Callable[[], Limits],
+        clock: Clock,
+        answerer: Answerer,
+        connect: Callable[[PlainWire, Peer], Connection],
+        on_closed: Callable[[str], None],
+    ) -> None:
+        self._limits_now = limits
+        self._clock = clock
+        self._answerer = answerer
+        self._connect = connect
+        self._on_closed = on_closed
+        self._large_buffers = LargeBuffers()
+        self._listeners: dict[socket.socket, str] = {}
+        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._per_host: Tally[str] = Tally()
+        self._sweep: Timer | None = None
+        self._retry: Timer | None = None
+        self._is_full = False
+
+    @property
+    def _limits(self) -> Limits:
+        """They may change while the broker runs."""
+        return self._limits_now()
+
+    @property
+    def connections(self) -> int:
+        return len(self._open)
+
+    def listen(self, name: str, host: str, port: int) -> tuple[str, int]:
+        """Starts accepting on `host:port` (port 0: any free one) and gives the address taken. Raises OSError."""
+        family, _, _, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self._limits.receive_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
+            sock.setblocking(False)
+            sock.bind(address)
+            sock.listen(self._limits.backlog)
+        except OSError:
+            sock.close()
+            raise
+        self._listeners[sock] = name
+        self._watch()
+        if self._sweep is None:
+            self._schedule_sweep()
+        taken = sock.getsockname()
+        return taken[0], taken[1]
+
+    def stop_accepting(self) -> None:
+        """Closes the listeners; connections go on."""
+        self._unwatch()
+        for sock in self._listeners:
+            sock.close()
+        self._listeners.clear()
+
+    def _watch(self) -> None:
+        for sock, name in self._listeners.items():
+            asyncio.get_running_loop().add_reader(sock.fileno(), self._accept, sock, name)
+
+    def _unwatch(self) -> None:
+        for sock in self._listeners:
+            asyncio.get_running_loop().remove_reader(sock.fileno())
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+
+    def _pause(self) -> None:
+        """Whoever connects now waits with the kernel until there may be room: the loop would spin over them."""
+        if not self._is_full:
+            self._is_full = True
+            self._unwatch()
+            self._retry = self._clock.call_later(RETRY_MS, self._resume)
+
+    def _resume(self) -> None:
+        if self._is_full:
+            self._is_full = False
+            self._unwatch()
+            self._watch()
+
+    async def drain(self, grace_ms: int) -> None:
+        """Lets requests in flight be answered, for at most `grace_ms`; then hangs up on everybody."""
+        self.stop_accepting()
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for connection in list(self._open):
+            connection.drain()
+        tasks = list(self._open.values())
+        if tasks:
+            late = asyncio.Event()
+            timer = self._clock.call_later(grace_ms, late.set)
+            everyone = asyncio.ensure_future(asyncio.wait(tasks))
+            too_late = asyncio.ensure_future(late.wait())
+            await asyncio.wait((everyone, too_late), return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+            too_late.cancel()
+            everyone.cancel()
+        for connection, task in list(self._open.items()):
+            connection.close()
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _accept(self, listener: socket.socket, name: str) -> None:
+        for _ in range(ACCEPTS_A_TURN):
+            if len(self._open) >= self._limits.connections:
+                self._pause()
+                return
+            try:
+                sock, address = listener.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as fault:
+                log.error(
+                    "cannot accept on %s: %s; raise the limit of open files or lower max.connections", name, fault
+                )
+                self._pause()
+                return
+            self._welcome(sock, Peer(host=address[0], port=address[1], listener=name))
+
+    def _welcome(self, sock: socket.socket, peer: Peer) -> None:
+        allowed = self._limits.per_host.get(peer.host, self._limits.per_ip)
+        if self._per_host[peer.host] >= allowed:
+            log.warning("refusing %s: it has %d connections, max.connections.per.ip is %d", peer, allowed, allowed)
+            sock.close()
+            return
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if self._limits.send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        grown_bytes, large = self._limits.grown_send_buffer_bytes, None
+        if _is_near(sock, peer):
+            _do_not_pace(sock)
+            large = self._large_buffers if grown_bytes is not None else None
+        loop = asyncio.get_running_loop()
+        connection = self._connect(PlainWire(sock, loop, grown_bytes, large), peer)
+        self._per_host[peer.host] += 1
+        self._open[connection] = loop.create_task(self._serve(connection))
+
+    async def _serve(self, connection: Connection) -> None:
+        host = connection.peer.host
+        try:
+            self._on_closed(await connection.serve(self._answerer))
+        finally:
+            connection.close()
+            del self._open[connection]
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
+            self._resume()
+
+    def _schedule_sweep(self) -> None:
+        interval_ms = min(MOST_IDLE_CHECKS_MS, max(1, self._limits.idle_ms // 4))
+        self._sweep = self._clock.call_later(interval_ms, self._close_idle)
+
+    def _close_idle(self) -> None:
+        oldest_ms = self._clock.now_ms() - self._limits.idle_ms
+        for connection in list(self._open):
+            connection.note_progress()
+            if connection.last_active_ms < oldest_ms and not connection.is_waiting:
+                connection.close()
+        self._schedule_sweep()
+
+
+def _is_near(sock: socket.socket, peer: Peer) -> bool:
+    """Whether the peer is a process of this host: it comes from the address that it connected to."""
+    try:
+        return bool(sock.getsockname()[0] == peer.host)
+    except OSError:  # it has gone, which reading finds
+        return False
+
+
+def _do_not_pace(sock: socket.socket) -> None:
+    """Between processes of one host there is no network to be gentle to, but BBR, where it is the system's default,
+    still sends what it is given in portions, by a timer, for each of which a reader is woken."""
+    with contextlib.suppress(OSError, AttributeError):  # not everywhere is there a choice
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")

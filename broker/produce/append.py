@@ -1,0 +1,184 @@
+"""Records on their way into a partition: prepared (inline, or in a worker when that takes longer), appended, announced.
+
+Produce requests and the coordinators' own records come this way. What is refused is counted here, by reason and topic.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ...config.settings import TopicSettings
+from ...protocol.errors import ApiError, ErrorCode, RecordTooLarge
+from ...protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    LEGACY_ATTRIBUTES_OFFSET,
+    MAGIC_OFFSET,
+    MAGIC_V2,
+    Codec,
+    TimestampType,
+)
+from ...storage.log.log import AppendInfo
+from ...storage.validation.append_rules import AppendRules
+from ...storage.validation.errors import ChecksumMismatch, InvalidBatch, Reason, RecordErrors
+from ...storage.validation.prepared_append import PreparedAppend
+from ...storage.validation.record_sets import needs_worker, prepare, working_bytes
+from ..metrics.metrics import codec_label
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+    from ..metadata.image import Topic
+    from ..metadata.partition import Partition
+    from ..metrics.metrics import Metrics
+
+LOG_APPEND_TIME = "LogAppendTime"
+V2_CODEC_OFFSET = ATTRIBUTES_OFFSET + 1
+
+# Failures that producers handle; they are no fault of the broker's (Kafka: `ReplicaManager.appendToLocalLog`).
+EXPECTED_FAILURES = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
+
+
+def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
+    """What these settings ask of appended records."""
+    stamped = settings.message_timestamp_type == LOG_APPEND_TIME
+    return AppendRules(
+        max_message_bytes=settings.max_message_bytes,
+        codec=_codec(settings.compression_type),
+        gzip_level=settings.compression_gzip_level,
+        lz4_level=settings.compression_lz4_level,
+        zstd_level=settings.compression_zstd_level,
+        timestamp_type=TimestampType.LOG_APPEND_TIME if stamped else TimestampType.CREATE_TIME,
+        timestamp_before_max_ms=settings.message_timestamp_before_max_ms,
+        timestamp_after_max_ms=settings.message_timestamp_after_max_ms,
+        compacted=settings.is_compacted,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+
+
+def _codec(compression_type: str) -> Codec | None:
+    if compression_type == "producer":
+        return None
+    return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]
+
+
+class RulesByTopic:
+    """The rules of each topic, made anew when its settings change."""
+
+    def __init__(self, max_decompressed_bytes: int) -> None:
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._known: dict[str, tuple[TopicSettings, AppendRules]] = {}
+
+    def of(self, topic: "Topic") -> AppendRules:
+        settings = topic.settings
+        known = self._known.get(topic.name)
+        if known is None or known[0] is not settings:
+            known = self._known[topic.name] = (settings, append_rules(settings, self._max_decompressed_bytes))
+        return known[1]
+
+    def forget(self, name: str) -> None:
+        """Drops what is kept of a deleted topic."""
+        self._known.pop(name, None)
+
+
+@dataclass(slots=True)
+class Effort:
+    """What one request's conversions took; both numbers are 0 when nothing was converted."""
+
+    temporary_bytes: int = 0
+    seconds: float = 0.0
+
+
+Check = Callable[[PreparedAppend], None]
+"""May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
+
+
+def takes_worker(broker: "Broker", topic: "Topic", records: memoryview) -> bool:
+    """Whether records are for `append_by_worker`, since getting them ready would hold up the event loop."""
+    return needs_worker(records, broker.append_rules.of(topic))
+
+
+def append(
+    broker: "Broker",
+    topic: "Topic",
+    partition: "Partition",
+    records: memoryview,
+    *,
+    effort: Effort,
+    check: Check | None = None,
+) -> AppendInfo:
+    """Where the records of a client went. Waiting readers of the partition have been told.
+
+    Raises: ApiError, of which `RecordErrors` names single records.
+    """
+    rules = broker.append_rules.of(topic)
+    began = perf_counter()
+    try:
+        prepared = prepare(records, rules, now_ms=broker.clock.now_ms())
+    except ApiError as refusal:
+        _count_refusal(broker.metrics, topic, records, refusal)
+        raise
+    _count_effort(broker.metrics, topic, records, prepared, effort, began)
+    return _written(broker, partition, prepared, check)
+
+
+async def append_by_worker(
+    broker: "Broker",
+    topic: "Topic",
+    partition: "Partition",
+    records: memoryview,
+    *,
+    effort: Effort,
+    check: Check | None = None,
+) -> AppendInfo:
+    """As `append`, but for the work on the records, which another thread does."""
+    rules = broker.append_rules.of(topic)
+    make = partial(prepare, records, rules, now_ms=broker.clock.now_ms())
+    began = perf_counter()
+    try:
+        with await broker.conversion_budget.claim(working_bytes(records, rules)):
+            prepared = await broker.heavy(make)
+    except ApiError as refusal:
+        _count_refusal(broker.metrics, topic, records, refusal)
+        raise
+    _count_effort(broker.metrics, topic, records, prepared, effort, began)
+    return _written(broker, partition, prepared, check)
+
+
+def _written(broker: "Broker", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
+    if check is not None:
+        check(prepared)
+    info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
+    if info.last_offset >= 0 and not info.duplicate:
+        broker.appended(partition)
+    return info
+
+
+def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refusal: ApiError) -> None:
+    if isinstance(refusal, RecordTooLarge):
+        metrics.bytes_rejected.of(topic.name).add(len(records))
+    elif isinstance(refusal, RecordErrors):
+        metrics.invalid_records.of(Reason.NO_KEY.value).add(refusal.keyless)
+    elif isinstance(refusal, InvalidBatch | ChecksumMismatch):
+        metrics.invalid_records.of(refusal.reason.value).add()
+
+
+def _count_effort(
+    metrics: "Metrics", topic: "Topic", records: memoryview, prepared: PreparedAppend, effort: Effort, began: float
+) -> None:
+    effort.temporary_bytes += prepared.temporary_bytes
+    if not prepared.conversions:
+        return
+    effort.seconds += perf_counter() - began
+    metrics.produce_conversions.of(topic.name).add(prepared.conversions)
+    magic = records[MAGIC_OFFSET]
+    attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
+    kept = prepared.batches[0].head[V2_CODEC_OFFSET]
+    metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)

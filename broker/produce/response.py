@@ -1,0 +1,161 @@
+"""What became of the partitions of a produce request, and the response that says so.
+
+A success may still turn into a failure while the answer waits for other replicas; the records stay all the same.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from ...storage.log.log import AppendInfo
+from ...storage.validation.errors import RecordErrors
+from ..metadata.partition import Partition
+from .append import EXPECTED_FAILURES
+
+if TYPE_CHECKING:
+    from ..broker import Broker
+    from ..network.dispatch import Call
+
+FIRST_VERSION_WITH_LEADERS = 10
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of one partition's records: `info`, or the `error` that kept them out."""
+
+    topic: str
+    index: int
+    partition: Partition | None = None
+    min_in_sync: int = 0
+    is_counted: bool = False  # as a request to a partition that is known
+    reached_log: bool = True  # not so where the transaction coordinator knows better
+    info: AppendInfo | None = None
+    error: ApiError | None = None
+
+
+def note_failure(broker: "Broker", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
+    """What the answer tells of a failure, which is logged and counted here."""
+    place = f"{outcome.topic}-{outcome.index}"
+    if isinstance(error, DiskFault):
+        log.error("appending to %s for client %r failed: %s", place, client_id, error)
+    if not isinstance(error, ApiError):
+        log.error("appending to %s for client %r failed", place, client_id, exc_info=error)
+        error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
+    outcome.error = error
+    if outcome.is_counted and error.code not in EXPECTED_FAILURES:
+        broker.metrics.failed_produce_requests.of(outcome.topic).add()
+    return error
+
+
+def are_settled(broker: "Broker", waiting: Sequence[Outcome]) -> bool:
+    return all(_is_settled(broker, outcome) for outcome in waiting)
+
+
+def judge(broker: "Broker", waiting: Sequence[Outcome]) -> None:
+    """Turns a success into REQUEST_TIMED_OUT, NOT_LEADER or NOT_ENOUGH_REPLICAS_AFTER_APPEND; the records stay."""
+    for outcome in waiting:
+        outcome.error = _verdict(broker, outcome)
+
+
+def _is_settled(broker: "Broker", outcome: Outcome) -> bool:
+    partition, info = outcome.partition, outcome.info
+    assert partition is not None and info is not None
+    return partition.leader_id != broker.cluster.node_id or partition.high_watermark > info.last_offset
+
+
+def _verdict(broker: "Broker", outcome: Outcome) -> ApiError | None:
+    partition = outcome.partition
+    assert partition is not None
+    place = f"{outcome.topic}-{outcome.index}"
+    if not _is_settled(broker, outcome):
+        return ApiError(f"{place}: written, but not replicated in time", ErrorCode.REQUEST_TIMED_OUT)
+    if partition.leader_id != broker.cluster.node_id:
+        return ApiError(f"{place} is led by broker {partition.leader_id} now", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if len(partition.isr) < outcome.min_in_sync:
+        return ApiError(
+            f"{place}: written, but only {len(partition.isr)} replicas are in sync",
+            ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        )
+    return None
+
+
+def response_of(broker: "Broker", outcomes: Sequence[Outcome], call: "Call") -> ProduceResponse:
+    by_topic: dict[str, list[PartitionProduceResponse]] = {}
+    for outcome in outcomes:
+        by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome, call.version))
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(name=name, partition_responses=tuple(partitions))
+            for name, partitions in by_topic.items()
+        ),
+        node_endpoints=_new_leaders(broker, [outcome for outcome in outcomes if outcome.error is not None], call),
+    )
+
+
+def _partition_response(outcome: Outcome, version: int) -> PartitionProduceResponse:
+    info, error = outcome.info, outcome.error
+    if error is None:
+        assert info is not None
+        return PartitionProduceResponse(
+            index=outcome.index,
+            error_code=ErrorCode.NONE,
+            base_offset=info.first_offset,
+            log_append_time_ms=info.log_append_time_ms,
+            log_start_offset=info.log_start_offset,
+        )
+    errors = error.errors if isinstance(error, RecordErrors) else ()
+    return PartitionProduceResponse(
+        index=outcome.index,
+        error_code=error.code,
+        base_offset=-1 if info is None else info.first_offset,
+        log_append_time_ms=-1 if info is None else info.log_append_time_ms,
+        log_start_offset=_log_start(outcome, error),
+        record_errors=tuple(
+            BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=text) for i, text in errors
+        ),
+        error_message=error.message,
+        current_leader=_leader(outcome, version),
+    )
+
+
+def _log_start(outcome: Outcome, error: ApiError) -> int:
+    """Known once the records reached the log's checks; left out for failures that a producer handles by itself."""
+    if outcome.info is not None:
+        return outcome.info.log_start_offset
+    if outcome.partition is None or not outcome.reached_log or error.code in EXPECTED_FAILURES:
+        return -1
+    return outcome.partition.log.log_start_offset
+
+
+def _leader(outcome: Outcome, version: int) -> LeaderIdAndEpoch:
+    """The leader of a partition that this broker does not lead; an id of -1 for any other outcome."""
+    partition, error = outcome.partition, outcome.error
+    moved = error is not None and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if not moved or partition is None or version < FIRST_VERSION_WITH_LEADERS:
+        return LeaderIdAndEpoch()
+    return LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
+
+
+def _new_leaders(broker: "Broker", outcomes: Sequence[Outcome], call: "Call") -> tuple[NodeEndpoint, ...]:
+    """Where the leaders of moved partitions listen, on the caller's listener."""
+    found = {}
+    for outcome in outcomes:
+        node = broker.cluster.brokers.get(_leader(outcome, call.version).leader_id)
+        endpoint = None if node is None else node.endpoints.get(call.peer.listener)
+        if node is not None and endpoint is not None:
+            found[node.node_id] = NodeEndpoint(
+                node_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack
+            )
+    return tuple(found.values())

@@ -1,0 +1,1 @@
+"""Time and waiting: the clock, periodic tasks, worker threads, the purgatory."""

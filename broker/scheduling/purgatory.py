@@ -1,0 +1,104 @@
+"""Requests that wait for something to happen to a partition, or for their time to run out.
+
+A `Waiter` is told of every event on the keys it watches and looks whether it is satisfied (Kafka:
+DelayedOperationPurgatory). It is woken at most once, and leaves no trace behind.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable
+
+from ..network.connection import Peer
+from .clock import Clock, wait_until
+
+
+class Waiter:
+    """One parked request."""
+
+    __slots__ = ("_is_satisfied", "done")
+
+    def __init__(self, is_satisfied: Callable[[], bool]) -> None:
+        self._is_satisfied = is_satisfied
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def look(self) -> None:
+        """Wakes the request if what it waits for is there."""
+        if self.done.done():
+            return
+        try:
+            if self._is_satisfied():
+                self.done.set_result(None)
+        except Exception as fault:  # the waiter's, not of whom brought the news
+            self.done.set_exception(fault)
+
+    def give_up(self) -> None:
+        """Wakes the request without it."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+class Purgatory:
+    """Waiters by what they watch."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._watchers: dict[Hashable, set[Waiter]] = {}
+        self._parked: set[Waiter] = set()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    async def wait(
+        self,
+        keys: Iterable[Hashable],
+        is_satisfied: Callable[[], bool],
+        timeout_ms: float,
+        *,
+        peer: Peer | None = None,
+    ) -> bool:
+        """True when `is_satisfied` turned true, at once or after an event on one of `keys`; or when `peer` has left.
+
+        False when time ran out first. What `is_satisfied` raises is raised here, not where the event came from.
+        """
+        if is_satisfied():
+            return True
+        if self._is_closed or timeout_ms <= 0:
+            return False
+        waiter = Waiter(is_satisfied)
+        watched = tuple(keys)
+        for key in watched:
+            self._watchers.setdefault(key, set()).add(waiter)
+        self._parked.add(waiter)
+        if peer is not None:
+            peer.on_leave = waiter.give_up
+        try:
+            in_time = await wait_until(waiter.done, self._clock, timeout_ms)
+            if in_time:
+                waiter.done.result()
+            return in_time
+        finally:
+            if peer is not None:
+                peer.on_leave = None
+            self._parked.discard(waiter)
+            self._forget(waiter, watched)
+
+    def notify(self, key: Hashable) -> None:
+        """Something happened to `key`."""
+        watchers = self._watchers.get(key)
+        if watchers:
+            for waiter in tuple(watchers):
+                waiter.look()
+
+    def close(self) -> None:
+        """Wakes everybody and lets nobody wait any more."""
+        self._is_closed = True
+        for waiter in tuple(self._parked):
+            waiter.give_up()
+
+    def _forget(self, waiter: Waiter, keys: tuple[Hashable, ...]) -> None:
+        for key in keys:
+            watchers = self._watchers.get(key)
+            if watchers is not None:
+                watchers.discard(waiter)
+                if not watchers:
+                    del self._watchers[key]

@@ -1,0 +1,59 @@
+# What protocol/records/conversion/compressed_batch.py takes from others, and its layout in C.
+
+cimport cython
+
+from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.carrying cimport Carrying
+from stepdown.protocol.records.kernel.crc cimport crc_prepare
+from stepdown.protocol.records.kernel.deflating cimport Deflating
+from stepdown.protocol.records.kernel.down cimport *
+from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.inflating cimport Inflating
+from stepdown.protocol.records.kernel.item cimport *
+from stepdown.protocol.records.kernel.lz4_blocks cimport *
+from stepdown.protocol.records.kernel.numbers cimport *
+from stepdown.protocol.records.kernel.reading cimport *
+from stepdown.protocol.records.layout cimport *
+
+
+@cython.final
+cdef class SinglesDown:
+    cdef RecordsDown down
+    cdef Item item
+    cdef object buffers
+    cdef Sink messages
+    cdef Sink opened
+    cdef Sink state
+    cdef Source headers
+    cdef Lz4Blocks lz4
+    cdef bint has_gzip
+    cdef Inflating inflating
+    cdef Carrying carrying
+    cdef Deflating deflating
+    cdef Source source
+    cdef Sink sink
+    cdef Py_ssize_t size
+    cdef Py_ssize_t room
+    cdef Py_ssize_t at
+    cdef Py_ssize_t end
+    cdef int target
+    cdef Py_ssize_t overhead
+    cdef int attributes
+    cdef Py_ssize_t behind
+    cdef Py_ssize_t wanted
+    cdef long long records
+    cdef long long temporary_bytes
+    cdef object convert(self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end)
+    cdef void aim(
+        self, Source source, Py_ssize_t size, Py_ssize_t at, int target, Sink sink, Py_ssize_t room, Py_ssize_t end
+    ) noexcept nogil
+    cdef int go(self, RecordsDown down, Item item) noexcept nogil
+    cdef int one(self, RecordsDown down, Item item) noexcept nogil
+    cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
+    cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
+    cdef int ask(self, object source, object out) except -1
+    cdef void take_gzip(self) except *
+    cdef bint is_for_library(self, long long records) noexcept nogil
+    cdef Py_ssize_t close_gzip(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil
+    cdef Py_ssize_t open_frame(self, Py_ssize_t at) noexcept nogil
+    cdef Py_ssize_t close_frame(self, Py_ssize_t size) noexcept nogil

@@ -1,0 +1,226 @@
+"""Codecs, streaming and bounded: what goes in is fed 16 KiB at a time, what comes out is counted against a limit.
+
+| codec | v0 | v1 | v2 | framing |
+|---|---|---|---|---|
+| gzip 1 | yes | yes | yes | RFC 1952; members may follow one another |
+| snappy 2 | yes | yes | yes | xerial stream, or one bare raw block (`xerial.py`) |
+| lz4 3 | broken header checksum | right | right | LZ4 frame (`lz4_frame.py`) |
+| zstd 4 | never | never | yes | zstd frames |
+
+Source: Kafka 3.9, org.apache.kafka.common.compress. The libraries load on first use: an idle broker does without them.
+Each call has a compressor or decompressor of its own, because none of them may be shared by threads. Those that open
+zstd are kept for later calls, since making one takes a third of the time of opening 16 KiB.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol
+
+from ...errors import InvalidRecord, RecordTooLarge, UnsupportedCompression
+from ..layout import MAGIC_V2, Codec
+from ..record import Buffer
+from . import lz4_frame, xerial
+
+FEED_BYTES = 16 * 1024
+CHUNK_BYTES = 64 * 1024
+GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
+DEFAULT_ZSTD_LEVEL = 3
+MAX_IDLE_ZSTD = 2
+MAX_IDLE_ZSTD_BYTES = 4 << 20  # a stream's window stays allocated: 2 MiB for those of Kafka's Java client
+SINGLE_GZIP_LEVEL = 1  # of 0-3: takes a tenth less time than 2, and makes 2 % more
+
+OpenSingle = Callable[[memoryview, int], Buffer | None]
+CloseSingle = Callable[[memoryview, bytearray, int, int], int]
+
+
+class Compressor(Protocol):
+    """Takes chunks of one stream and appends what they compress to to a bytearray."""
+
+    def write(self, chunk: Buffer) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+def compressor(codec: Codec, out: bytearray, *, magic: int, level: int | None = None) -> Compressor:
+    """Return a compressor that appends to `out`; `level` is Kafka's number, None its default.
+
+    Raises: UnsupportedCompression for zstd below magic 2.
+    """
+    if codec is Codec.ZSTD and magic < MAGIC_V2:
+        raise UnsupportedCompression(f"magic {magic} has no zstd")
+    if codec is Codec.NONE:
+        return _Plain(out)
+    if codec is Codec.SNAPPY:
+        return xerial.Writer(out)
+    if codec is Codec.LZ4:
+        return lz4_frame.Writer(out, broken_checksum=magic == 0, level=level)
+    return _Stream(out, _gzip(level) if codec is Codec.GZIP else _zstd(level))
+
+
+def compress(codec: Codec, data: Buffer | Iterable[Buffer], *, magic: int, level: int | None = None) -> bytes:
+    """Return the compressed form of bytes, or of an iterable of chunks."""
+    out = bytearray()
+    writer = compressor(codec, out, magic=magic, level=level)
+    for chunk in (data,) if isinstance(data, bytes | bytearray | memoryview) else data:
+        writer.write(chunk)
+    writer.finish()
+    return bytes(out)
+
+
+def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Iterator[Buffer]:
+    """Yield what `data` opens to, in pieces; a piece may be overwritten when the next one is taken.
+
+    Pieces are 64 KiB at most, but for raw snappy blocks and large LZ4 blocks (4 MiB), which open whole.
+
+    Raises: RecordTooLarge as soon as more than `max_bytes` would come out, InvalidRecord for a broken stream.
+    """
+    if codec is Codec.ZSTD and magic < MAGIC_V2:
+        raise InvalidRecord(f"zstd in a batch of magic {magic}")
+    left = max_bytes
+    for chunk in _reader(codec)(memoryview(data), magic, max_bytes):
+        left -= len(chunk)
+        if left < 0:
+            raise RecordTooLarge(f"a {codec.name.lower()} batch opens to more than the limit of {max_bytes} bytes")
+        yield chunk
+
+
+def single(codec: int) -> tuple[OpenSingle, CloseSingle] | None:
+    """Return what opens and what closes a stream in one step; None for codecs for which there is no such thing.
+
+    Opening takes the stream of a v2 batch and a limit. It returns what that opens to, good until the thread's next
+    call, where it is of the plainest kind and within the limit; None leaves it to `read_chunks`. A broken stream is
+    InvalidRecord.
+
+    Closing takes data, a buffer with room for a sixth and 1 KiB more, where to begin there, and the magic; it returns
+    where the stream ends. Snappy and LZ4 make what a `compressor` makes.
+    """
+    return _SINGLES.get(codec)
+
+
+def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buffer:
+    """Return all that `data` opens to. Raises: as `read_chunks` does."""
+    if codec is Codec.NONE:
+        return data
+    opened = bytearray()
+    for chunk in read_chunks(codec, data, magic=magic, max_bytes=max_bytes):
+        opened += chunk
+    return opened
+
+
+def _reader(codec: Codec) -> Callable[[memoryview, int, int], Iterator[Buffer]]:
+    return {
+        Codec.NONE: lambda data, magic, most: iter((data,)),
+        Codec.GZIP: _read_gzip,
+        Codec.SNAPPY: lambda data, magic, most: xerial.read(data, most),
+        Codec.LZ4: lambda data, magic, most: lz4_frame.read(data, check_header=magic > 0),
+        Codec.ZSTD: _read_zstd,
+    }[codec]
+
+
+class _Plain:
+    def __init__(self, out: bytearray) -> None:
+        self._out = out
+
+    def write(self, chunk: Buffer) -> None:
+        self._out += chunk
+
+    def finish(self) -> None:
+        pass
+
+
+class _Stream:
+    """A library's object with `compress` and `flush`."""
+
+    def __init__(self, out: bytearray, stream: Any) -> None:
+        self._out = out
+        self._stream = stream
+
+    def write(self, chunk: Buffer) -> None:
+        self._out += self._stream.compress(chunk)
+
+    def finish(self) -> None:
+        self._out += self._stream.flush()
+
+
+def _gzip(level: int | None) -> Any:
+    """isal has levels 0-3 where zlib has 1-9; -1 is Kafka's word for the default."""
+    from isal import isal_zlib
+
+    if level is None or level < 0:
+        return isal_zlib.compressobj(isal_zlib.ISAL_DEFAULT_COMPRESSION, wbits=GZIP_WINDOW)
+    return isal_zlib.compressobj(min(3, (level + 2) // 3), wbits=GZIP_WINDOW)
+
+
+def _zstd(level: int | None) -> Any:
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=DEFAULT_ZSTD_LEVEL if level is None else level).compressobj()
+
+
+def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:
+    """java.util.zip reads on into a following member, and takes bytes that begin none for the end."""
+    from isal import isal_zlib
+
+    member, at, members = isal_zlib.decompressobj(GZIP_WINDOW), 0, 0
+    try:
+        while at < len(data):
+            feed: Buffer = data[at : at + FEED_BYTES]
+            at += len(feed)
+            while feed:
+                yield member.decompress(feed, CHUNK_BYTES)
+                feed = member.unconsumed_tail
+            if member.eof:
+                at -= len(member.unused_data)
+                members += 1
+                member = isal_zlib.decompressobj(GZIP_WINDOW)
+                if bytes(data[at : at + 2]) != b"\x1f\x8b":
+                    return
+    except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub does not say that it is an exception
+        raise InvalidRecord(f"broken gzip stream: {error}") from error
+    raise InvalidRecord("a gzip stream ends early")
+
+
+def _open_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
+    from isal import isal_zlib
+
+    member = isal_zlib.decompressobj(GZIP_WINDOW)
+    try:
+        opened: bytes = member.decompress(data, max_bytes)
+    except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub does not say that it is an exception
+        raise InvalidRecord(f"broken gzip stream: {error}") from error
+    return opened if member.eof and not member.unused_data else None
+
+
+def _close_single_gzip(data: memoryview, out: bytearray, at: int, magic: int) -> int:
+    from isal import igzip_lib
+
+    packed = igzip_lib.compress(data, SINGLE_GZIP_LEVEL, igzip_lib.COMP_GZIP)
+    out[at : at + len(packed)] = packed
+    return at + len(packed)
+
+
+_SINGLES: Final[dict[int, tuple[OpenSingle, CloseSingle]]] = {
+    Codec.GZIP: (_open_single_gzip, _close_single_gzip),
+    Codec.SNAPPY: (xerial.open_single, xerial.close_single),
+    Codec.LZ4: (lz4_frame.open_single, lz4_frame.close_single),
+}
+
+
+_idle_zstd: Final[list[Any]] = []
+
+
+def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:
+    import zstandard
+
+    try:
+        decompressor = _idle_zstd.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor()
+    try:
+        reader = decompressor.stream_reader(data, read_size=FEED_BYTES, read_across_frames=True)
+        while chunk := reader.read(CHUNK_BYTES):
+            yield chunk
+    except zstandard.ZstdError as error:
+        raise InvalidRecord(f"broken zstd stream: {error}") from error
+    finally:
+        if len(_idle_zstd) < MAX_IDLE_ZSTD and decompressor.memory_size() <= MAX_IDLE_ZSTD_BYTES:
+            _idle_zstd.append(decompressor)

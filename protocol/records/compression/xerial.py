@@ -1,0 +1,154 @@
+"""Snappy as snappy-java frames it, and as some other producers do not.
+
+    82 53 4E 41 50 50 59 00 | int32 version 1 | int32 compatible version 1 | chunks
+    chunk: int32 big-endian length | raw snappy block
+
+Chunks open to 32 KiB here, to any size elsewhere. Data without the header is one raw block (sent by some non-Java
+producers). A raw block begins with its opened length as an unsigned varint.
+Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
+"""
+
+import threading
+from collections.abc import Iterator
+from functools import cache
+from struct import Struct
+from typing import Any
+
+from ...errors import InvalidRecord, RecordTooLarge
+from ..record import Buffer
+from .block_writer import BlockWriter
+
+MAGIC = b"\x82SNAPPY\x00"
+HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+BLOCK_BYTES = 32 * 1024
+
+_START = Struct(">8s8xI")  # of a stream, its first chunk's length included
+
+# The most that a block of 32 KiB can become, as snappy reckons it.
+_PACKED_BYTES = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
+
+# A copy element of 3 bytes makes 64 bytes, the densest there is.
+_MAX_EXPANSION = 22
+
+
+class _Kept(threading.local):
+    """A thread's buffers, and the library at hand: asking for it costs as much as the smallest blocks do."""
+
+    def __init__(self) -> None:
+        import cramjam
+
+        self.packed = bytearray(_PACKED_BYTES)
+        self.opened = memoryview(bytearray(BLOCK_BYTES))
+        self.compress: Any = cramjam.snappy.compress_raw_into
+        self.open: Any = cramjam.snappy.decompress_raw_into
+        self.error = cramjam.DecompressionError
+
+
+@cache
+def _kept() -> _Kept:
+    """Made by the first use, so that who opens no snappy does without the library."""
+    return _Kept()
+
+
+class Writer(BlockWriter):
+    """Appends one xerial stream to a bytearray."""
+
+    def __init__(self, out: bytearray) -> None:
+        super().__init__(BLOCK_BYTES)
+        self._out = out
+        out += HEADER
+
+    def write_block(self, block: Buffer) -> None:
+        kept = _kept()
+        packed = kept.packed
+        size = kept.compress(block, packed)
+        self._out += size.to_bytes(4, "big")
+        self._out += memoryview(packed)[:size]
+
+
+def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
+    """Yield what each chunk opens to; a view that the next chunk overwrites.
+
+    Raises: InvalidRecord for a broken stream, RecordTooLarge when one chunk alone says it exceeds `max_bytes`.
+    """
+    blocks = _Blocks(max_bytes)
+    if data[:8] != MAGIC:
+        yield blocks.open(data)
+        return
+    at = len(HEADER)
+    if len(data) < at:
+        raise InvalidRecord("a snappy stream ends early")
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        at += 4
+        if not 0 < size <= len(data) - at:
+            raise InvalidRecord(f"a snappy chunk of {size} bytes where {max(0, len(data) - at)} are left")
+        yield blocks.open(data[at : at + size])
+        at += size
+
+
+def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
+    """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
+    compress, room = _kept().compress, memoryview(out)
+    out[at : at + len(HEADER)] = HEADER
+    at += len(HEADER)
+    for begin in range(0, len(data), BLOCK_BYTES):
+        size = compress(data[begin : begin + BLOCK_BYTES], room[at + 4 :])
+        room[at : at + 4] = size.to_bytes(4, "big")
+        at += 4 + size
+    return at
+
+
+def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
+    """Return what a stream of one chunk of up to 32 KiB and `max_bytes` opens to, None for any other stream.
+
+    A view of a buffer of the thread.
+
+    Raises: InvalidRecord for a broken block.
+    """
+    if len(data) <= _START.size:
+        return None
+    magic, size = _START.unpack_from(data)
+    block = data[_START.size :]
+    if magic != MAGIC or size != len(block) or _opened_size(block) > min(BLOCK_BYTES, max_bytes):
+        return None
+    opened = _kept().opened
+    return opened[: _open(block, opened)]
+
+
+class _Blocks:
+    """Opens raw blocks into one buffer that is kept from block to block."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+
+    def open(self, block: memoryview) -> Buffer:
+        size = _opened_size(block)
+        if size > self._max_bytes:
+            raise RecordTooLarge(f"a snappy batch opens to more than the limit of {self._max_bytes} bytes")
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+        return memoryview(self._buffer)[: _open(block, self._buffer)]
+
+
+def _open(block: memoryview, buffer: bytearray | memoryview) -> int:
+    """Return how much of the buffer the block has filled. Raises: InvalidRecord for a broken one."""
+    kept = _kept()
+    try:
+        opened: int = kept.open(block, buffer)
+    except kept.error as error:
+        raise InvalidRecord(f"broken snappy block: {error}") from error
+    return opened
+
+
+def _opened_size(block: memoryview) -> int:
+    """Return the length that a raw block claims, once it is one that its bytes could make."""
+    size = 0
+    for index, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            if size > len(block) * _MAX_EXPANSION:
+                raise InvalidRecord(f"a snappy block of {len(block)} bytes cannot open to {size}")
+            return size
+    raise InvalidRecord("a snappy block without a length")

@@ -1,0 +1,364 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Compressed v2 batches of ordinary size as wrappers of magic 0 or 1, each step in one piece.
+
+Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`convert.py`) cost more than the codecs.
+What comes out is the same.
+
+Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and gzip go without the interpreter from batch
+to batch: the first by its library's functions (`lz4_functions.py`), the second by loops that carry over what repeats
+(`kernel/carrying.py`). Snappy, and streams that Kafka's clients do not write, are asked in Python.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import NamedTuple
+
+import cython
+
+from ..compression.codecs import single
+from ..compression.lz4_frame import BROKEN_HEADER, HEADER
+from ..compression.lz4_functions import lz4_functions
+from ..kernel.carrying import Carrying
+from ..kernel.deflating import Deflating
+from ..kernel.faults import fault
+from ..kernel.inflating import OPENED_EXTRA, Inflating
+
+if not cython.compiled:  # single.pxd has them else
+    from ..kernel.buffers import sink_of, source_of
+    from ..kernel.crc import crc_prepare
+    from ..kernel.down import RecordsDown, put_wrapper_head
+    from ..kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
+    from ..kernel.item import Item
+    from ..kernel.lz4_blocks import close_block, lz4_blocks, open_block
+    from ..kernel.numbers import Sink, Source, copy, little32, put_little32
+    from ..kernel.reading import batch_end
+    from ..layout import CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
+
+crc_prepare()
+
+COMPILED: bool = cython.compiled
+
+SINGLE_BYTES = 128 * 1024
+NO_FIRST_OFFSET = -(1 << 63)
+
+LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
+MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
+CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
+MOST_CARRIED_RECORDS = cython.declare(cython.longlong, 2000)
+FINE_BATCH_BYTES = cython.declare(cython.Py_ssize_t, 12 * 1024)
+FINE_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 64)
+GZIP = cython.declare(cython.int, 1)
+LZ4 = cython.declare(cython.int, 3)
+LZ4_BLOCK_BYTES = cython.declare(cython.Py_ssize_t, 64 * 1024)
+LZ4_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 7)
+LZ4_RAW_BLOCK = cython.declare(cython.uint, 0x80000000)
+
+
+class SinglesDown:
+    """A thread's buffers and loop: fresh ones cost more, in page faults, than the conversion.
+
+    source, size, at              what is stored, how much of it, where conversion has got to in it
+    sink, room, end               where it goes, how large that is, up to where it is full
+    target                        the magic
+    attributes, behind, wanted    of the batch at `at`: as messages have them, where it ends, and the room that it takes
+                                  to close it, 0 if nothing of it is kept
+    records, temporary_bytes      so far
+    """
+
+    def __init__(self) -> None:
+        functions = lz4_functions()
+        self.lz4 = lz4_blocks(functions)
+        self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
+        sizes = (2 * SINGLE_BYTES, SINGLE_BYTES + OPENED_EXTRA, functions.state_bytes if functions else 0)
+        messages, opened, state = (memoryview(bytearray(size)) for size in sizes)
+        headers = BROKEN_HEADER + HEADER
+        self.buffers = messages, opened, state, headers
+        self.messages, self.opened, self.state = sink_of(messages), sink_of(opened), sink_of(state)
+        self.headers = source_of(headers)
+        self.has_gzip = False
+
+    def convert(
+        self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
+    ) -> Singles:
+        """As `convert_singles`; the buffers are this object's until it is called again."""
+        data: cython.const[cython.uchar][::1] = source
+        room: cython.uchar[::1] = out
+        down: RecordsDown = self.down
+        item: Item = self.item
+        status: cython.int
+        if not 0 <= at <= len(data) or not 0 <= end <= len(room):
+            raise ValueError(f"positions {at} of {len(data)} bytes, {end} of {len(room)}")
+        self.aim(source_of(data), len(data), at, target, sink_of(room), len(room), end)
+        while True:
+            with cython.nogil:
+                status = self.go(down, item)
+            if status == NEEDS_CODEC:
+                status = self.ask(source, out)
+                if status == DONE:
+                    continue
+            if status >= BAD_FRAME:
+                if status == BAD_COUNT:
+                    down.finish()
+                raise fault(status, down.last)
+            return Singles(self.at, self.end, self.records, self.temporary_bytes)
+
+    def aim(
+        self,
+        source: Source,
+        size: cython.Py_ssize_t,
+        at: cython.Py_ssize_t,
+        target: cython.int,
+        sink: Sink,
+        room: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+    ) -> None:
+        """Make ready for batches, from `at` on, that become wrappers of magic `target` from `end` on."""
+        self.source, self.size, self.at = source, size, at
+        self.sink, self.room, self.end = sink, room, end
+        self.target, self.down.target, self.down.relative = target, target, target == 1
+        self.overhead = V1_OVERHEAD if target == 1 else V0_OVERHEAD
+        self.records = self.temporary_bytes = 0
+
+    def go(self, down: RecordsDown, item: Item) -> cython.int:
+        """Convert the batches from `at` on that take no interpreter.
+
+        Returns: NEEDS_CODEC before one that does; DONE before one for which nothing can be done here, or at the end;
+        NO_ROOM; or what is wrong with the one at `at`.
+        """
+        at: cython.Py_ssize_t
+        status: cython.int
+        while True:
+            at = self.at
+            status = self.one(down, item)
+            if status != DONE or self.at == at:
+                return status
+
+    def one(self, down: RecordsDown, item: Item) -> cython.int:
+        """Convert the batch at `at`, and go behind it; how that ended, as `go` tells. Where it is DONE, but `at` is
+        what it was, nothing can be done here."""
+        size: cython.Py_ssize_t
+        stop: cython.Py_ssize_t
+        codec: cython.int
+        status: cython.int
+        self.behind = batch_end(self.source, self.at, self.size)
+        if self.behind <= 0 or self.behind - self.at > LARGEST or self.source[self.at + MAGIC_OFFSET] != 2:
+            return DONE
+        self.attributes = down.begin(self.source, self.at, self.behind)
+        if not self.attributes:
+            return DONE
+        codec = self.attributes & CODEC_MASK
+        size = -1
+        if codec == LZ4 and self.lz4.at_hand:
+            size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
+        elif codec == GZIP and self.has_gzip and not self.is_for_library(down.count):
+            size = self.inflating.open(self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST)
+        if size < 0:
+            return NEEDS_CODEC
+        status = self.take(down, item, self.opened, size)
+        if status != DONE:
+            return status
+        if down.kept:
+            stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down, item, size)
+            if stop == 0:
+                down.begin(self.source, self.at, self.behind)  # for all of it comes again
+                return NEEDS_CODEC
+            self.wrap(down, stop)
+        self.at = self.behind
+        return DONE
+
+    def take(self, down: RecordsDown, item: Item, opened: Source, size: cython.Py_ssize_t) -> cython.int:
+        """Convert what the batch opened to; how that ended. If DONE, there is room to close it, too."""
+        status: cython.int
+        down.data, down.at, down.end = opened, 0, size
+        down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
+        self.wanted = 0
+        status = down.step(item)
+        if status != DONE:
+            return status
+        if down.wanted < 0:
+            return NO_ROOM
+        if down.seen != down.count:
+            return BAD_COUNT
+        if down.kept:
+            # A batch for which the thread's own buffer would be too small is never done here: it has to become the same
+            # whatever the room.
+            self.wanted = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
+            if self.wanted > MESSAGE_ROOM or self.end + self.wanted > self.room:
+                return NO_ROOM
+        return DONE
+
+    def wrap(self, down: RecordsDown, stop: cython.Py_ssize_t) -> None:
+        """Put the head before what was closed, which ends at `stop`."""
+        newest: cython.longlong = down.append_time if down.attributes else down.newest
+        put_wrapper_head(self.sink, self.end, stop, self.target, self.attributes, down.last, newest)
+        self.end = stop
+        self.records += down.kept
+        self.temporary_bytes += self.behind - self.at + down.written + self.overhead
+
+    def ask(self, source: object, out: object) -> cython.int:
+        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted.
+
+        DONE as well if it may take none, since what gzip takes is made now.
+        """
+        if self.attributes & CODEC_MASK == GZIP and not self.has_gzip:
+            self.take_gzip()
+            return DONE
+        codec = single(self.attributes & CODEC_MASK)
+        if codec is None:
+            return NO_ROOM
+        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
+        if opened is None:
+            return NO_ROOM
+        data: cython.const[cython.uchar][::1] = opened
+        size: cython.Py_ssize_t = len(data)
+        opened_at: Source = source_of(data)
+        down: RecordsDown = self.down
+        item: Item = self.item
+        stop: cython.Py_ssize_t
+        status: cython.int
+        with cython.nogil:
+            status = self.take(down, item, opened_at, size)
+        if status != DONE:
+            return status
+        if down.kept:
+            stop = codec[1](self.buffers[0][: down.written], out, self.end + self.overhead, self.target)
+            with cython.nogil:
+                self.wrap(down, stop)
+        self.at = self.behind
+        return DONE
+
+    def take_gzip(self) -> None:
+        """Make what gzip takes, and batches of other codecs do without."""
+        self.inflating, self.carrying, self.deflating = Inflating(), Carrying(), Deflating()
+        self.has_gzip = True
+
+    def is_for_library(self, records: cython.longlong) -> cython.bint:
+        """Whether the batch at `at` has so many small records that the library, which does not take them one by one, is
+        faster than what carries over repeats, the way to it included, or makes less of them."""
+        size: cython.Py_ssize_t = self.behind - self.at
+        return records > MOST_CARRIED_RECORDS or FINE_BATCH_BYTES < size < FINE_RECORD_BYTES * records
+
+    def close_gzip(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the stream ends that the messages, made of `size` bytes that were opened, become; 0 without room."""
+        at: cython.Py_ssize_t = self.end + self.overhead
+        # As much as there is at least: what is made depends on it, and has to be the same when it is made again.
+        room: cython.Py_ssize_t = down.written + down.written // 6 + CLOSED_EXTRA
+        made: cython.Py_ssize_t
+        self.carrying.carry(
+            item,
+            self.opened,
+            size,
+            self.inflating.present,
+            self.inflating.repeats,
+            self.inflating.repeated,
+            self.messages,
+            down.written,
+            self.target,
+        )
+        made = self.deflating.close(
+            self.messages,
+            down.written,
+            self.carrying.present,
+            self.carrying.carried,
+            self.carrying.carried_count,
+            self.sink,
+            at,
+            room,
+        )
+        return at + made if made else 0
+
+    def open_frame(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """What the LZ4 frame from `at` to the end of the batch opens to, in `opened`; less than 0 where that is not one
+        compressed block behind the header of Kafka's clients, or where it is broken."""
+        block_at: cython.Py_ssize_t = at + LZ4_HEADER_BYTES + 4
+        size: cython.Py_ssize_t = self.behind - 4 - block_at
+        n: cython.Py_ssize_t
+        if size <= 0 or little32(self.source, block_at - 4) != size or little32(self.source, self.behind - 4) != 0:
+            return -1
+        for n in range(LZ4_HEADER_BYTES):
+            if self.source[at + n] != self.headers[LZ4_HEADER_BYTES + n]:
+                return -1
+        return open_block(self.lz4, self.source, block_at, size, self.opened, LZ4_BLOCK_BYTES)
+
+    def close_frame(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the frame ends that the first `size` bytes of `messages` become, as `lz4_frame.Writer` makes it; 0 when
+        the library did not."""
+        at: cython.Py_ssize_t = self.end + self.overhead
+        begin: cython.Py_ssize_t = 0
+        block: cython.Py_ssize_t
+        packed: cython.Py_ssize_t
+        copy(self.sink, at, self.headers, LZ4_HEADER_BYTES if self.target else 0, LZ4_HEADER_BYTES)
+        at += LZ4_HEADER_BYTES
+        while begin < size:
+            block = min(LZ4_BLOCK_BYTES, size - begin)
+            packed = close_block(
+                self.lz4, self.state, self.messages, begin, block, self.sink, at + 4, block + block // 255 + 16
+            )
+            if packed <= 0:
+                return 0
+            if packed < block:
+                put_little32(self.sink, at, packed)
+                at += 4 + packed
+            else:
+                put_little32(self.sink, at, block | LZ4_RAW_BLOCK)
+                copy(self.sink, at + 4, self.messages, begin, block)
+                at += 4 + block
+            begin += block
+        put_little32(self.sink, at, 0)
+        return at + 4
+
+
+class _Kept(threading.local):
+    """What each thread has."""
+
+    def __init__(self) -> None:
+        self.singles = SinglesDown()
+        self.wrapper = bytearray(2 * SINGLE_BYTES)
+
+
+@cache
+def _kept() -> _Kept:
+    """Made by the first use, so that who opens no batch does without codecs."""
+    return _Kept()
+
+
+def singles_of_thread() -> SinglesDown:
+    """Return the thread's own, for compiled loops to call."""
+    return _kept().singles
+
+
+class Singles(NamedTuple):
+    """Batches that were converted: the positions behind the last of them in source and result, their records,
+    temporary bytes (what Kafka counts so).
+    """
+
+    at: int
+    end: int
+    records: int
+    temporary_bytes: int
+
+
+def convert_singles(source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t):
+    """Write the compressed batches from `at` on, each as a wrapper of magic `target`, into `out` from `end` on.
+
+    They end before a batch that is not of that kind, for which `out` has not room for sure, or which is
+    damaged: `convert_compressed` then has to see to it.
+
+    Raises: CorruptRecord, InvalidRecord.
+    """
+    singles: SinglesDown = singles_of_thread()
+    return singles.convert(source, at, target, out, end)
+
+
+def single_bytes(batch: object, target: cython.int):
+    """Return the size of what `single_wrapper` returns, 0 for None."""
+    return convert_singles(batch, 0, target, _kept().wrapper, 0)[1]
+
+
+def single_wrapper(batch: object, target: cython.int):
+    """Return one batch as a wrapper by itself, its records, temporary bytes; None where `convert_singles` ends."""
+    wrapper: bytearray = _kept().wrapper
+    at, end, records, temporary_bytes = convert_singles(batch, 0, target, wrapper, 0)
+    return (wrapper[:end], records, temporary_bytes) if at else None

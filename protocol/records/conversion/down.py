@@ -1,0 +1,280 @@
+"""Record batches converted down to magic 0 or 1 (KIP-283), and messages of magic 0 and 1 up to records of magic 2.
+
+Down, batch by batch (Kafka 3.9, RecordsUtil.downConvert):
+
+1. A control batch vanishes. A zstd batch is refused, or becomes one of the codec the caller names.
+2. A batch of the target's magic or below is copied.
+3. A plain one becomes a message for each record from the first offset on; a compressed one becomes one wrapper of the
+   same codec with all its records. Nothing kept, nothing written.
+4. Offsets stay, gaps too. Inside a v1 wrapper they count from the first. The wrapper has the last record's offset.
+5. Timestamps: CreateTime keeps each record's, the wrapper has the highest. LogAppendTime puts the batch's max timestamp
+   and attribute bit 3 on all of them. Magic 0 has none. A negative one other than -1 is refused.
+6. Headers, producer state and leader epoch are lost.
+
+Unlike Kafka, the source's checksum is verified, so that damage is not given a fresh one.
+
+Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
+decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB, or a record of up to 1 MiB,
+whatever it opens to, but for snappy data in one raw block. Small ones go through each step once
+(`compressed_batch.py`).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from ...errors import InvalidRecord, UnsupportedCompression
+from .. import kernel
+from ..batch import RecordBatch
+from ..batches import next_batch_size, view
+from ..compression.codecs import compressor, read_chunks
+from ..layout import (
+    LOG_OVERHEAD,
+    MAGIC_V1,
+    MAX_INT32,
+    MAX_OPENED_BYTES,
+    NO_TIMESTAMP,
+    RECORD_OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
+    Codec,
+)
+from ..message_set import LegacyBatch
+from ..record import Buffer
+from .compressed_batch import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper
+from .large_message import GiantMessages
+from .large_record import GiantRecords
+from .record_stream import Pieces, run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """Converted batches. `data` is a view of the buffer handed in where that was enough, bytes of its own otherwise.
+
+    `records` were converted (batches that were copied do not count); `temporary_bytes` is what Kafka reports so;
+    `source_bytes` and `batches` were passed.
+    """
+
+    data: Buffer
+    size_bytes: int
+    records: int
+    temporary_bytes: int
+    source_bytes: int
+    batches: int
+
+
+def convert_down(
+    source: Buffer,
+    *,
+    target: int,
+    first_offset: int,
+    out: bytearray,
+    zstd_to: Codec | None = None,
+    max_opened_bytes: int = MAX_OPENED_BYTES,
+) -> Converted:
+    """Return the whole batches of `source` converted to magic `target`; a part of one at the end is ignored.
+
+    `first_offset` is the offset that was asked for. `out` is used as far as it is large enough, and must stay
+    untouched while the result is used.
+
+    Raises: CorruptRecord, InvalidRecord; UnsupportedCompression for zstd without `zstd_to`; RecordTooLarge when a batch
+    opens to more than `max_opened_bytes`.
+    """
+    bound = kernel.plan(source, target, len(source))[3]
+    if bound > len(out):
+        out = bytearray(_exact_bytes(source, target, first_offset))
+    conversion = _Conversion(target, first_offset, zstd_to, max_opened_bytes)
+    joined: bytearray | None = None
+    at = batches = 0
+    while True:
+        at, written, passed, records, _, temporary, codec = kernel.convert_plain(source, at, target, first_offset, out)
+        batches += passed
+        conversion.records += records
+        conversion.temporary_bytes += temporary
+        plain = memoryview(out)[:written]
+        if not codec:
+            break
+        batch = _batch_at(source, at)
+        converted = conversion.convert(batch)
+        if joined is None and not plain:
+            joined = converted
+        else:
+            joined = bytearray() if joined is None else joined
+            joined += plain
+            joined += converted
+        at += batch.size_bytes
+        batches += 1
+    data: Buffer = plain
+    if joined is not None:
+        joined += plain
+        data = joined
+    return conversion.result(data, at, batches)
+
+
+def convert_compressed(
+    batch: memoryview,
+    *,
+    target: int,
+    first_offset: int,
+    zstd_to: Codec | None = None,
+    max_opened_bytes: int = MAX_OPENED_BYTES,
+) -> Converted:
+    """Return one compressed batch converted to magic `target`.
+
+    Raises: as `convert_down` does.
+    """
+    conversion = _Conversion(target, first_offset, zstd_to, max_opened_bytes)
+    return conversion.result(conversion.convert(view(batch)), len(batch), 1)
+
+
+def _exact_bytes(source: Buffer, target: int, first_offset: int) -> int:
+    """Return the largest run of plain batches, converted."""
+    at = largest = 0
+    while True:
+        at, written, _, _, _, _, codec = kernel.convert_plain(source, at, target, first_offset, None)
+        largest = max(largest, written)
+        if not codec:
+            return largest
+        at += next_batch_size(source, at) or 0
+
+
+def _batch_at(source: Buffer, at: int) -> RecordBatch | LegacyBatch:
+    size = next_batch_size(source, at)
+    assert size is not None
+    return view(memoryview(source)[at : at + size])
+
+
+class _Conversion:
+    """Converts compressed batches and counts."""
+
+    def __init__(self, target: int, first_offset: int, zstd_to: Codec | None, max_opened_bytes: int) -> None:
+        self._target = target
+        self._first_offset = first_offset
+        self._zstd_to = zstd_to
+        self._max_opened_bytes = max_opened_bytes
+        self.records = 0
+        self.temporary_bytes = 0
+
+    def convert(self, batch: RecordBatch | LegacyBatch) -> bytearray:
+        """Return the batch as one wrapper, or as plain messages if that is what zstd becomes; empty if nothing is left.
+
+        Raises: as `convert_down` does.
+        """
+        batch.ensure_valid()
+        codec = self._codec(batch)
+        if isinstance(batch, LegacyBatch):
+            return self._convert_wrapper(batch, codec)
+        if batch.record_count < 0:
+            raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
+        if batch.size_bytes <= SINGLE_BYTES <= self._max_opened_bytes:
+            single = single_wrapper(batch.data, self._target)
+            if single is not None:
+                wrapper, records, temporary_bytes = single
+                self.records += records
+                self.temporary_bytes += temporary_bytes
+                return wrapper
+        giants = GiantRecords(self._target)
+        while True:
+            giants.begin()
+            result = self._convert_records(batch, codec, giants)
+            if not giants.again:
+                return result
+
+    def result(self, data: Buffer, source_bytes: int, batches: int) -> Converted:
+        return Converted(
+            data=data,
+            size_bytes=len(data),
+            records=self.records,
+            temporary_bytes=self.temporary_bytes,
+            source_bytes=source_bytes,
+            batches=batches,
+        )
+
+    def _codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
+        codec = batch.codec
+        if codec is not Codec.ZSTD:
+            return codec
+        if self._zstd_to is None or batch.magic < 2:
+            raise UnsupportedCompression(
+                f"the batch at offset {batch.last_offset} is zstd, which magic 0 and 1 have not"
+            )
+        return self._zstd_to
+
+    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
+        append_time = batch.max_timestamp if batch.is_append_time else None
+        first_offset = NO_FIRST_OFFSET if codec else self._first_offset
+        relative = bool(codec) and self._target == MAGIC_V1
+        down = kernel.RecordsDown(
+            self._target,
+            batch.record_count,
+            batch.base_offset,
+            batch.base_timestamp,
+            append_time,
+            relative,
+            first_offset,
+        )
+        result = _Result(self._target, codec)
+        pieces = Pieces(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
+        run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
+        kept, last, newest = down.finish()
+        if giants.again:
+            return bytearray()
+        return self._finish(batch, result, kept, last, newest, batch.is_append_time)
+
+    def _convert_wrapper(self, batch: LegacyBatch, codec: Codec) -> bytearray:
+        """Return a v1 wrapper as a v0 wrapper; it is opened twice, since its offsets depend on its last message."""
+        _, value = batch.key_and_value()
+        if value is None:
+            raise InvalidRecord(f"the wrapper at offset {batch.last_offset} has no value")
+        base = 0
+        result = _Result(self._target, codec)
+        giants = GiantMessages()
+        for write in False, True:
+            down = kernel.MessagesDown(base, write)
+            pieces = Pieces(read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes))
+            giant = partial(giants.take, pieces, down, result.write if write else None)
+            run(pieces, down, result.write, giant=giant)
+            count, last = down.finish()
+            if not count:
+                raise InvalidRecord(f"the wrapper at offset {batch.last_offset} holds no message")
+            if not write and batch.last_offset:
+                if not 0 <= last <= batch.last_offset:
+                    raise InvalidRecord(f"wrapper offset {batch.last_offset} with the last inner offset {last}")
+                base = batch.last_offset - last
+        return self._finish(batch, result, count, last, NO_TIMESTAMP, False)
+
+    def _finish(
+        self, batch: RecordBatch | LegacyBatch, result: "_Result", kept: int, last: int, newest: int, marked: bool
+    ) -> bytearray:
+        if not kept:
+            return bytearray()
+        self.records += kept
+        self.temporary_bytes += batch.size_bytes + result.opened_bytes + result.head_bytes
+        return result.finish(last, newest, marked)
+
+
+class _Result:
+    """A wrapper of one codec as it grows behind the room for its head, or plain messages."""
+
+    def __init__(self, magic: int, codec: Codec) -> None:
+        self._magic = magic
+        self._codec = codec
+        self.head_bytes = LOG_OVERHEAD + RECORD_OVERHEAD[magic] if codec else 0
+        self.opened_bytes = 0
+        self._out = bytearray(self.head_bytes)
+        self._compressor = compressor(codec, self._out, magic=magic)
+
+    def write(self, messages: Buffer) -> None:
+        self.opened_bytes += len(messages)
+        self._compressor.write(messages)
+
+    def finish(self, last_offset: int, timestamp: int, append_time: bool) -> bytearray:
+        """Return the wrapper, or the messages as they are."""
+        self._compressor.finish()
+        out = self._out
+        size = len(out) - LOG_OVERHEAD
+        if size > MAX_INT32:
+            raise InvalidRecord(f"the batch that ends at offset {last_offset} becomes {size} bytes")
+        if not self._codec:
+            return out
+        attributes = self._codec | TIMESTAMP_TYPE_BIT * append_time
+        kernel.wrap(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
+        return out

@@ -1,0 +1,165 @@
+"""One record too large to hold, as a message written piece by piece.
+
+A message begins with its size and checksum, which only its last byte settles. So the stream is opened twice: the first
+time the record is measured, the second time it is written.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import pack
+
+from ...errors import InvalidRecord
+from .. import kernel
+from ..layout import MAX_INT32, RECORD_OVERHEAD
+from ..record import decode_varint
+from .record_stream import Pieces, Write
+
+_LONGEST_HEAD = 5 + 1 + 10 + 5 + 5
+_LONGEST_VARINT = 5
+_VARLONG_BITS = 70
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a message's head needs to know of what follows it; a null key or value has size -1."""
+
+    key_size: int
+    value_size: int
+    crc: int
+
+
+class GiantRecords:
+    """The records above the limit in one v2 batch, in order, over both passes through its stream."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._measured: list[Measured] = []
+        self._known = self._next = 0
+
+    def begin(self) -> None:
+        """Begin a pass."""
+        self._known, self._next = len(self._measured), 0
+
+    @property
+    def again(self) -> bool:
+        """Whether this pass met one for the first time, so that what it wrote is of no use."""
+        return len(self._measured) > self._known
+
+    def take(self, pieces: Pieces, down: kernel.RecordsDown, write: Write) -> None:
+        """Take the record that the pieces are at, and write its message if it was measured before.
+
+        Raises: InvalidRecord when the record is broken.
+        """
+        record = _Reader(pieces)
+        timestamp_delta, offset_delta = record.head()
+        place = down.skip(offset_delta, timestamp_delta)
+        if place is None:
+            record.skip_body()
+            return
+        offset, timestamp, attributes = place
+        body = pack(">bB", self._target, attributes) + (pack(">q", timestamp) if self._target else b"")
+        if self._next == self._known:
+            self._measured.append(_measure(record, body, offset))
+        else:
+            _write(record, body, offset, self._measured[self._next], write)
+            self._next += 1
+        record.rest()
+
+
+def skip_record(pieces: Pieces) -> tuple[int, int, bool]:
+    """Pass over the record that the pieces are at; return its offset delta, timestamp delta and whether it has no key.
+
+    Raises: InvalidRecord when the record is broken.
+    """
+    record = _Reader(pieces)
+    timestamp_delta, offset_delta = record.head()
+    keyless = record.pass_over() < 0
+    record.pass_over()
+    record.rest()
+    return offset_delta, timestamp_delta, keyless
+
+
+def _measure(record: "_Reader", body: bytes, offset: int) -> Measured:
+    crc = kernel.crc32(body)
+    sizes = []
+    for _ in "key", "value":
+        size = record.size()
+        sizes.append(size)
+        crc = kernel.crc32(pack(">i", size), crc)
+        for piece in record.pieces(size):
+            crc = kernel.crc32(piece, crc)
+    if sum(sizes) > MAX_INT32 - max(RECORD_OVERHEAD):
+        raise InvalidRecord(f"the record at offset {offset} is too large for a message")
+    return Measured(key_size=sizes[0], value_size=sizes[1], crc=crc)
+
+
+def _write(record: "_Reader", body: bytes, offset: int, measured: Measured, write: Write) -> None:
+    target = body[0]
+    size = RECORD_OVERHEAD[target] + max(0, measured.key_size) + max(0, measured.value_size)
+    write(pack(">qiI", offset, size, measured.crc) + body)
+    for _ in "key", "value":
+        size = record.size()
+        write(pack(">i", size))
+        for piece in record.pieces(size):
+            write(piece)
+
+
+class _Reader:
+    """Reads one v2 record from a stream (`record.py` shows its layout)."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._left = _LONGEST_HEAD
+        self._left = self._varint(_LONGEST_HEAD)
+
+    def head(self) -> tuple[int, int]:
+        """Return the timestamp delta and the offset delta."""
+        for _ in self.pieces(1):
+            pass
+        return self._varint(_LONGEST_HEAD, _VARLONG_BITS), self._varint(_LONGEST_VARINT)
+
+    def size(self) -> int:
+        """Return the size of the key or value that comes next, -1 for null."""
+        return max(-1, self._varint(_LONGEST_VARINT))
+
+    def pieces(self, size: int) -> Iterator[memoryview]:
+        if size > self._left:
+            raise InvalidRecord(f"{size} bytes in a record where {self._left} are left")
+        self._left -= max(0, size)
+        return self._pieces.take(max(0, size))
+
+    def skip_body(self) -> None:
+        """Pass over key, value and headers. Raises: InvalidRecord."""
+        self.pass_over()
+        self.pass_over()
+        self.rest()
+
+    def rest(self) -> None:
+        """Pass over what is left, which must be headers.
+
+        Raises: InvalidRecord when it is anything else.
+        """
+        count = self._varint(_LONGEST_VARINT)
+        if not 0 <= count <= self._left:
+            raise InvalidRecord(f"{count} headers where {self._left} bytes are left")
+        for _ in range(count):
+            if self.pass_over() < 0:
+                raise InvalidRecord("a header without a key")
+            self.pass_over()
+        if self._left:
+            raise InvalidRecord(f"a record has {self._left} bytes after its headers")
+
+    def pass_over(self) -> int:
+        """Pass over a key or value; return its size, -1 for null. Raises: InvalidRecord."""
+        size = self.size()
+        for _ in self.pieces(size):
+            pass
+        return size
+
+    def _varint(self, longest: int, bits: int = 35) -> int:
+        self._pieces.need(longest)
+        at = self._pieces.at
+        value, end = decode_varint(self._pieces.data, at, min(len(self._pieces.data), at + self._left), bits)
+        self._pieces.at = end
+        self._left -= end - at
+        return value

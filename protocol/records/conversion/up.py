@@ -1,0 +1,80 @@
+"""Messages of magic 0 and 1, plain or in a wrapper, as the records of one v2 batch (Kafka 3.9, LogValidator).
+
+Records are numbered 0, 1, 2 ...; their timestamps count from the first one's, which is -1 for magic 0. A wrapper of
+LogAppendTime lends its timestamp to all inside it. What is held is a piece of the stream and a message of up to 1 MiB.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ...errors import InvalidRecord
+from .. import kernel
+from ..compression.codecs import read_chunks
+from ..layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
+from ..message_set import LegacyBatch
+from .large_message import take_up
+from .record_stream import Pieces, Write, run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertedUp:
+    """The records as they went out. `base_timestamp` is the first one's.
+
+    `oldest` and `newest` leave out records without a timestamp, and are -1 if none has one. `keyless`: at least one has
+    no key. Both sizes are of uncompressed bytes: of the messages, and of the records.
+    """
+
+    record_count: int
+    base_timestamp: int
+    oldest: int
+    newest: int
+    keyless: bool
+    read_bytes: int
+    written_bytes: int
+
+
+def convert_up(
+    batches: Sequence[LegacyBatch], write: Write, *, max_opened_bytes: int = MAX_OPENED_BYTES
+) -> ConvertedUp:
+    """Hand the records to `write` piece by piece, each piece only good until it returns, and tell what they were.
+
+    `batches` are plain messages of one magic, whose checksums are taken for verified, or a single wrapper, whose inner
+    checksums are verified.
+
+    Raises: CorruptRecord for a wrong checksum or frame; InvalidRecord for a broken message, one of another magic, a
+    compressed one inside a wrapper, or a wrong wrapper offset; RecordTooLarge above `max_opened_bytes`.
+    """
+    wrapper = batches[0]
+    if not wrapper.is_compressed:
+        up = kernel.MessagesUp(wrapper.magic, False, None)
+        run(Pieces(batch.data for batch in batches), up, write)
+        return _told(up)
+    if len(batches) > 1:
+        raise InvalidRecord(f"{len(batches)} messages where a compressed one stands alone")
+    _, value = wrapper.key_and_value()
+    if value is None:
+        raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
+    marked = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
+    up = kernel.MessagesUp(wrapper.magic, True, wrapper.max_timestamp if marked else None)
+    pieces = Pieces(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
+    run(pieces, up, write, giant=partial(take_up, pieces, up, write, wrapper.magic))
+    count, last_offset, *_ = up.finish()
+    if not count:
+        raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
+    if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < last_offset:
+        raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {last_offset}")
+    return _told(up)
+
+
+def _told(up: kernel.MessagesUp) -> ConvertedUp:
+    count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
+    return ConvertedUp(
+        record_count=count,
+        base_timestamp=base_timestamp,
+        oldest=oldest,
+        newest=newest,
+        keyless=keyless,
+        read_bytes=read_bytes,
+        written_bytes=written_bytes,
+    )

@@ -1,0 +1,280 @@
+"""One cleaning of one log: of each key in the dirty part, only the last record stays, there and in all before it.
+
+    1. dirty part -> map of keys                     `dirty_keys.py`
+    2. for each group of segments, from the log's first to where the map ended:
+         copy what stays into `<base>.*.cleaned`     `protocol/records/offset_map.py`, `survivors.py`
+         sync, put it in place of the group          `cleaned_segment.py`
+
+Offsets never change. The work goes step by step and may be done by any thread, one step at a time; only putting in
+place is the business of whoever appends to the log. Memory: the map (24 bytes a key, never more than allowed), two
+buffers, and one batch opened. Source: Kafka 3.9, LogCleaner.
+"""
+
+import secrets
+from bisect import bisect_left, bisect_right
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.batch_header import parse_header
+from ...protocol.records.batches import iter_batches
+from ...protocol.records.offset_map import BROKEN, DONE, NO_ROOM, SECRET_BYTES, SLOT_BYTES, OffsetMap
+from ..files.file_handle import Buffer
+from ..index.transaction_index import AbortedTransaction
+from ..log.log_config import LogConfig
+from ..log.segment import Segment
+from ..log.segment_windows import windows
+from ..producers.aborted_batches import AbortedData
+from .cleanable_range import Cleanable
+from .cleaned_segment import CleanedSegment
+from .dirty_keys import DirtyKeys
+from .retained_records import LastOfProducer, Survivors, Terms
+from .segment_groups import groups_of
+
+NOBODY_WAITS = 1 << 62
+SLOTS_AT_LEAST = 16
+# An index entry is written at most that often: what is copied at once gets one.
+OUT_BYTES = 64 * 1024
+ROOM_A_RECORD = 2  # what `sift` asks for in the worst case: 12 bytes more for a record of 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`map_bytes` for the keys, of which `load_factor` may be used; `io_bytes` for reading."""
+
+    map_bytes: int
+    load_factor: float
+    io_bytes: int
+    max_opened_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """`cleaned`, which is complete, is to be put in place of `replaced`."""
+
+    cleaned: CleanedSegment
+    replaced: Sequence[Segment]
+
+
+class Compaction:
+    """Made where the log is appended to; `steps` may then run elsewhere."""
+
+    def __init__(self, what: Cleanable, limits: Limits, now_ms: int) -> None:
+        log = self._log = what.log
+        self._what = what
+        self._limits = limits
+        self._segments = list(log.segments)
+        self._config = log.config
+        producers = {
+            entry.producer_id: LastOfProducer(data_offset=entry.last_data_offset, epoch=entry.epoch)
+            for entry in log.producers.state.producers.values()
+        }
+        self._terms = Terms(
+            now_ms=now_ms,
+            horizon_ms=now_ms + log.config.delete_retention_ms,
+            max_opened_bytes=limits.max_opened_bytes,
+            producers=producers,
+        )
+        # Batches of these last offsets are not for the compiled loop.
+        self._stops = sorted(last.data_offset for last in producers.values() if last.data_offset >= 0)
+        self._offsets = self._map()
+        self.bytes_written = 0
+
+    def _map(self) -> OffsetMap:
+        """No larger than the dirty part can need, nor than is allowed."""
+        most_slots = max(SLOTS_AT_LEAST, self._limits.map_bytes // SLOT_BYTES)
+        offsets = max(1, self._what.end - self._what.first_dirty)
+        slots = min(most_slots, int(offsets / self._limits.load_factor) + SLOTS_AT_LEAST)
+        return OffsetMap(slots, max(1, int(slots * self._limits.load_factor)), secrets.token_bytes(SECRET_BYTES))
+
+    @property
+    def clean_end(self) -> int:
+        """The log is clean below this offset, once all steps are done."""
+        return max(self._what.first_dirty, self._offsets.latest_offset + 1)
+
+    @property
+    def records_read(self) -> int:
+        return self._offsets.records_read
+
+    @property
+    def records_kept(self) -> int:
+        return self._offsets.records_kept
+
+    def steps(self) -> Generator[int | Exchange, None, None]:
+        """Bytes read and written by each step of work, and the exchanges that the caller has to carry out.
+
+        Raises: CorruptRecord, RecordTooLarge, DiskFault.
+        """
+        yield from self._fill_map()
+        end = self.clean_end
+        if end == self._what.first_dirty:
+            return
+        concerned = [segment for segment in self._segments if segment.base_offset < min(end, self._what.end)]
+        legacy_horizon_ms = self._legacy_horizon_ms()
+        aborted = AbortedData()
+        survivors = Survivors(self._offsets, aborted, self._terms)
+        for group in groups_of(concerned, self._what.end, self._config):
+            yield from self._clean(group, aborted, survivors, legacy_horizon_ms)
+
+    def _fill_map(self) -> Iterator[int]:
+        start, end = self._what.first_dirty, self._what.end
+        aborted = AbortedData()
+        aborted.expect(self._aborted_in(start, end))
+        keys = DirtyKeys(
+            self._offsets,
+            self._log.files,
+            aborted,
+            start=start,
+            end=end,
+            max_opened_bytes=self._limits.max_opened_bytes,
+        )
+        yield from keys.collect(self._reaching(start, end), self._limits.io_bytes)
+
+    def _reaching(self, start: int, end: int | None = None) -> list[Segment]:
+        first = max(0, bisect_right(self._segments, start, key=attrgetter("base_offset")) - 1)
+        return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
+
+    def _aborted_in(self, start: int, end: int) -> list[AbortedTransaction]:
+        found: list[AbortedTransaction] = []
+        for segment in self._reaching(start):
+            index = segment.transaction_index
+            if index is not None and index.collect(start, end, found):
+                break
+        return found
+
+    def _legacy_horizon_ms(self) -> int:
+        clean = [segment for segment in self._segments if segment.base_offset < self._what.first_dirty]
+        if not clean:
+            return 0
+        return self._modified_ms(clean[-1]) - self._config.delete_retention_ms
+
+    def _modified_ms(self, segment: Segment) -> int:
+        return self._log.files.modified_ms(segment.file.path)
+
+    # A group of segments
+
+    def _clean(
+        self, group: Sequence[Segment], aborted: AbortedData, survivors: Survivors, legacy_horizon_ms: int
+    ) -> Iterator[int | Exchange]:
+        cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
+        try:
+            yield from self._copy(group, cleaned, aborted, survivors, legacy_horizon_ms)
+            cleaned.complete(self._modified_ms(group[-1]))
+            self.bytes_written += cleaned.size
+            yield Exchange(cleaned=cleaned, replaced=group)
+        except BaseException:
+            cleaned.discard()
+            raise
+
+    def _copy(
+        self,
+        group: Sequence[Segment],
+        cleaned: CleanedSegment,
+        aborted: AbortedData,
+        survivors: Survivors,
+        legacy_horizon_ms: int,
+    ) -> Iterator[int]:
+        writer = _Writer(cleaned, self._config)
+        for segment in group:
+            survivors.keeps_old_tombstones = self._modified_ms(segment) > legacy_horizon_ms
+            next_base = self._segments[self._segments.index(segment) + 1].base_offset
+            aborted.expect(self._aborted_in(segment.base_offset, next_base))
+            for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
+                written = writer.bytes_written
+                self._sift(window, survivors, writer)
+                yield len(window) + writer.bytes_written - written
+        writer.flush()
+        for each in aborted.take_retained():
+            cleaned.transactions().append(each)
+
+    def _sift(self, window: memoryview, survivors: Survivors, writer: "_Writer") -> None:
+        at = 0
+        while True:
+            stop = self._next_stop(window, at)
+            status, at = writer.sift(self._offsets, window, at, stop, self._terms)
+            if status == DONE:
+                return
+            if status == NO_ROOM:
+                writer.make_room(_size_at(window, at))
+                continue
+            batch = next(iter_batches(window[at:]))
+            if status == BROKEN:
+                raise CorruptRecord(f"the batch at offset {batch.base_offset} has a wrong checksum or a broken record")
+            left = survivors.of(batch)
+            if left is not None:
+                writer.add(left)
+            at += batch.size_bytes
+
+    def _next_stop(self, window: memoryview, at: int) -> int:
+        if at >= len(window) or not self._stops:
+            return NOBODY_WAITS
+        first_offset = int.from_bytes(window[at : at + 8], "big")
+        number = bisect_left(self._stops, first_offset)
+        return self._stops[number] if number < len(self._stops) else NOBODY_WAITS
+
+
+def _size_at(window: memoryview, at: int) -> int:
+    return int.from_bytes(window[at + 8 : at + 12], "big") + 12
+
+
+class _Writer:
+    """Collects what stays and appends it, with index entries, to the cleaned segment."""
+
+    def __init__(self, cleaned: CleanedSegment, config: LogConfig) -> None:
+        self._cleaned = cleaned
+        self._buffer = bytearray(2 * OUT_BYTES)
+        self._filled = 0
+        self._last_offset = self._max_timestamp = self._max_timestamp_offset = -1
+        self.bytes_written = 0
+        self._config = config
+
+    def sift(self, offsets: OffsetMap, window: memoryview, at: int, stop: int, terms: Terms) -> tuple[int, int]:
+        """How it ended, and where in the window."""
+        offsets.begin()
+        status, at, self._filled = offsets.sift(
+            window, at, self._buffer, self._filled, stop, terms.now_ms, terms.horizon_ms
+        )
+        if offsets.written_last_offset >= 0:
+            self._note(offsets.written_last_offset, offsets.written_max_timestamp, offsets.written_max_timestamp_offset)
+        return status, at
+
+    def make_room(self, batch_bytes: int) -> None:
+        """Room for a batch of that size."""
+        self.flush()
+        needed = batch_bytes * (1 + ROOM_A_RECORD)
+        if len(self._buffer) < needed:
+            self._buffer = bytearray(needed)
+
+    def add(self, data: Buffer) -> None:
+        """One batch."""
+        if self._filled + len(data) > len(self._buffer):
+            self.make_room(len(data))
+        header = parse_header(data, 0, 0)
+        self._buffer[self._filled : self._filled + len(data)] = data
+        self._filled += len(data)
+        self._note(header.last_offset, header.max_timestamp, header.last_offset)
+        if self._filled >= OUT_BYTES:
+            self.flush()
+
+    def _note(self, last_offset: int, max_timestamp: int, max_timestamp_offset: int) -> None:
+        self._last_offset = last_offset
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp, self._max_timestamp_offset = max_timestamp, max_timestamp_offset
+
+    def flush(self) -> None:
+        """Raises: DiskFault."""
+        if not self._filled:
+            return
+        self._cleaned.append(
+            [memoryview(self._buffer)[: self._filled]],
+            self._filled,
+            first_offset=self._last_offset,
+            last_offset=self._last_offset,
+            max_timestamp=self._max_timestamp,
+            max_timestamp_offset=self._max_timestamp_offset,
+            config=self._config,
+        )
+        self.bytes_written += self._filled
+        self._filled = 0
+        self._max_timestamp = -1

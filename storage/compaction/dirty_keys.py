@@ -1,0 +1,88 @@
+"""The keys of a log's dirty part, put into the map of their highest offsets (Kafka 3.9, Cleaner.buildOffsetMap).
+
+A map that is full ends it early: the log is then clean up to the last batch that went in whole, and the rest is left to
+the next cleaning.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.batches import Batch, iter_batches
+from ...protocol.records.compression.codecs import decompress
+from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.offset_map import BROKEN, DONE, FULL, OffsetMap
+from ..files.files import Files
+from ..log.segment import Segment
+from ..log.segment_windows import windows
+from ..producers.aborted_batches import AbortedData
+
+
+class DirtyKeys:
+    """Fills `offsets` from the segments that reach [start, end)."""
+
+    def __init__(
+        self, offsets: OffsetMap, files: Files, aborted: AbortedData, *, start: int, end: int, max_opened_bytes: int
+    ) -> None:
+        """`aborted` has been told of the transactions of that part."""
+        self._offsets = offsets
+        self._files = files
+        self._aborted = aborted
+        self._start = start
+        self._end = end
+        self._max_opened_bytes = max_opened_bytes
+
+    def collect(self, segments: Sequence[Segment], window_bytes: int) -> Iterator[int]:
+        """Goes window by window, saying how many bytes were read. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
+        for number, segment in enumerate(segments):
+            position = segment.offset_index.position_of(self._start - segment.base_offset)
+            for window in windows(self._files, segment, position, window_bytes):
+                is_full = not self._note(window)
+                yield len(window)
+                if is_full:
+                    return
+            is_last = number + 1 == len(segments)
+            next_base = self._end if is_last else segments[number + 1].base_offset
+            # A gap behind the last batch has nothing to say either.
+            self._offsets.latest_offset = max(self._offsets.latest_offset, next_base - 1)
+
+    def _note(self, window: memoryview) -> bool:
+        """Whether the map has taken all of it."""
+        at = 0
+        while True:
+            status, at = self._offsets.note(window, at, self._start)
+            if status == DONE:
+                return True
+            if status == FULL:
+                return False
+            batch = next(iter_batches(window[at:]))
+            if status == BROKEN:
+                raise CorruptRecord(f"the batch at offset {batch.base_offset} has a wrong checksum or a broken record")
+            if not self._note_batch(batch):
+                return False
+            at += batch.size_bytes
+
+    def _note_batch(self, batch: Batch) -> bool:
+        batch.ensure_valid()
+        if isinstance(batch, LegacyBatch):
+            has_room = self._note_messages(batch)
+        elif batch.is_control:
+            self._aborted.is_done(batch)
+            has_room = True
+        elif self._aborted.is_aborted(batch) or not batch.record_count:
+            has_room = True
+        else:
+            opened = decompress(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes)
+            status = self._offsets.note_records(opened, batch.record_count, batch.base_offset, self._start)
+            if status == BROKEN:
+                raise CorruptRecord(f"the batch at offset {batch.base_offset} has a broken record")
+            has_room = status == DONE
+        if has_room and batch.last_offset >= self._start:
+            self._offsets.latest_offset = max(self._offsets.latest_offset, batch.last_offset)
+        return has_room
+
+    def _note_messages(self, batch: LegacyBatch) -> bool:
+        for record in batch.records(self._max_opened_bytes):
+            is_noted = record.key is not None and record.offset >= self._start
+            if is_noted and not self._offsets.put(record.key or b"", record.offset):
+                return False
+        return True

@@ -1,0 +1,206 @@
+"""What compaction leaves of one batch, where the compiled loop stops: transactions, producers, codecs, old magics.
+
+    aborted data                          goes
+    marker that ends nothing any more     gets a delete horizon, goes when that has come
+    records                               as `protocol/records/offset_map.py` says, opened and compressed again
+    last batch of an active producer      stays, if need be empty: a header of 61 bytes with its sequence (KIP-98)
+    magic 0 and 1                         tombstones stay while their segment is young; a wrapper is built anew around
+                                          what is left
+
+Base offset, last offset, sequence, producer and leader epoch of a v2 batch stay as they were.
+Source: Kafka 3.9, Cleaner.cleanInto, MemoryRecords.filterTo.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records import kernel
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.batches import Batch
+from ...protocol.records.builder import build_batch
+from ...protocol.records.compression.codecs import compress, decompress
+from ...protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    BATCH_HEADER,
+    CODEC_MASK,
+    CRC_OFFSET,
+    DELETE_HORIZON_BIT,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    RECORD_BATCH_OVERHEAD,
+    TimestampType,
+)
+from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.offset_map import OffsetMap
+from ...protocol.records.record import Record
+from ..producers.aborted_batches import AbortedData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastOfProducer:
+    """Where a producer wrote last: the last offset of its data (-1: only markers are left), and its epoch."""
+
+    data_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What holds for one cleaning. `horizon_ms` is given to batches that get a delete horizon now."""
+
+    now_ms: int
+    horizon_ms: int
+    max_opened_bytes: int
+    producers: Mapping[int, LastOfProducer]
+
+
+class Survivors:
+    """Asks for each batch, in the order of the log, what stays of it."""
+
+    def __init__(self, offsets: OffsetMap, aborted: AbortedData, terms: Terms) -> None:
+        self._offsets = offsets
+        self._aborted = aborted
+        self._terms = terms
+        # Whether tombstones of the old magics stay in the segment at hand.
+        self.keeps_old_tombstones = True
+
+    def of(self, batch: Batch) -> bytes | memoryview | None:
+        """The batch as it is, one with fewer records, or None. Raises: CorruptRecord, RecordTooLarge."""
+        batch.ensure_valid()
+        if isinstance(batch, LegacyBatch):
+            return self._of_messages(batch)
+        left = self._of_control(batch) if batch.is_control else self._of_data(batch)
+        if left is None and self._is_last_of_producer(batch):
+            return without_records(batch)
+        return left
+
+    def _is_last_of_producer(self, batch: RecordBatch) -> bool:
+        last = self._terms.producers.get(batch.producer_id)
+        if last is None or batch.producer_id < 0:
+            return False
+        if last.data_offset >= 0:
+            return batch.last_offset == last.data_offset
+        return batch.is_control and batch.producer_epoch == last.epoch
+
+    def _of_control(self, batch: RecordBatch) -> bytes | memoryview | None:
+        is_done = self._aborted.is_done(batch)
+        horizon_ms = batch.delete_horizon_ms
+        if not batch.record_count or (is_done and horizon_ms is not None and horizon_ms <= self._terms.now_ms):
+            return None
+        if not is_done or horizon_ms is not None:
+            return batch.data
+        return build_batch(
+            batch.records(),
+            base_offset=batch.base_offset,
+            last_offset=batch.last_offset,
+            timestamp_type=batch.timestamp_type,
+            log_append_time=batch.max_timestamp,
+            partition_leader_epoch=batch.partition_leader_epoch,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            transactional=batch.is_transactional,
+            control=True,
+            delete_horizon_ms=self._terms.horizon_ms,
+        )
+
+    def _of_data(self, batch: RecordBatch) -> bytes | memoryview | None:
+        if self._aborted.is_aborted(batch) or not batch.record_count:
+            return None
+        opened = decompress(batch.codec, batch.body, magic=batch.magic, max_bytes=self._terms.max_opened_bytes)
+        horizon_ms = batch.delete_horizon_ms
+        kept = self._offsets.judge(
+            opened,
+            batch.record_count,
+            batch.base_offset,
+            batch.base_timestamp,
+            horizon_ms is None or self._terms.now_ms < horizon_ms,
+        )
+        if kept < 0:
+            raise CorruptRecord(f"the batch at offset {batch.base_offset} has a broken record")
+        if not kept:
+            return None
+        needs_horizon = self._offsets.has_tombstones and horizon_ms is None
+        if kept == batch.record_count and not needs_horizon:
+            return batch.data
+        return self._rebuilt(batch, opened, kept, self._terms.horizon_ms if needs_horizon else horizon_ms)
+
+    def _rebuilt(
+        self, batch: RecordBatch, opened: bytes | bytearray | memoryview, kept: int, horizon_ms: int | None
+    ) -> bytes:
+        is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+        first = batch.max_timestamp if is_append_time else self._offsets.first_timestamp
+        base_timestamp = first if horizon_ms is None else horizon_ms
+        shift = (batch.max_timestamp if is_append_time else batch.base_timestamp) - base_timestamp
+        records = self._offsets.kept(opened, batch.record_count, shift, is_append_time)
+        attributes = batch.attributes if horizon_ms is None else batch.attributes | DELETE_HORIZON_BIT
+        return _batch(
+            batch,
+            compress(batch.codec, records, magic=batch.magic) if batch.is_compressed else records,
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=batch.max_timestamp if is_append_time else self._offsets.max_timestamp,
+            record_count=kept,
+        )
+
+    # Magic 0 and 1
+
+    def _of_messages(self, batch: LegacyBatch) -> bytes | memoryview | None:
+        records = list(batch.records(self._terms.max_opened_bytes))
+        kept = [record for record in records if self._stays(record)]
+        if not kept:
+            return None
+        if len(kept) == len(records):
+            return batch.data
+        return build_batch(
+            kept,
+            magic=batch.magic,
+            codec=batch.codec,
+            timestamp_type=batch.timestamp_type,
+            log_append_time=batch.max_timestamp,
+        )
+
+    def _stays(self, record: Record) -> bool:
+        if record.offset > self._offsets.latest_offset:
+            return True
+        if record.key is None or (record.value is None and not self.keeps_old_tombstones):
+            return False
+        return record.offset >= self._offsets.get(record.key)
+
+
+def without_records(batch: RecordBatch) -> bytes:
+    """The header alone, so that the producer's sequence and epoch are not forgotten."""
+    attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+    return _batch(
+        batch,
+        b"",
+        attributes=attributes,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=batch.max_timestamp,
+        record_count=0,
+    )
+
+
+def _batch(
+    origin: RecordBatch, body: bytes, *, attributes: int, base_timestamp: int, max_timestamp: int, record_count: int
+) -> bytes:
+    head = BATCH_HEADER.pack(
+        origin.base_offset,
+        RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body),
+        origin.partition_leader_epoch,
+        origin.magic,
+        0,
+        attributes,
+        origin.last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        origin.producer_id,
+        origin.producer_epoch,
+        origin.base_sequence,
+        record_count,
+    )
+    batch = bytearray(head + body)
+    crc = kernel.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
+    batch[CRC_OFFSET : CRC_OFFSET + 4] = crc.to_bytes(4, "big")
+    return bytes(batch)

@@ -1,0 +1,69 @@
+"""Who a broker is, by what its log directories say: node id and cluster id have to be the same in all of them.
+
+Source: Kafka 3.9 `MetaPropertiesEnsemble.verify`, `BrokerMetadataCheckpoint`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from ...protocol.errors import DiskFault
+from ..files.files import Files
+from ..files.partition_metadata import encode_uuid
+from .log_directory import LogDirectory
+from .meta_properties import FILE_NAME, MetaProperties, write_meta_properties
+
+DEFAULT_NODE_ID = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The ids of a broker; None for what is not given."""
+
+    node_id: int | None = None
+    cluster_id: str | None = None
+
+
+def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: Identity) -> Identity:
+    """What the directories and the settings agree on; what nobody knows is made up. New directories are marked with it.
+
+    Raises: DiskFault when they disagree.
+    """
+    known = wanted
+    for directory in directories:
+        if directory.meta is not None:
+            known = _agree(known, directory.meta, f"{directory.path}/{FILE_NAME}")
+    settled = Identity(
+        node_id=DEFAULT_NODE_ID if known.node_id is None else known.node_id,
+        cluster_id=encode_uuid(uuid4()) if known.cluster_id is None else known.cluster_id,
+    )
+    for directory in directories:
+        _mark(files, directory, settled)
+    return settled
+
+
+def _agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
+    if meta.node_id >= 0:
+        if known.node_id not in (None, meta.node_id):
+            raise DiskFault(
+                f"{path}: node {meta.node_id}, but the settings or another log directory say {known.node_id}"
+            )
+        known = replace(known, node_id=meta.node_id)
+    if meta.cluster_id is not None:
+        if known.cluster_id not in (None, meta.cluster_id):
+            raise DiskFault(
+                f"{path}: cluster {meta.cluster_id}, but the settings or another log directory say {known.cluster_id}"
+            )
+        known = replace(known, cluster_id=meta.cluster_id)
+    return known
+
+
+def _mark(files: Files, directory: LogDirectory, identity: Identity) -> None:
+    assert identity.node_id is not None
+    meta = directory.meta
+    if meta is not None and meta.cluster_id is not None and meta.node_id >= 0:
+        return  # left as it is: version 0 may have to be read by the broker that wrote it
+    directory.meta = MetaProperties(
+        version=1, node_id=identity.node_id, cluster_id=identity.cluster_id, directory_id=uuid4()
+    )
+    write_meta_properties(files, directory.path, directory.meta)

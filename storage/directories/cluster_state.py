@@ -1,0 +1,179 @@
+"""What a broker has to remember besides its logs: topics and their configs, dynamic configs, producer ids, quotas.
+
+Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one JSON document, see `metadata_store.py`:
+
+    {
+      "version": 1,
+      "generation": 17,                       grows with every write; of two files the higher one counts
+      "topics": {"orders": {"id": "Q2x6TqCvQ1KJPgMHkWsTVw", "partitions": 3, "configs": {"retention.ms": "1000"}}},
+      "deleting": ["W3v0Zw8nS0mZr0m8o2hGkg"], ids of topics whose folders may still be there
+      "broker_configs": {"log.retention.ms": "5000"},     of this broker
+      "cluster_configs": {},                              default of all brokers
+      "next_producer_id": 3000,               first id of the next block
+      "client_quotas": [{"entity": {"user": "a", "client-id": null}, "quotas": {"producer_byte_rate": 1024.0}}],
+      "features": {"metadata.version": 21},   finalized levels
+      "features_epoch": 4
+    }
+
+Folders say which partitions exist; where both speak of a topic, the larger number of partitions counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from ..files.partition_metadata import decode_uuid, encode_uuid
+
+VERSION = 1
+MAX_PRODUCER_ID = (1 << 63) - 1
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""(entity type, name or None for the default), ordered by type."""
+
+
+class MalformedState(ValueError):
+    """The document is not what `encode` writes; the message says where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTopic:
+    """A topic as it is remembered; `configs` are its own values only."""
+
+    topic_id: UUID
+    partitions: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class ClusterState:
+    """All that is remembered. Whoever changes it saves it through the store."""
+
+    generation: int = 0
+    topics: dict[str, StoredTopic] = field(default_factory=dict)
+    deleting: set[UUID] = field(default_factory=set)
+    broker_configs: dict[str, str] = field(default_factory=dict)
+    cluster_configs: dict[str, str] = field(default_factory=dict)
+    next_producer_id: int = 0
+    client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)
+    features_epoch: int = 0
+
+    def copy(self) -> "ClusterState":
+        """The same state, not affected by what is put into or taken out of this one."""
+        return replace(
+            self,
+            topics=dict(self.topics),
+            deleting=set(self.deleting),
+            broker_configs=dict(self.broker_configs),
+            cluster_configs=dict(self.cluster_configs),
+            client_quotas=dict(self.client_quotas),
+            features=dict(self.features),
+        )
+
+
+def encode(state: ClusterState) -> dict[str, Any]:
+    """The document of this state."""
+    return {
+        "version": VERSION,
+        "generation": state.generation,
+        "topics": {name: _encode_topic(topic) for name, topic in state.topics.items()},
+        "deleting": sorted(encode_uuid(topic_id) for topic_id in state.deleting),
+        "broker_configs": state.broker_configs,
+        "cluster_configs": state.cluster_configs,
+        "next_producer_id": state.next_producer_id,
+        "client_quotas": [
+            {"entity": dict(entity), "quotas": quotas} for entity, quotas in state.client_quotas.items() if quotas
+        ],
+        "features": state.features,
+        "features_epoch": state.features_epoch,
+    }
+
+
+def decode(document: object) -> ClusterState:
+    """The state behind a document.
+
+    Raises: MalformedState.
+    """
+    fields = _mapping(document, "the document")
+    version = fields.get("version")
+    if version != VERSION:
+        raise MalformedState(f"version {VERSION} expected, found {version!r}; a newer stepdown may have written it")
+    return ClusterState(
+        generation=_whole(fields, "generation"),
+        topics={name: _topic(name, value) for name, value in _mapping(fields.get("topics"), "topics").items()},
+        deleting={_uuid(text, "deleting") for text in _list(fields.get("deleting"), "deleting")},
+        broker_configs=_texts(fields.get("broker_configs"), "broker_configs"),
+        cluster_configs=_texts(fields.get("cluster_configs"), "cluster_configs"),
+        next_producer_id=_whole(fields, "next_producer_id"),
+        client_quotas=dict(_quotas(value) for value in _list(fields.get("client_quotas"), "client_quotas")),
+        features={name: _level(name, level) for name, level in _mapping(fields.get("features"), "features").items()},
+        features_epoch=_whole(fields, "features_epoch"),
+    )
+
+
+def _encode_topic(topic: StoredTopic) -> dict[str, Any]:
+    return {"id": encode_uuid(topic.topic_id), "partitions": topic.partitions, "configs": dict(topic.configs)}
+
+
+def _topic(name: str, value: object) -> StoredTopic:
+    place = f"topics.{name}"
+    fields = _mapping(value, place)
+    partitions = _whole(fields, "partitions", place)
+    if not 0 < partitions < 1 << 31:
+        raise MalformedState(f"{place}.partitions: a number of partitions expected, found {partitions}")
+    return StoredTopic(
+        topic_id=_uuid(fields.get("id"), f"{place}.id"),
+        partitions=partitions,
+        configs=_texts(fields.get("configs"), f"{place}.configs"),
+    )
+
+
+def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
+    fields = _mapping(value, "client_quotas")
+    entity = _mapping(fields.get("entity"), "client_quotas.entity")
+    if not all(name is None or isinstance(name, str) for name in entity.values()):
+        raise MalformedState(f"client_quotas.entity: names or null expected, found {entity!r}")
+    quotas = _mapping(fields.get("quotas"), "client_quotas.quotas")
+    if not all(isinstance(number, int | float) for number in quotas.values()):
+        raise MalformedState(f"client_quotas.quotas: numbers expected, found {quotas!r}")
+    return tuple(sorted(entity.items())), {key: float(number) for key, number in quotas.items()}
+
+
+def _level(name: str, level: object) -> int:
+    if isinstance(level, bool) or not isinstance(level, int):
+        raise MalformedState(f"features.{name}: a whole number expected, found {level!r}")
+    return level
+
+
+def _mapping(value: object, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MalformedState(f"{place}: an object expected, found {type(value).__name__}")
+    return value
+
+
+def _list(value: object, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise MalformedState(f"{place}: a list expected, found {type(value).__name__}")
+    return value
+
+
+def _texts(value: object, place: str) -> dict[str, str]:
+    texts = _mapping(value, place)
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise MalformedState(f"{place}: texts expected, found {texts!r}")
+    return texts
+
+
+def _whole(fields: Mapping[str, Any], name: str, place: str = "") -> int:
+    number = fields.get(name)
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_PRODUCER_ID:
+        raise MalformedState(f"{place}{'.' if place else ''}{name}: a whole number expected, found {number!r}")
+    return number
+
+
+def _uuid(text: object, place: str) -> UUID:
+    try:
+        return decode_uuid(str(text))
+    except ValueError as fault:
+        raise MalformedState(f"{place}: {fault}") from fault

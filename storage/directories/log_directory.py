@@ -1,0 +1,121 @@
+"""One log directory: its lock, its identity, its mark of a clean stop, and what its checkpoints say.
+
+    .lock                     held while a broker uses the directory
+    meta.properties           which node and cluster it belongs to
+    .kafka_cleanshutdown      written last at a clean stop, removed before logs are opened; only its existence counts
+
+Source: Kafka 3.9 `LogManager`, `CleanShutdownFileHandler`.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from threading import Lock
+
+from ...protocol.errors import DiskFault
+from ..files.checkpoint_file import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    MalformedCheckpoint,
+    TopicPartition,
+    read_offsets,
+    write_offsets,
+)
+from ..files.file_names import SKIPPED_DIRECTORIES, LogDirectoryName, parse_log_directory
+from ..files.files import Files
+from .meta_properties import MetaProperties, read_meta_properties
+
+LOCK = ".lock"
+CLEAN_MARK = ".kafka_cleanshutdown"
+_CLEAN_MARK_TEXT = b'{"version":0,"brokerEpoch":-1}'
+
+_logger = logging.getLogger(__name__)
+
+
+class LogDirectory:
+    """A directory that this broker has to itself. `was_clean` tells how it was left; `path` is absolute."""
+
+    __slots__ = ("_files", "_lock", "_writing", "_written", "meta", "path", "was_clean")
+
+    def __init__(self, files: Files, path: str) -> None:
+        """Make the directory if it is missing, and lock it.
+
+        Raises: DiskFault, also when another broker uses it.
+        """
+        self._files = files
+        files.make_directory(path)
+        self.path = files.absolute(path)
+        lock = files.lock(f"{self.path}/{LOCK}")
+        if lock is None:
+            raise DiskFault(f"the log directory {self.path} is in use by another broker: its {LOCK} file is locked")
+        self._lock = lock
+        self._writing = Lock()
+        self._written: dict[str, Mapping[TopicPartition, int]] = {}
+        self.was_clean = False
+        self.meta: MetaProperties | None = None
+        try:
+            self.meta = read_meta_properties(files, self.path)
+        except DiskFault:
+            lock.release()
+            raise
+
+    def take_clean_mark(self) -> None:
+        """Note whether the last stop was a clean one and remove the mark, so that a crash from now on is seen."""
+        self.was_clean = self._files.remove(f"{self.path}/{CLEAN_MARK}")
+        if self.was_clean:
+            self._files.sync_directory(self.path)
+
+    def write_clean_mark(self) -> None:
+        self._files.replace(f"{self.path}/{CLEAN_MARK}", _CLEAN_MARK_TEXT)
+
+    def release(self) -> None:
+        """Let another broker have the directory."""
+        self._lock.release()
+
+    def log_folders(self) -> Iterator[tuple[str, LogDirectoryName]]:
+        """The path of each log's folder and what its name says.
+
+        Raises: DiskFault for a folder that is none, as Kafka stops there.
+        """
+        for entry in self._files.entries(self.path):
+            if not entry.is_directory or entry.name in SKIPPED_DIRECTORIES:
+                continue
+            parsed = parse_log_directory(entry.name)
+            if parsed is None:
+                raise DiskFault(
+                    f"{self.path}/{entry.name} is not the folder of a log: a name like topic-0 was expected; "
+                    "move it out of the log directory"
+                )
+            yield f"{self.path}/{entry.name}", parsed
+
+    # Checkpoints
+
+    def recovery_points(self) -> dict[TopicPartition, int]:
+        return self._read(RECOVERY_POINTS)
+
+    def log_starts(self) -> dict[TopicPartition, int]:
+        return self._read(LOG_STARTS)
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        return self._read(HIGH_WATERMARKS)
+
+    def cleaner_offsets(self) -> dict[TopicPartition, int]:
+        return self._read(CLEANER_OFFSETS)
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self._files, f"{self.path}/{name}")
+        except MalformedCheckpoint as fault:
+            _logger.warning("checkpoint ignored: %s", fault)
+            return {}
+
+    def write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace a checkpoint, unless this broker wrote the same before.
+
+        Raises: DiskFault.
+        """
+        with self._writing:
+            if self._written.get(name) != offsets:
+                write_offsets(self._files, f"{self.path}/{name}", offsets)
+                self._written[name] = dict(offsets)

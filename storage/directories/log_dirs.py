@@ -1,0 +1,402 @@
+"""All log directories of a broker and the logs in them.
+
+At the start: lock, identity, marks, then every log; a directory without the mark of a clean stop is recovered. At the
+end: every log is flushed and closed, then checkpoints, then the marks. In between the broker's timers call for flushes,
+checkpoints and deletions.
+
+Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ..files.checkpoint_file import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
+from ..files.clock import Clock
+from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory
+from ..files.files import Files
+from ..files.partition_metadata import write_topic_id
+from ..log.delayed_deletion import PendingDeletions
+from ..log.log import Log
+from ..log.log_config import LogConfig
+from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
+from .broker_identity import Identity, settle_identity
+from .log_directory import LogDirectory
+from .log_move import LogMove, is_moved
+
+if TYPE_CHECKING:
+    from ...config.settings import BrokerSettings
+
+Logs = Mapping[TopicPartition, Log]
+OffsetsOf = Callable[[Logs], Mapping[TopicPartition, int]]
+
+_logger = logging.getLogger(__name__)
+
+
+class LogDirs:
+    """The logs of one broker by (topic, partition); `directories` are the absolute paths, in the order given."""
+
+    def __init__(
+        self,
+        directories: Sequence[str],
+        files: Files,
+        clock: Clock,
+        default_config: LogConfig | None = None,
+        *,
+        identity: Identity | None = None,
+        producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+    ) -> None:
+        """Lock the directories and open all logs in them.
+
+        Raises: DiskFault when a directory is in use, belongs to another node or cluster, or cannot be read.
+        """
+        self.files = files
+        self.clock = clock
+        self.default_config = default_config or LogConfig()
+        self.producer_expiration_ms = producer_expiration_ms
+        self.deletions = PendingDeletions(files)
+        self.logs: dict[TopicPartition, Log] = {}
+        self._rolled: dict[Log, None] = {}
+        self._grown: dict[Log, int | None] = {}  # and the end of each when it was last looked at
+        self._has_stale_checkpoints = False
+        self._directories: list[LogDirectory] = []
+        try:
+            for path in dict.fromkeys(files.absolute(path) for path in directories):
+                self._directories.append(LogDirectory(files, path))
+            self.identity = settle_identity(files, self._directories, identity or Identity())
+            for directory in self._directories:
+                self._open_logs(directory)
+        except BaseException:
+            self._release()
+            raise
+
+    @classmethod
+    def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogDirs":
+        """The directories that the broker's settings name.
+
+        Raises: as the class does.
+        """
+        wanted = Identity(
+            node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id
+        )
+        return cls(
+            settings.log_dirs,
+            files,
+            clock,
+            identity=wanted,
+            producer_expiration_ms=settings.producer_id_expiration_ms,
+        )
+
+    @property
+    def directories(self) -> list[str]:
+        return [directory.path for directory in self._directories]
+
+    @property
+    def node_id(self) -> int | None:
+        return self.identity.node_id
+
+    @property
+    def cluster_id(self) -> str:
+        assert self.identity.cluster_id is not None
+        return self.identity.cluster_id
+
+    def was_clean(self, path: str) -> bool:
+        """Whether the directory that holds `path` was left by a clean stop."""
+        return self._directory_of(path).was_clean
+
+    def directory_id(self, path: str) -> UUID | None:
+        """The id of the directory that holds `path`."""
+        meta = self._directory_of(path).meta
+        return meta.directory_id if meta is not None else None
+
+    # Opening
+
+    def _open_logs(self, directory: LogDirectory) -> None:
+        directory.take_clean_mark()
+        recovery_points, starts = directory.recovery_points(), directory.log_starts()
+        folders = list(directory.log_folders())
+        if folders and not directory.was_clean:
+            _logger.info("%s was not closed cleanly: its %d logs are recovered", directory.path, len(folders))
+        for path, name in folders:
+            key = name.topic, name.partition
+            if name.suffix:
+                self._leave_aside(path, name)
+                continue
+            if key in self.logs and not self._settle_move(self.logs[key], path):
+                continue
+            opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+            self.logs[key] = open_log(path, *key, self.default_config, opening)
+        self._has_stale_checkpoints |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
+
+    def _settle_move(self, opened: Log, path: str) -> bool:
+        """Whether to open the log in `path` too, of two in different directories: a crash came at the end of a move.
+
+        Raises: DiskFault when neither was moved to the other.
+        """
+        if is_moved(self.files, path):
+            self._set_aside(path, opened.topic, opened.partition)
+            return False
+        if not is_moved(self.files, opened.directory):
+            raise DiskFault(f"{opened.name} is in two places: {opened.directory} and {path}")
+        opened.release()
+        del self.logs[opened.topic, opened.partition]
+        self._set_aside(opened.directory, opened.topic, opened.partition)
+        return True
+
+    def _set_aside(self, path: str, topic: str, partition: int) -> None:
+        """Rename a log's folder so that it is removed when `delete_due` finds that its time has come."""
+        target = f"{self._directory_of(path).path}/{deletion_directory(topic, partition, uuid4().hex)}"
+        self.files.rename(path, target)
+        self.deletions.add_directory(target, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
+
+    def _leave_aside(self, path: str, name: LogDirectoryName) -> None:
+        if name.suffix == DELETE_DIRECTORY:
+            self.deletions.add_directory(path, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
+        else:
+            _logger.warning("%s is not served: it is a %s log", path, name.suffix.removeprefix("-"))
+
+    def _opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> Opening:
+        return Opening(
+            files=self.files,
+            clock=self.clock,
+            deletions=self.deletions,
+            clean=clean,
+            log_start_offset=log_start_offset,
+            recovery_point=recovery_point,
+            producer_expiration_ms=self.producer_expiration_ms,
+            rolled=self._note_rolled,
+            grown=self._note_grown,
+        )
+
+    def _note_rolled(self, log: Log) -> None:
+        self._rolled[log] = None
+
+    def _note_grown(self, log: Log) -> None:
+        self._grown.setdefault(log, None)
+
+    def _forget(self, log: Log) -> None:
+        self._rolled.pop(log, None)
+        self._grown.pop(log, None)
+
+    # Making and deleting logs
+
+    def create(self, topic: str, partition: int, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
+        """A new, empty log in the directory that has the fewest, of those that do not fail; it is on the disk.
+
+        Raises: ApiError TOPIC_ALREADY_EXISTS, DiskFault.
+        """
+        key = topic, partition
+        if key in self.logs:
+            raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
+        directory = self._emptiest()
+        if self._has_stale_checkpoints:  # an old log of that name must not lend this one its start
+            faults = self._write(RECOVERY_POINTS, _recovery_points) | self._write(LOG_STARTS, _late_starts)
+            if directory.path in faults:
+                raise faults[directory.path]
+            self._has_stale_checkpoints = bool(faults)
+        path = f"{directory.path}/{log_directory(topic, partition)}"
+        self.files.make_directory(path)
+        if topic_id is not None:
+            write_topic_id(self.files, path, topic_id)
+        log = open_log(path, topic, partition, config or self.default_config, self._opening(clean=True))
+        self.logs[key] = log
+        return log
+
+    def _emptiest(self) -> LogDirectory:
+        if len(self._directories) == 1:
+            return self._directories[0]
+        counts = {directory.path: 0 for directory in self._directories}
+        for log in self.logs.values():
+            counts[self._directory_of(log.directory).path] += 1
+        failing = self.failing()
+        return min(self._directories, key=lambda each: (each.path in failing, counts[each.path]))
+
+    def failing(self) -> set[str]:
+        """The directories in which writing or syncing a log has failed; such a log takes no more appends."""
+        faulty = [log for log in list(self.logs.values()) if log.fault is not None]
+        return {self._directory_of(log.directory).path for log in faulty}
+
+    def delete(self, topic: str, partition: int) -> None:
+        """Rename the log's folder away; it is removed when `delete_due` finds that its time has come.
+
+        Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION, DiskFault.
+        """
+        log = self.logs.get((topic, partition))
+        if log is None:
+            raise ApiError(f"no log {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        parent = self._directory_of(log.directory).path
+        target = f"{parent}/{deletion_directory(topic, partition, uuid4().hex)}"
+        self.files.rename(log.directory, target)
+        log.retire()
+        del self.logs[topic, partition]
+        self._forget(log)
+        self._has_stale_checkpoints = True
+        self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
+
+    def adopt(self, move: LogMove) -> Log:
+        """The log in its new directory, in place of the one it was copied from, whose folder will be removed.
+
+        Nothing may be appended to the old log while this runs, nor afterwards.
+
+        Raises: DiskFault, after which the old log is served on.
+        """
+        old = move.log
+        path = move.finish()
+        opening = self._opening(clean=True, log_start_offset=old.log_start_offset, recovery_point=old.log_end_offset)
+        log = open_log(path, old.topic, old.partition, old.config, opening)
+        log.producers.state = old.producers.state  # knows more batches of each producer than the snapshot
+        self.logs[old.topic, old.partition] = log
+        self._forget(old)
+        old.release()
+        try:
+            self._set_aside(old.directory, old.topic, old.partition)
+        except DiskFault as fault:
+            _logger.warning("a log was moved, its old folder stays until the next start: %s", fault)
+        self.checkpoint_log_starts()
+        self.checkpoint_recovery_points()
+        return log
+
+    def _directory_of(self, path: str) -> LogDirectory:
+        return next(
+            directory
+            for directory in self._directories
+            if path == directory.path or path.rpartition("/")[0] == directory.path
+        )
+
+    # What timers call for
+
+    def delete_due(self, now_ms: int) -> int:
+        """How many files and folders were removed whose time has come."""
+        return self.deletions.delete_due(now_ms)
+
+    def due_for_flush(self, now_ms: int) -> Iterator[Log]:
+        """The logs with unflushed data whose last flush is `flush.ms` ago."""
+        for log in list(self.logs.values()):
+            is_unflushed = log.recovery_point < log.log_end_offset and log.fault is None
+            if is_unflushed and now_ms - log.last_flush_ms >= log.config.flush_ms:
+                yield log
+
+    def take_rolled(self) -> list[Log]:
+        """The logs that closed a segment since the last call; `plan_flush_of_rolled` brings it to the disk."""
+        rolled = list(self._rolled)
+        self._rolled.clear()
+        return rolled
+
+    def take_quiet(self) -> list[Log]:
+        """The logs with a file that has grown ahead, and with no append since the call before; for `settle`."""
+        quiet = [log for log, end in self._grown.items() if log.log_end_offset == end]
+        for log in quiet:
+            del self._grown[log]
+        for log in self._grown:
+            self._grown[log] = log.log_end_offset
+        return quiet
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write up to where each log is known to be on the disk.
+
+        Raises: DiskFault, as the others do, once it is written where it can be.
+        """
+        self._checkpoint(RECOVERY_POINTS, _recovery_points)
+
+    def checkpoint_log_starts(self) -> None:
+        """Write where logs start that do not start with their first segment.
+
+        Raises: DiskFault.
+        """
+        self._checkpoint(LOG_STARTS, _late_starts)
+
+    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write these high watermarks; a log that is not named has its end as such.
+
+        Raises: DiskFault.
+        """
+        self._checkpoint(
+            HIGH_WATERMARKS,
+            lambda logs: {key: high_watermarks.get(key, log.log_end_offset) for key, log in logs.items()},
+        )
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        """The high watermarks that were last written."""
+        found: dict[TopicPartition, int] = {}
+        for directory in self._directories:
+            found |= directory.high_watermarks()
+        return found
+
+    def cleaner_offsets(self) -> dict[TopicPartition, int]:
+        """Up to where each log was cleaned, as last written."""
+        found: dict[TopicPartition, int] = {}
+        for directory, logs in self._by_directory():
+            found |= {key: offset for key, offset in directory.cleaner_offsets().items() if key in logs}
+        return found
+
+    def checkpoint_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write up to where logs are clean.
+
+        Raises: DiskFault.
+        """
+        self._checkpoint(CLEANER_OFFSETS, lambda logs: {key: offsets[key] for key in logs if key in offsets})
+
+    def _checkpoint(self, name: str, offsets_of: OffsetsOf) -> None:
+        for fault in self._write(name, offsets_of).values():
+            raise fault
+
+    def _write(self, name: str, offsets_of: OffsetsOf) -> dict[str, DiskFault]:
+        """What went wrong, by directory: one that fails does not keep the others from theirs."""
+        faults = {}
+        for directory, logs in self._by_directory():
+            try:
+                directory.write(name, offsets_of(logs))
+            except DiskFault as fault:
+                faults[directory.path] = fault
+        return faults
+
+    def _by_directory(self) -> Iterator[tuple[LogDirectory, dict[TopicPartition, Log]]]:
+        for directory in self._directories:
+            start = directory.path + "/"
+            yield directory, {key: log for key, log in list(self.logs.items()) if log.directory.startswith(start)}
+
+    # Ending
+
+    def shutdown(self) -> None:
+        """Flush and close all logs, write checkpoints and the marks of a clean stop, release the locks.
+
+        A directory in which something cannot be written gets no mark and is recovered at the next start.
+        """
+        for directory, logs in list(self._by_directory()):
+            if self._close_all(directory, logs):
+                with suppress(DiskFault):
+                    directory.write_clean_mark()
+        self._release()
+
+    def _close_all(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log]) -> bool:
+        complete = True
+        for log in logs.values():
+            try:
+                log.close()
+            except DiskFault as fault:
+                complete = False
+                _logger.error("%s could not be closed cleanly: %s", log.name, fault)
+        try:
+            directory.write(RECOVERY_POINTS, _recovery_points(logs))
+            directory.write(LOG_STARTS, _late_starts(logs))
+        except DiskFault as fault:
+            complete = False
+            _logger.error("checkpoints could not be written: %s", fault)
+        return complete
+
+    def _release(self) -> None:
+        for log in self.logs.values():
+            log.release()
+        for directory in self._directories:
+            directory.release()
+
+
+def _recovery_points(logs: Logs) -> dict[TopicPartition, int]:
+    return {key: log.recovery_point for key, log in logs.items()}
+
+
+def _late_starts(logs: Logs) -> dict[TopicPartition, int]:
+    return {key: log.log_start_offset for key, log in logs.items() if log.starts_late}

@@ -1,0 +1,60 @@
+"""How stored batches are converted down, what that took, and which of them are for a worker."""
+
+from dataclasses import dataclass
+
+from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
+from ...protocol.records.conversion.down import Converted, convert_compressed
+from ...protocol.records.layout import Codec
+from ..files.file_slice import FileSlice
+from .read_window import KEPT_BYTES, batch_at
+
+CHUNK_BYTES = 224 * 1024
+"""Stored bytes: what they become mostly fits into the 256 KiB that are claimed for a plain chunk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionRules:
+    """How a slice is converted: to which magic, from which offset on, what zstd becomes (None: it is refused).
+
+    `chunk_bytes` are stored bytes; `shows_too_large`: a slice without a whole batch becomes an overflow entry.
+    """
+
+    target: int
+    first_offset: int
+    zstd_to: Codec | None = None
+    chunk_bytes: int = CHUNK_BYTES
+    shows_too_large: bool = False
+
+
+@dataclass(slots=True)
+class ConversionStats:
+    """What converting one slice took so far. Batches that were copied count neither as records nor as conversions."""
+
+    records: int = 0
+    temporary_bytes: int = 0
+    seconds: float = 0.0
+    chunks: int = 0
+    padding_bytes: int = 0
+    is_truncated: bool = False
+
+
+def has_to_be_opened(header: BatchHeader, target: int) -> bool:
+    """Whether a batch goes through its codec on the way to magic `target`."""
+    return header.magic > target and not header.is_control and bool(header.attributes & CODEC_MASK)
+
+
+def is_for_worker(header: BatchHeader, target: int) -> bool:
+    """Whether a batch is not for the event loop: a codec would take too long, or the window that each thread has does
+    not hold it, so that memory has to be claimed before it is read."""
+    return header.size_bytes > KEPT_BYTES or has_to_be_opened(header, target)
+
+
+def next_is_for_worker(source: FileSlice, at: int, target: int) -> bool:
+    """As `is_for_worker`, of the batch at `at`."""
+    header = batch_at(source, at)
+    return header is not None and is_for_worker(header, target)
+
+
+def through_codec(batch: memoryview, rules: ConversionRules) -> Converted:
+    """One compressed batch, opened and closed again."""
+    return convert_compressed(batch, target=rules.target, first_offset=rules.first_offset, zstd_to=rules.zstd_to)

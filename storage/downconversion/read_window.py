@@ -1,0 +1,83 @@
+"""Looking at stored bytes through a buffer that is used again, one for each thread.
+
+A window is good until the thread looks through its next one: who converts does so without waiting in between.
+"""
+
+import threading
+
+from ...protocol.errors import CorruptRecord, DiskFault
+from ...protocol.records.batch_header import (
+    FRAME,
+    HEADER_BYTES_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    V2_HEADER_BYTES,
+    BatchHeader,
+    parse_header,
+)
+from ..files.file_handle import Buffer
+from ..files.file_slice import FileSlice
+
+KEPT_BYTES = 256 * 1024
+MAX_MAGIC = 2
+SMALLEST_HEADERS = (26, 34, V2_HEADER_BYTES)
+
+_kept = threading.local()
+
+
+def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
+    """Up to `size_bytes` of the slice from `at` on, fewer only at its end.
+
+    Raises: DiskFault when the file has shrunk below the slice.
+    """
+    size_bytes = min(size_bytes, source.size_bytes - at)
+    window = kept_window(size_bytes)
+    read = 0
+    while read < size_bytes:
+        count = source.read_into(window[read:], at + read)
+        if count == 0:
+            raise DiskFault(f"the segment lost the {size_bytes - read} bytes behind {source.position + at + read}")
+        read += count
+    return window
+
+
+def batch_at(source: FileSlice, at: int) -> BatchHeader | None:
+    """The header of the batch at `at`, its position counted from the start of the slice; None when no whole one is
+    left.
+
+    Raises: CorruptRecord when its frame is wrong.
+    """
+    return _header(source.read(at, V2_HEADER_BYTES), 0, source.size_bytes - at, source.position + at)
+
+
+def batch_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
+    """As `batch_at`, of the batch at `at` of a window that begins at `position` of its file."""
+    return _header(window, at, len(window) - at, position + at)
+
+
+def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | None:
+    """The header at `at` of `data`, of a batch at `position` of its file with `left` bytes before the end."""
+    if len(data) - at < HEADER_BYTES_TO_MAGIC:
+        return None
+    size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
+    magic = data[at + MAGIC_AT]
+    if magic > MAX_MAGIC or size_bytes < SMALLEST_HEADERS[magic]:
+        raise CorruptRecord(f"a batch of magic {magic} and {size_bytes} bytes at {position}")
+    if size_bytes > left or len(data) - at < min(size_bytes, V2_HEADER_BYTES):  # the file may end before the slice does
+        return None
+    return parse_header(data, at, position)
+
+
+def kept_window(size_bytes: int) -> memoryview:
+    """Room to look at `size_bytes` through, holding anything."""
+    return wide_window(size_bytes)[:size_bytes]
+
+
+def wide_window(size_bytes: int = KEPT_BYTES) -> memoryview:
+    """As `kept_window`, or larger: all that this thread keeps, where that is enough."""
+    if size_bytes > KEPT_BYTES:
+        return memoryview(bytearray(size_bytes))
+    window: memoryview | None = getattr(_kept, "window", None)
+    if window is None:
+        window = _kept.window = memoryview(bytearray(KEPT_BYTES))
+    return window

@@ -1,0 +1,142 @@
+"""Descriptors and who holds them: a file by name, opened when first used, and the open file itself."""
+
+import os
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import DiskFault
+
+if TYPE_CHECKING:
+    from .files import Files
+
+Buffer = bytes | bytearray | memoryview  # of single bytes
+
+_numbers = count(1)
+
+
+class OpenFile:
+    """A descriptor that closes when its last holder is gone.
+
+    `generation` changes when something is cut off: other bytes may then come to lie where those were. `number` is no
+    other's, ever: by it what is known of the file can be kept without keeping it open.
+    """
+
+    __slots__ = ("__weakref__", "fd", "generation", "number")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.number = next(_numbers)
+        self.generation = 0
+
+    def __del__(self) -> None:
+        with suppress(OSError):
+            os.close(self.fd)
+
+
+def read_at(opened: OpenFile, size: int, position: int) -> bytes:
+    """Up to `size` bytes from `position`; fewer at the end of the file.
+
+    Raises: DiskFault.
+    """
+    try:
+        return os.pread(opened.fd, size, position)
+    except OSError as fault:
+        raise DiskFault(f"reading {size} bytes at {position}: {fault.strerror}") from fault
+
+
+def read_at_into(opened: OpenFile, buffer: memoryview, position: int) -> int:
+    """How many bytes from `position` were put into `buffer`; fewer than it holds only at the end of the file.
+
+    Raises: DiskFault.
+    """
+    try:
+        return os.preadv(opened.fd, [buffer], position)
+    except OSError as fault:
+        raise DiskFault(f"reading {len(buffer)} bytes at {position}: {fault.strerror}") from fault
+
+
+class FileHandle:
+    """A file by name, opened when first used."""
+
+    __slots__ = ("_files", "_held_elsewhere", "_opened", "path")
+
+    def __init__(self, files: "Files", path: str) -> None:
+        self._files = files
+        self._opened: OpenFile | None = None
+        self._held_elsewhere: weakref.ref[OpenFile] | None = None
+        self.path = path
+
+    def opened(self) -> OpenFile:
+        """The open file; hold it to keep the descriptor open.
+
+        Raises: DiskFault when it cannot be opened.
+        """
+        opened = self._opened
+        if opened is None:
+            return self._files.admit(self, create=False)
+        self._files.touch(self)
+        return opened
+
+    def opened_or_created(self) -> OpenFile:
+        """The open file, made if missing; only writers need it.
+
+        Raises: DiskFault.
+        """
+        opened = self._opened
+        if opened is None:
+            return self._files.admit(self, create=True)
+        self._files.touch(self)
+        return opened
+
+    def read(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer at the end of the file."""
+        return self._files.read(self, size, position)
+
+    def read_into(self, buffer: Buffer, position: int) -> int:
+        """How many bytes from `position` were put into `buffer`."""
+        return self._files.read_into(self, buffer, position)
+
+    def write(self, pieces: Sequence[Buffer], position: int) -> int:
+        """Write all pieces one after the other at `position`; how many bytes that was.
+
+        Raises: DiskFault, after which any part of the pieces may be in the file.
+        """
+        return self._files.write(self, pieces, position)
+
+    def truncate(self, size: int) -> None:
+        self._files.truncate(self, size)
+
+    def trim(self, size: int) -> None:
+        """As `truncate`, of what nobody was ever given: what is known of the file stays known."""
+        self._files.trim(self, size)
+
+    def sync(self) -> None:
+        """Return when all that was written is on the disk."""
+        self._files.sync(self)
+
+    def close(self) -> None:
+        """Let go of the descriptor; others may still hold it."""
+        self._files.forget(self)
+
+    def rename(self, path: str) -> None:
+        self._files.rename(self.path, path)
+        self.path = path
+
+    # What `Files` needs to keep its list of open handles.
+
+    def take(self, opened: OpenFile) -> None:
+        self._opened = opened
+        self._held_elsewhere = None
+
+    def drop(self) -> None:
+        if self._opened is not None:
+            self._held_elsewhere = weakref.ref(self._opened)
+            self._opened = None
+
+    def still_held(self) -> OpenFile | None:
+        if self._opened is not None:
+            return self._opened
+        return self._held_elsewhere() if self._held_elsewhere is not None else None

@@ -1,0 +1,333 @@
+"""The only module that opens, writes, syncs, renames, truncates, deletes and locks files.
+
+A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list of the most recently used.
+Whoever needs a descriptor for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when
+the last holder is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
+
+Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sync.
+"""
+
+# A log directory holds ten thousands of names, so they stay plain strings.
+# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120
+
+import errno
+import os
+import shutil
+import stat
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Lock
+
+from ...protocol.errors import DiskFault
+from .file_handle import Buffer, FileHandle, OpenFile
+from .file_lock import FileLock, acquire_lock
+from .large_folios import MOUNTS, has_large_folios
+
+MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
+DEFAULT_MAX_OPEN = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryEntry:
+    """One name in a folder; `size_bytes` is 0 for a folder."""
+
+    name: str
+    is_directory: bool
+    size_bytes: int
+
+
+@contextmanager
+def _disk(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+
+
+class Files:
+    """The file system, with at most `max_open` descriptors kept open (more only while somebody holds them).
+
+    With `read_only` handles are opened for reading, so that somebody else's files can be looked at. `growth_bytes`: how
+    much at a time files grow that small appends are written to, where that helps; 0: by each of them.
+    """
+
+    def __init__(self, *, max_open: int = DEFAULT_MAX_OPEN, read_only: bool = False, growth_bytes: int = 0) -> None:
+        self._access = os.O_RDONLY if read_only else os.O_RDWR
+        self._max_open = max_open
+        self._growth_bytes = growth_bytes
+        self._growth_by_parent: dict[str, int] = {}
+        self._recent: OrderedDict[FileHandle, None] = OrderedDict()
+        self._admission = Lock()
+
+    # Descriptors
+
+    def handle(self, path: str) -> FileHandle:
+        """A handle on the file `path`, which need not exist yet."""
+        return FileHandle(self, path)
+
+    @property
+    def open_count(self) -> int:
+        """How many descriptors are kept open for later use."""
+        return len(self._recent)
+
+    def admit(self, handle: FileHandle, *, create: bool) -> OpenFile:
+        with self._admission:
+            opened = handle.still_held() or self._open(handle.path, create=create)
+            handle.take(opened)
+            self._recent[handle] = None
+            self._recent.move_to_end(handle)
+            while len(self._recent) > self._max_open:
+                oldest, _ = self._recent.popitem(last=False)
+                oldest.drop()
+            return opened
+
+    def touch(self, handle: FileHandle) -> None:
+        try:
+            self._recent.move_to_end(handle)
+        except KeyError:
+            return  # evicted by another thread meanwhile
+
+    def forget(self, handle: FileHandle) -> None:
+        with self._admission:
+            self._recent.pop(handle, None)
+            handle.drop()
+
+    def _open(self, path: str, *, create: bool) -> OpenFile:
+        flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        try:
+            return OpenFile(os.open(path, flags, 0o644))
+        except OSError as fault:
+            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+
+    # Contents, by handle
+
+    def read(self, handle: FileHandle, size: int, position: int) -> bytes:
+        try:
+            return os.pread(handle.opened().fd, size, position)
+        except OSError as fault:
+            raise DiskFault(f"{handle.path}: reading {size} bytes at {position}: {fault}") from fault
+
+    def read_into(self, handle: FileHandle, buffer: Buffer, position: int) -> int:
+        try:
+            return os.preadv(handle.opened().fd, [buffer], position)
+        except OSError as fault:
+            raise DiskFault(f"{handle.path}: reading at {position}: {fault}") from fault
+
+    def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
+        try:
+            return _write_fully(handle.opened_or_created().fd, pieces, position)
+        except OSError as fault:
+            raise DiskFault(f"{handle.path}: writing at {position}: {fault.strerror or fault}") from fault
+
+    def truncate(self, handle: FileHandle, size: int) -> None:
+        opened = handle.opened_or_created()
+        opened.generation += 1
+        try:
+            with _disk(handle.path):
+                os.ftruncate(opened.fd, size)
+        finally:  # what a thread has read meanwhile is neither known by the number before nor by the one after
+            opened.generation += 1
+
+    def trim(self, handle: FileHandle, size: int) -> None:
+        """As `truncate`, of what nobody was ever given: what is known of the file stays known."""
+        opened = handle.opened()
+        with _disk(handle.path):
+            os.ftruncate(opened.fd, size)
+
+    def growth_bytes(self, directory: str) -> int:
+        """How much at a time a file in the folder of a log grows; 0: by what is written to it."""
+        if not self._growth_bytes:
+            return 0
+        parent = os.path.dirname(directory)
+        known = self._growth_by_parent.get(parent)
+        if known is None:
+            known = self._growth_by_parent[parent] = self._growth_bytes if _has_large_folios(parent) else 0
+        return known
+
+    def allocate(self, handle: FileHandle, size: int) -> None:
+        """Reserve space so that the file is `size` bytes long, the new ones zero."""
+        with _disk(handle.path):
+            os.posix_fallocate(handle.opened_or_created().fd, 0, size)
+
+    def sync(self, handle: FileHandle) -> None:
+        with _disk(handle.path):
+            os.fsync(handle.opened().fd)
+
+    # Whole files, by name
+
+    def read_whole(self, path: str, limit: int) -> bytes | None:
+        """The bytes of a small file, or None when there is none.
+
+        Raises: DiskFault when it cannot be read or is longer than `limit` bytes.
+        """
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+        with _disk(path):
+            try:
+                return _read_up_to(fd, path, limit)
+            finally:
+                os.close(fd)
+
+    def create(self, path: str, data: bytes = b"") -> None:
+        """Make the file anew with `data`, replacing what had its name; not synced."""
+        with _disk(path):
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            try:
+                _write_fully(fd, [data], 0)
+            finally:
+                os.close(fd)
+
+    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        """Put `data` in place of the file `path` at once: `path.tmp`, fsync, rename, fsync of the folder.
+
+        Without `sync` a crash of the machine may leave the old file or an empty one; a crash of the process may not.
+        """
+        temporary = self.handle(path + ".tmp")
+        self.remove(temporary.path)
+        try:
+            temporary.write([data], 0)
+            if sync:
+                temporary.sync()
+        finally:
+            temporary.close()
+        self.rename(temporary.path, path)
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+
+    def rename(self, old: str, new: str) -> None:
+        with _disk(old):
+            os.replace(old, new)
+
+    def remove(self, path: str) -> bool:
+        """Whether there was a file to remove."""
+        with _disk(path):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def absolute(self, path: str) -> str:
+        """The absolute path, links resolved, so that one folder has one name."""
+        return os.path.realpath(path)
+
+    def size(self, path: str) -> int:
+        with _disk(path):
+            return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        """When the file was last written, in ms since 1970."""
+        with _disk(path):
+            return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        with _disk(path):
+            os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+
+    # Folders
+
+    def entries(self, path: str) -> list[DirectoryEntry]:
+        """What is in the folder, ordered by name."""
+        with _disk(path), os.scandir(path) as found:
+            return sorted((_entry(entry) for entry in found), key=lambda entry: entry.name)
+
+    def make_directory(self, path: str) -> None:
+        """Make the folder and those above it that are missing."""
+        with _disk(path):
+            try:
+                os.makedirs(path, exist_ok=True)
+            except FileExistsError:
+                raise DiskFault(f"{path}: a folder was expected, found a file") from None
+
+    def space(self, path: str) -> tuple[int, int]:
+        """Bytes of the file system that holds the folder: all, and those that this process may still use."""
+        with _disk(path):
+            status = os.statvfs(path)
+        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
+    def remove_directory(self, path: str) -> None:
+        """Remove the folder and all in it; nothing happens when it is gone."""
+        with _disk(path), suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in the folder are on the disk."""
+        with _disk(path):
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    # Locks
+
+    def lock(self, path: str) -> FileLock | None:
+        """The lock on the file `path`, made if missing, or None when another broker holds it.
+
+        Raises: DiskFault when the file cannot be opened.
+        """
+        with _disk(path):
+            return acquire_lock(path)
+
+
+def _has_large_folios(path: str) -> bool:
+    try:
+        with open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
+            return has_large_folios(os.stat(path).st_dev, mounts.read(), os.uname().release)
+    except OSError:  # not Linux
+        return False
+
+
+def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:
+    written = os.pwritev(fd, pieces, position) if len(pieces) <= MAX_PIECES_PER_WRITE else 0
+    wanted = sum(map(len, pieces))
+    if written == wanted:
+        return wanted
+    return _write_rest(fd, pieces, position, written)
+
+
+def _write_rest(fd: int, pieces: Sequence[Buffer], position: int, written: int) -> int:
+    start = 0  # of the current piece, counted from the first byte to write
+    for piece in pieces:
+        view = memoryview(piece)
+        while written < start + len(view):
+            count = os.pwrite(fd, view[written - start :], position + written)
+            if count == 0:
+                raise OSError(errno.EIO, "nothing could be written")
+            written += count
+        start += len(view)
+    return written
+
+
+def _read_up_to(fd: int, path: str, limit: int) -> bytes:
+    chunks = []
+    size, asked = 0, min(limit + 1, 1 << 20)
+    while chunk := os.pread(fd, asked, size):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
+        if len(chunk) < asked:
+            break  # fewer come only at the end
+    return b"".join(chunks)
+
+
+def _entry(entry: os.DirEntry[str]) -> DirectoryEntry:
+    try:
+        status = entry.stat()
+    except FileNotFoundError:  # a link to nothing, or gone meanwhile
+        return DirectoryEntry(name=entry.name, is_directory=False, size_bytes=0)
+    is_directory = stat.S_ISDIR(status.st_mode)
+    return DirectoryEntry(name=entry.name, is_directory=is_directory, size_bytes=0 if is_directory else status.st_size)

@@ -1,0 +1,60 @@
+"""`partition.metadata`: the topic id of the log in whose folder it lies.
+
+    version: 0
+    topic_id: Q2x6TqCvQ1KJPgMHkWsTVw      base64url of the 16 bytes, no padding; no newline at the end
+
+Source: Kafka 3.9 `PartitionMetadataFile` (KIP-516).
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as BadBase64
+from uuid import UUID
+
+from ...protocol.errors import DiskFault
+from .files import Files
+
+FILE_NAME = "partition.metadata"
+_MAX_BYTES = 4096
+
+
+def encode_uuid(value: UUID) -> str:
+    """The 22 characters Kafka writes for a UUID."""
+    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+
+
+def decode_uuid(text: str) -> UUID:
+    """The UUID behind 22 base64url characters.
+
+    Raises: ValueError.
+    """
+    try:
+        return UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (BadBase64, ValueError) as fault:
+        raise ValueError(f"not a base64url UUID: {text[:40]!r}") from fault
+
+
+def read_topic_id(files: Files, directory: str) -> UUID | None:
+    """The topic id of the log in `directory`; None when there is no file.
+
+    Raises: DiskFault when the file cannot be understood.
+    """
+    path = f"{directory}/{FILE_NAME}"
+    data = files.read_whole(path, _MAX_BYTES)
+    if data is None:
+        return None
+    fields = dict(line.split(":", 1) for line in data.decode("utf-8", "replace").split("\n") if ":" in line)
+    version, topic_id = fields.get("version", "").strip(), fields.get("topic_id", "").strip()
+    if version != "0":
+        raise DiskFault(f"{path}: `version: 0` expected, found {version!r}")
+    try:
+        return decode_uuid(topic_id)
+    except ValueError as fault:
+        raise DiskFault(f"{path}: topic_id: {fault}") from fault
+
+
+def write_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
+    """Replace the file, safely on the disk when this returns.
+
+    Raises: DiskFault.
+    """
+    files.replace(f"{directory}/{FILE_NAME}", f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode())

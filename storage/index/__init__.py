@@ -1,0 +1,1 @@
+"""The indexes beside a segment: offsets, timestamps, aborted transactions."""

@@ -1,0 +1,96 @@
+"""`.txnindex`: the aborted transactions that end in a segment; the file is made when the first one does.
+
+    | offset | size | field                                     |
+    | 0      | 2    | version, 0                                |
+    | 2      | 8    | producer id                               |
+    | 10     | 8    | first offset of the transaction           |
+    | 18     | 8    | last offset: that of its ABORT marker     |
+    | 26     | 8    | last stable offset when the marker came   |
+
+Source: Kafka 3.9 `TransactionIndex`, `AbortedTxn`.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from ..files.file_handle import FileHandle
+from ..files.files import Files
+
+_ENTRY = Struct(">hqqqq")
+_ENTRIES_PER_READ = 1024
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction that did not commit; offsets include both ends."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """The aborted transactions of one segment, in the order of their markers."""
+
+    __slots__ = ("_file", "_files", "_size")
+
+    def __init__(self, files: Files, path: str, size_bytes: int) -> None:
+        self._files = files
+        self._file: FileHandle = files.handle(path)
+        self._size = size_bytes // _ENTRY.size * _ENTRY.size
+
+    @property
+    def count(self) -> int:
+        return self._size // _ENTRY.size
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        self._size += self._file.write([_ENTRY.pack(0, *aborted)], self._size)
+
+    def entries(self) -> list[AbortedTransaction]:
+        """All of them; an entry of an unknown version ends the list."""
+        found: list[AbortedTransaction] = []
+        for position in range(0, self._size, _ENTRIES_PER_READ * _ENTRY.size):
+            data = self._file.read(min(_ENTRIES_PER_READ * _ENTRY.size, self._size - position), position)
+            for version, *fields in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+                if version != 0:
+                    return found
+                found.append(AbortedTransaction(*fields))
+        return found
+
+    def collect(self, fetch_offset: int, upper_offset: int, into: list[AbortedTransaction]) -> bool:
+        """Add those that touch [fetch_offset, upper_offset); whether later segments cannot have more."""
+        for aborted in self.entries() if self._size else ():
+            if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_offset:
+                into.append(aborted)
+            if aborted.last_stable_offset >= upper_offset:
+                return True
+        return False
+
+    def looks_right(self, base_offset: int) -> bool:
+        """Whether all entries can be true of a segment that starts at `base_offset`."""
+        entries = self.entries()
+        return len(entries) == self.count and all(entry.last_offset >= base_offset for entry in entries)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the transactions whose markers are at or above `offset`."""
+        keep = sum(1 for entry in self.entries() if entry.last_offset < offset)
+        if keep < self.count:
+            self._size = keep * _ENTRY.size
+            self._file.truncate(self._size)
+
+    def reset(self) -> None:
+        """Forget all; the file goes away."""
+        self._file.close()
+        self._files.remove(self._file.path)
+        self._size = 0
+
+    def sync(self) -> None:
+        if self._size:
+            self._file.sync()
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,144 @@
+"""The batches of a segment file, found by their headers without reading records.
+
+The rules are those for files (Kafka 3.9 `FileLogInputStream`): a tail of 17 bytes or fewer ends the file, as does a
+batch that does not fit; a size below 14 is corruption. Magic 2 and above is read as a v2 batch.
+"""
+
+import zlib
+from collections.abc import Iterator
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.batch_header import (
+    FRAME,
+    HEADER_BYTES_TO_MAGIC,
+    LAST_OFFSET_DELTA,
+    LAST_OFFSET_DELTA_AT,
+    LEGACY_CRC_FROM,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MIN_BATCH_BYTES,
+    V2_CRC_FROM,
+    V2_HEADER_BYTES,
+    BatchHeader,
+    parse_header,
+)
+from ...protocol.records.kernel import crc32c
+from ..files.file_handle import Buffer, FileHandle
+
+WINDOW_BYTES = 8192
+LARGE_BATCH_BYTES = 1024  # from here on reading the header alone costs less than reading on
+SCAN_WINDOW_BYTES = 1 << 20
+
+
+def batch_headers(file: FileHandle, start: int, end: int) -> Iterator[BatchHeader]:
+    """The headers of the whole batches between the positions `start` and `end` (open), one after the other.
+
+    Raises: CorruptRecord at a batch that is smaller than any can be; DiskFault.
+    """
+    position = start
+    data = b""
+    at = 0  # of `position` in `data`
+    while position < end - HEADER_BYTES_TO_MAGIC:
+        if at + V2_HEADER_BYTES > len(data):
+            data = _read(file, min(WINDOW_BYTES, end - position), position)
+            at = 0
+        size = FRAME.unpack_from(data, at)[1]
+        if size < MIN_BATCH_BYTES:
+            raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        if position > end - LOG_OVERHEAD - size:
+            return
+        yield parse_header(data, at, position)
+        at += size + LOG_OVERHEAD
+        position += size + LOG_OVERHEAD
+
+
+def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int, int] | None:
+    """Position and size of the first whole batch from `start` on whose last offset is not below `offset`.
+
+    It reads less of each header than `batch_headers`, and headers alone where batches are large: it runs for every
+    fetch.
+
+    Raises: CorruptRecord, DiskFault.
+    """
+    position = start
+    data = b""
+    at = size = LARGE_BATCH_BYTES  # of `position` in `data`; of the batch before
+    while position < end - HEADER_BYTES_TO_MAGIC:
+        if at + V2_HEADER_BYTES > len(data):
+            window = V2_HEADER_BYTES if size >= LARGE_BATCH_BYTES else WINDOW_BYTES // 2
+            data = _read(file, min(window, end - position), position)
+            at = 0
+        last_offset, size = FRAME.unpack_from(data, at)
+        if size < MIN_BATCH_BYTES:
+            raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        size += LOG_OVERHEAD
+        if position + size > end:
+            return None
+        if data[at + MAGIC_AT] >= 2:
+            if size < V2_HEADER_BYTES:
+                raise CorruptRecord(f"{file.path}: a v2 batch at position {position} has {size} bytes")
+            last_offset += LAST_OFFSET_DELTA.unpack_from(data, at + LAST_OFFSET_DELTA_AT)[0]
+        if last_offset >= offset:
+            return position, size
+        at += size
+        position += size
+    return None
+
+
+def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeader]:
+    """The headers of the whole batches from `start` on whose checksums are right.
+
+    Raises: CorruptRecord at the first that is not; DiskFault.
+    """
+    position = start
+    data = memoryview(b"")
+    at = 0  # of `position` in `data`
+    while position < end - HEADER_BYTES_TO_MAGIC:
+        left = len(data) - at
+        if left < V2_HEADER_BYTES or left < FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD:
+            data = memoryview(_read(file, min(SCAN_WINDOW_BYTES, end - position), position))
+            at = 0
+        size = FRAME.unpack_from(data, at)[1]
+        if size < MIN_BATCH_BYTES:
+            raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        size += LOG_OVERHEAD
+        if position + size > end:
+            return
+        header = parse_header(data, at, position)
+        if at + size <= len(data):
+            checksum = _checksum(header.magic, data[at + _crc_from(header.magic) : at + size])
+        else:
+            checksum = _checksum_in_parts(file, header)
+        if checksum != header.crc or header.magic > 2:
+            raise CorruptRecord(
+                f"{file.path}: the batch at {position} (magic {header.magic}, offset {header.base_offset}) has "
+                f"the checksum {checksum:08x}, its header says {header.crc:08x}"
+            )
+        yield header
+        at += size
+        position += size
+
+
+def _read(file: FileHandle, size: int, position: int) -> bytes:
+    data = file.read(size, position)
+    if len(data) < size:
+        raise CorruptRecord(f"{file.path}: ends at byte {position + len(data)}, at least {position + size} expected")
+    return data
+
+
+def _crc_from(magic: int) -> int:
+    return LEGACY_CRC_FROM if magic < 2 else V2_CRC_FROM
+
+
+def _checksum(magic: int, data: Buffer, before: int = 0) -> int:
+    return zlib.crc32(data, before) if magic < 2 else crc32c(data, before)
+
+
+def _checksum_in_parts(file: FileHandle, header: BatchHeader) -> int:
+    checksum = 0
+    position = header.position + _crc_from(header.magic)
+    while position < header.end:
+        part = _read(file, min(SCAN_WINDOW_BYTES, header.end - position), position)
+        checksum = _checksum(header.magic, part, checksum)
+        position += len(part)
+    return checksum

@@ -1,0 +1,76 @@
+"""Bringing a log safely to the disk, and how far it is: the recovery point.
+
+Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`: the segments from the recovery point up are synced, the folder
+as well when a segment is new in it, then the recovery point moves.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import DiskFault
+
+if TYPE_CHECKING:
+    from .log import Log
+    from .segment import Segment
+
+
+class Flush:
+    """One flush, planned where the log is appended to; `run` may be called anywhere.
+
+    It makes offsets below `offset` durable. `run` only syncs, so it may be called from a worker thread beside appends.
+    """
+
+    __slots__ = ("_log", "_segments", "offset")
+
+    def __init__(self, log: "Log", offset: int, *, include_active: bool) -> None:
+        """Called where the log is appended to. Where a file cannot be cut to what it holds, `run` says so.
+
+        Raises: DiskFault when index entries cannot be written.
+        """
+        self._log = log
+        self.offset = offset
+        end = offset + 1 if include_active else offset
+        # A segment may have been flushed before it was closed, which writes its last time entry.
+        segments = [*log.take_closed(), *log.segments.reaching(log.recovery_point, end)]
+        self._segments = list({id(segment): segment for segment in segments}.values())
+        for segment in self._segments:
+            # What is below the recovery point is not looked at after a crash: with zeros behind its last batch on the
+            # disk, a segment that is closed there would keep them, as cutting them off then may not get to the disk.
+            self._settle(segment)
+            segment.offset_index.write_out()
+            segment.time_index.write_out()
+
+    def run(self) -> None:
+        """Return when it is done. After a failure the log takes no more appends: what was not synced may be lost.
+
+        Raises: DiskFault.
+        """
+        log = self._log
+        if log.fault is not None:
+            raise log.fault
+        try:
+            for segment in self._segments:
+                self._sync(segment)
+            if any(segment.base_offset >= log.recovery_point for segment in self._segments):
+                log.files.sync_directory(log.directory)
+            if log.fault is None:  # not retired meanwhile
+                log.epochs.write_if_unsynced()
+        except DiskFault as fault:
+            log.fault = fault
+            raise
+        log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
+        log.last_flush_ms = log.clock.now_ms()
+
+    def _settle(self, segment: "Segment") -> None:
+        log = self._log
+        if log.fault is None:  # nor deleted: another log may have its name
+            try:
+                segment.settle()
+            except DiskFault as fault:
+                log.fault = fault
+
+    def _sync(self, segment: "Segment") -> None:
+        try:
+            segment.sync()
+        except DiskFault:
+            if segment in self._log.segments:  # else it was deleted meanwhile
+                raise

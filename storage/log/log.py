@@ -1,0 +1,408 @@
+"""The log of one partition: appends at its end, reads anywhere.
+
+    log start <= recovery point <= log end          offsets; the end is the next one to be written
+
+Order of an append (Kafka 3.9 `UnifiedLog.append`): size against segment.bytes, producer state, roll, write, then log
+end, producer state, transaction index, leader epochs. What fails before or while writing leaves nothing behind.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+from uuid import UUID
+
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader, headers_in
+from ..files.clock import Clock
+from ..files.file_handle import Buffer
+from ..files.files import Files
+from ..producers.producer_state import BatchSequence
+from ..producers.producer_tracking import ProducerTracking
+from ..recovery.segment_recovery import rebuild_producers
+from ..validation.prepared_append import PreparedAppend
+from . import retention
+from .delayed_deletion import PendingDeletions
+from .flush import Flush
+from .leader_epochs import LeaderEpochs
+from .log_config import LogConfig
+from .log_reader import LogReading
+from .segment import Segment
+from .segments import Segments
+
+_logger = logging.getLogger(__name__)
+
+
+class AppendInfo(NamedTuple):
+    """Where a record set went; offsets include both ends and are -1 for an empty set.
+
+    A duplicate was not written: its offsets and time are those of the batch it repeats.
+    """
+
+    first_offset: int = -1
+    last_offset: int = -1
+    max_timestamp: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    duplicate: bool = False
+
+
+class Log(LogReading):
+    """The segments of one partition and what is derived from them."""
+
+    __slots__ = (
+        "_closed",
+        "_deletions",
+        "_grown",
+        "_is_as_opened",
+        "_latest_epoch",
+        "_rolled",
+        "clock",
+        "config",
+        "directory",
+        "epochs",
+        "fault",
+        "files",
+        "last_flush_ms",
+        "log_end_offset",
+        "log_start_offset",
+        "partition",
+        "producers",
+        "recovery_point",
+        "segments",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        files: Files,
+        clock: Clock,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: UUID | None,
+        config: LogConfig,
+        segments: Segments,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        epochs: LeaderEpochs,
+        producers: ProducerTracking,
+        deletions: PendingDeletions,
+        is_clean: bool = False,
+        rolled: Callable[["Log"], None] | None = None,
+        grown: Callable[["Log"], None] | None = None,
+    ) -> None:
+        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet, `grown`
+        of a file that has grown by more than was appended, for which `settle` is to be called when it is quiet."""
+        self.files = files
+        self.clock = clock
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config
+        self.segments = segments
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.recovery_point = recovery_point
+        self.epochs = epochs
+        self.producers = producers
+        self.fault: DiskFault | None = None
+        self.last_flush_ms = clock.now_ms()
+        self._deletions = deletions
+        self._rolled = rolled
+        self._grown = grown
+        self._closed: list[Segment] = []  # since the last flush
+        self._latest_epoch: int | None = None  # not read from its file yet
+        self._is_as_opened = is_clean  # nothing to flush or trim when it closes
+
+    def __repr__(self) -> str:
+        return f"Log({self.name}, [{self.log_start_offset}, {self.log_end_offset}))"
+
+    @property
+    def starts_late(self) -> bool:
+        """Whether the log's start lies behind that of its first segment, so that it has to be remembered."""
+        return self.log_start_offset > self.segments[0].base_offset
+
+    def reconfigure(self, config: LogConfig) -> None:
+        """Act on these settings from the next append, roll and cleaning on."""
+        self.config = config
+
+    # Appending
+
+    def append(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
+        """Give the batches their offsets and write them, all or none.
+
+        Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52; DiskFault.
+        """
+        batches = prepared.batches
+        if not batches:
+            return AppendInfo(log_start_offset=self.log_start_offset)
+        has_producer = batches[0].producer_id >= 0
+        if has_producer and (repeated := self.producers.check(prepared)) is not None:
+            return self._duplicate(repeated)
+        first_offset = offset = self.log_end_offset
+        pieces: list[Buffer] = []
+        max_timestamp, max_timestamp_offset = -1, first_offset
+        for batch in batches:
+            pieces.append(batch.stamped_head(offset, leader_epoch))
+            pieces.append(batch.body)
+            if batch.max_timestamp > max_timestamp:
+                max_timestamp = batch.max_timestamp
+                max_timestamp_offset = offset + batch.offset_delta_of_max_timestamp
+            offset += batch.last_offset_delta + 1
+        self._write(pieces, prepared.size_bytes, first_offset, offset - 1, max_timestamp, max_timestamp_offset)
+        if leader_epoch != self._latest_epoch:
+            self._assign_epoch(leader_epoch, first_offset)
+        if has_producer:
+            for aborted in self.producers.remember(prepared, first_offset):
+                self.segments.active.transactions().append(aborted)
+        self._flush_if_many()
+        return AppendInfo(first_offset, offset - 1, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
+
+    def append_as_is(self, data: Buffer) -> AppendInfo:
+        """Write whole batches of any magic whose offsets are already given, as a follower does.
+
+        Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they do not begin at or above
+        the log's end; DiskFault.
+        """
+        headers = list(headers_in(data))
+        if not headers:
+            return AppendInfo(log_start_offset=self.log_start_offset)
+        self._check_offsets(headers)
+        size_bytes = headers[-1].end
+        first_offset = max(
+            self.log_end_offset, headers[0].base_offset if headers[0].magic >= 2 else self.log_end_offset
+        )
+        newest = max(headers, key=lambda header: header.max_timestamp)
+        last_offset = headers[-1].last_offset
+        self._write(
+            [memoryview(data)[:size_bytes]],
+            size_bytes,
+            first_offset,
+            last_offset,
+            newest.max_timestamp,
+            newest.last_offset,
+        )
+        for header in headers:
+            if header.magic < 2:
+                self.epochs.clear()
+                self._latest_epoch = None
+            elif header.leader_epoch >= 0:
+                self._assign_epoch(header.leader_epoch, header.base_offset)
+            body = memoryview(data)[header.position + V2_HEADER_BYTES : header.end]
+            for aborted in self.producers.replay(header, body):
+                self.segments.active.transactions().append(aborted)
+        self._flush_if_many()
+        return AppendInfo(
+            first_offset=first_offset,
+            last_offset=last_offset,
+            max_timestamp=newest.max_timestamp,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def _check_offsets(self, headers: Sequence[BatchHeader]) -> None:
+        next_offset = self.log_end_offset
+        for header in headers:
+            if header.base_offset < next_offset or header.last_offset < header.base_offset:
+                raise ApiError(
+                    f"{self.name}: a batch of offsets {header.base_offset}-{header.last_offset}, {next_offset} is next",
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                )
+            next_offset = header.last_offset + 1
+
+    def _write(
+        self,
+        pieces: list[Buffer],
+        size_bytes: int,
+        first_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        newest: int,
+    ) -> None:
+        if self.fault is not None:
+            raise DiskFault(f"{self.name}: closed to writing since: {self.fault}")
+        if size_bytes > self.config.segment_bytes:
+            raise ApiError(
+                f"{self.name}: a record set of {size_bytes} bytes, segment.bytes is {self.config.segment_bytes}",
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+            )
+        self._is_as_opened = False
+        segment = self.segments.active
+        if segment.should_roll(size_bytes, last_offset, max_timestamp, self.config, self.clock):
+            segment = self.roll(first_offset)
+        has_grown = segment.append(
+            pieces, size_bytes, first_offset=first_offset, last_offset=last_offset, max_timestamp=max_timestamp,
+            max_timestamp_offset=newest, config=self.config,
+        )  # fmt: skip
+        self.log_end_offset = last_offset + 1
+        if has_grown and self._grown is not None:
+            self._grown(self)
+
+    def _assign_epoch(self, epoch: int, start_offset: int) -> None:
+        self.epochs.assign(epoch, start_offset)
+        self._latest_epoch = epoch
+
+    def _flush_if_many(self) -> None:
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+
+    def _duplicate(self, repeated: BatchSequence) -> AppendInfo:
+        return AppendInfo(
+            first_offset=repeated.first_offset,
+            last_offset=repeated.last_offset,
+            max_timestamp=repeated.timestamp,
+            log_append_time_ms=repeated.timestamp,
+            log_start_offset=self.log_start_offset,
+            duplicate=True,
+        )
+
+    def roll(self, first_offset: int = 0) -> Segment:
+        """Begin a new segment at the log's end, or at `first_offset` if that is higher; the new segment.
+
+        Raises: DiskFault.
+        """
+        base_offset = max(self.log_end_offset, first_offset)
+        previous = self.segments.active
+        if previous.base_offset == base_offset:
+            return previous  # empty
+        self._is_as_opened = False
+        previous.finish()
+        self._closed.append(previous)
+        self.producers.take_snapshot(base_offset, sync=False)
+        segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
+        self.segments.add(segment)
+        self.log_end_offset = base_offset
+        if self._rolled is not None:
+            self._rolled(self)
+        return segment
+
+    # Shortening
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Whether the log now starts later, at `offset`; nothing is deleted yet.
+
+        Raises: ApiError OFFSET_OUT_OF_RANGE above the log's end.
+        """
+        if offset > self.log_end_offset:
+            raise ApiError(
+                f"{self.name}: cannot start at {offset}, the log ends at {self.log_end_offset}",
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        return True
+
+    def delete_old_segments(self, now_ms: int, high_watermark: int | None = None) -> int:
+        """How many segments retention took; only those that lie below the high watermark (the log's end unless given).
+
+        Raises: DiskFault.
+        """
+        count = retention.count_deletable(
+            self, now_ms, self.log_end_offset if high_watermark is None else high_watermark
+        )
+        if not count:
+            return 0
+        if count == len(self.segments):
+            self.roll()
+            count = min(count, len(self.segments) - 1)
+        doomed = [self.segments[at] for at in range(count)]
+        self.set_aside(doomed, now_ms)
+        self.advance_log_start(self.segments[0].base_offset)
+        return len(doomed)
+
+    def set_aside(self, segments: Sequence[Segment], now_ms: int, *, keep_snapshot_at: int | None = None) -> None:
+        """Take these segments out; their files are renamed, and go after `file.delete.delay.ms`.
+
+        `keep_snapshot_at` is the base offset of a segment that comes in their place.
+
+        Raises: DiskFault.
+        """
+        self.segments.remove(segments)
+        self._deletions.add_segments(segments, now_ms + self.config.file_delete_delay_ms)
+        for segment in segments:
+            if segment.base_offset != keep_snapshot_at and segment.base_offset in self.producers.snapshots.offsets:
+                self.producers.snapshots.remove(segment.base_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop everything from `offset` on; the batch that contains it goes as a whole.
+
+        Raises: DiskFault.
+        """
+        if offset >= self.log_end_offset:
+            return
+        self._is_as_opened = False
+        now_ms = self.clock.now_ms()
+        doomed = [segment for segment in self.segments if segment.base_offset > offset]
+        if len(doomed) == len(self.segments):
+            self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
+        self.set_aside(doomed, now_ms)
+        active = self.segments.active
+        active.truncate_to(offset, now_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.epochs.truncate_from_end(offset)
+        self._latest_epoch = None
+        rebuild_producers(self.producers, self.segments, self.log_start_offset, offset)
+
+    # Keeping
+
+    def settle(self) -> None:
+        """Nothing more is expected soon: files are as long as what they hold. A disk that fails at it is asked again by
+        the next flush, or when the segment closes."""
+        if self.fault is None:
+            with suppress(DiskFault):
+                self.segments.active.settle()
+
+    def plan_flush(self) -> Flush:
+        """A flush of all that is written so far, to be run here or in a worker thread."""
+        return Flush(self, self.log_end_offset, include_active=True)
+
+    def plan_flush_of_rolled(self) -> Flush:
+        """A flush of the closed segments."""
+        return Flush(self, self.segments.active.base_offset, include_active=False)
+
+    def take_closed(self) -> list[Segment]:
+        """The segments closed since the last call, which a flush has to sync."""
+        closed, self._closed = self._closed, []
+        return closed
+
+    def flush(self) -> None:
+        """Return when all that was appended is on the disk.
+
+        Raises: DiskFault.
+        """
+        self.plan_flush().run()
+
+    def close(self) -> None:
+        """Flush, write the producer snapshot, trim files and let go of them.
+
+        Raises: DiskFault.
+        """
+        if self.fault is not None:
+            self.release()
+            raise self.fault
+        if self._is_as_opened:
+            self.release()
+            return
+        for segment in self.segments.reaching(self.recovery_point):
+            segment.finish()
+        self.flush()
+        self.producers.take_snapshot(self.log_end_offset, sync=True)
+        self.release()
+
+    def retire(self) -> None:
+        """Let go of the files and take no more appends: the folder is deleted, and another log may get its name."""
+        self.fault = DiskFault(f"{self.name} is deleted")
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the files and write nothing."""
+        for segment in self.segments:
+            segment.close()

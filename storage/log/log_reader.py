@@ -1,0 +1,113 @@
+"""Reading a log: slices by offset, offsets by time and epoch, aborted transactions."""
+
+from ...protocol.errors import ApiError, ErrorCode
+from ..files.clock import Clock
+from ..files.file_slice import EMPTY_SLICE, FileSlice
+from ..files.files import Files
+from ..producers.producer_tracking import ProducerTracking
+from . import offset_lookup as lookups
+from .leader_epochs import EpochEntry, LeaderEpochs
+from .segments import Segments
+
+
+class LogReading:
+    """The side of a `Log` that changes nothing."""
+
+    __slots__ = ()
+
+    topic: str
+    partition: int
+    files: Files
+    clock: Clock
+    segments: Segments
+    epochs: LeaderEpochs
+    producers: ProducerTracking
+    log_start_offset: int
+    log_end_offset: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segments.size_bytes
+
+    def read(
+        self, offset: int, max_bytes: int, *, below: int, min_one_message: bool = False, allow_partial: bool = False
+    ) -> FileSlice:
+        """A slice that begins with the batch containing `offset` and shows nothing at or above the offset `below`.
+
+        `min_one_message` gives the first batch whole even above `max_bytes` (KIP-74). A first batch that does not fit
+        is cut with `allow_partial` (Fetch before v3), else the slice is empty.
+
+        Raises: ApiError OFFSET_OUT_OF_RANGE; CorruptRecord, DiskFault.
+        """
+        end = self.log_end_offset
+        if not self.log_start_offset <= offset <= end:
+            raise ApiError(
+                f"{self.name}: offset {offset} is not in [{self.log_start_offset}, {end}]",
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+            )
+        if offset >= below or offset == end:
+            return EMPTY_SLICE
+        segments = self.segments
+        for at in range(max(0, segments.index_of(offset)), len(segments)):
+            segment = segments[at]
+            visible_bytes = segment.size if below >= end else self._visible_bytes(at, below)
+            found = segment.read(offset, max_bytes, visible_bytes, min_one_message, allow_partial)
+            if found is not None:
+                return found if found.size_bytes else EMPTY_SLICE
+        return EMPTY_SLICE
+
+    def segment_base_of(self, offset: int) -> int:
+        """The base offset of the segment that `offset` lies in, or will."""
+        return self.segments[max(0, self.segments.index_of(offset))].base_offset
+
+    def _visible_bytes(self, at: int, below: int) -> int:
+        """How much of segment number `at` lies below the offset `below`."""
+        segment = self.segments[at]
+        next_base = self.segments.end_of(at)
+        if below >= (self.log_end_offset if next_base is None else next_base):
+            return segment.size
+        place = segment.locate(below) if below > segment.base_offset else None
+        if place is not None:
+            return place.position
+        return segment.size if below > segment.base_offset else 0
+
+    def aborted_transactions(self, fetch_offset: int, found: FileSlice) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that what was read may contain records of."""
+        return lookups.aborted_in(self.segments, fetch_offset, found, self.log_end_offset)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
+        return self.producers.state.first_unstable_offset
+
+    def high_watermark_moved(self, high_watermark: int) -> None:
+        """Consider transactions stable whose markers are below it."""
+        self.producers.state.high_watermark_moved(high_watermark)
+
+    # Looking up
+
+    def offset_for_timestamp(self, timestamp: int) -> lookups.TimestampOffset | None:
+        """The first record at or after `timestamp`; None when all are before it.
+
+        Raises: CorruptRecord, InvalidRecord, DiskFault.
+        """
+        return lookups.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def max_timestamp_offset(self) -> lookups.TimestampOffset | None:
+        """The record with the largest timestamp; None in a log without timestamps.
+
+        Raises: CorruptRecord, InvalidRecord, DiskFault.
+        """
+        return lookups.max_timestamp_offset(self.segments)
+
+    def legacy_offsets_before(self, timestamp: int, max_count: int) -> list[int]:
+        """ListOffsets v0: segment starts written at or before `timestamp` (-1 latest, -2 earliest), newest first."""
+        return lookups.legacy_offsets_before(self, timestamp, max_count)
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEntry:
+        """The largest epoch not above `epoch` and its end offset (open); (-1, -1) when it is not known."""
+        return self.epochs.end_offset_for(epoch, self.log_end_offset)

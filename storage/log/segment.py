@@ -1,0 +1,420 @@
+"""One segment: a file of batches and the indexes beside it.
+
+    <base offset>.log  .index  .timeindex  .txnindex (only with aborted transactions)
+
+Index entries follow Kafka 3.9 `LogSegment.append`: an append gets an entry when more than `index.interval.bytes` were
+written since the last entry before it, so the first append of a segment never does.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from ...protocol.errors import CorruptRecord, DiskFault
+from ...protocol.records.batch_header import BatchHeader
+from ..files.clock import Clock
+from ..files.file_handle import Buffer, FileHandle
+from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file
+from ..files.file_slice import FileSlice
+from ..files.files import Files
+from ..index.offset_index import OffsetIndex
+from ..index.time_index import TimeIndex
+from ..index.transaction_index import TransactionIndex
+from .batch_scan import batch_headers, find_batch, valid_batches
+from .log_config import LogConfig
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+MAX_SEGMENT_BYTES = 2**31 - 1
+
+_ZEROS = memoryview(bytes(1 << 20))  # as much as `stepdown.log.growth.bytes` may be; nothing writes to it, so no memory
+
+
+class Place(NamedTuple):
+    """Where a batch is."""
+
+    position: int
+    size_bytes: int
+
+
+class Segment:
+    """The batches from `base_offset` on, up to the next segment's; `size` is the number of valid bytes in the file.
+
+    The file may be longer: many small appends are given room ahead, zeros behind the last batch, so that the system
+    keeps the file in larger pieces of memory than it would for each of them (docs/decisions/log-growth.md).
+    """
+
+    __slots__ = (
+        "_first_timestamp",
+        "_grows_at",
+        "_has_room",
+        "_last_append",
+        "_last_found",
+        "_settled_size",
+        "_tail_is_dirty",
+        "base_offset",
+        "bytes_since_index_entry",
+        "created_ms",
+        "directory",
+        "file",
+        "files",
+        "jitter_ms",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offset_index",
+        "size",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self, files: Files, directory: str, base_offset: int, *, sizes: dict[str, int], created_ms: int
+    ) -> None:
+        """A segment whose files are there; `sizes` maps the suffix of each to its bytes."""
+        self.files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        self.jitter_ms = 0
+        self.file: FileHandle = files.handle(self.path(LOG))
+        self.size = sizes[LOG]
+        self.offset_index = OffsetIndex(files.handle(self.path(OFFSET_INDEX)), sizes.get(OFFSET_INDEX, 0))
+        self.time_index = TimeIndex(files.handle(self.path(TIME_INDEX)), sizes.get(TIME_INDEX, 0))
+        self.transaction_index: TransactionIndex | None = None
+        if TRANSACTION_INDEX in sizes:
+            self.transaction_index = TransactionIndex(files, self.path(TRANSACTION_INDEX), sizes[TRANSACTION_INDEX])
+        self.bytes_since_index_entry = 0
+        self.max_timestamp = -1
+        self.max_timestamp_offset = base_offset
+        self._first_timestamp: int | None = None
+        self._last_append: tuple[int, int] | None = None  # first offset, position
+        self._last_found: tuple[int, Place] | None = None  # what offset was looked for
+        self._tail_is_dirty = False
+        self._has_room = False  # behind `size`
+        self._settled_size = self.size
+        self._grows_at = 0  # an append beyond it may be given room
+        if self.time_index.count:
+            self.read_max_timestamp()
+
+    @classmethod
+    def create(cls, files: Files, directory: str, base_offset: int, config: LogConfig, created_ms: int) -> "Segment":
+        """An empty segment with its files; what had their names is gone."""
+        for suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
+            files.create(segment_file(directory, base_offset, suffix))
+        files.remove(segment_file(directory, base_offset, TRANSACTION_INDEX))
+        segment = cls(files, directory, base_offset, sizes={LOG: 0}, created_ms=created_ms)
+        segment.jitter_ms = config.pick_jitter_ms()
+        if config.preallocate:
+            files.allocate(segment.file, config.segment_bytes)
+        return segment
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path(LOG)}, size={self.size})"
+
+    def path(self, suffix: str) -> str:
+        return segment_file(self.directory, self.base_offset, suffix)
+
+    # Appending
+
+    def append(
+        self, pieces: Sequence[Buffer], size_bytes: int, *, first_offset: int, last_offset: int, max_timestamp: int,
+        max_timestamp_offset: int, config: LogConfig,
+    ) -> bool:  # fmt: skip
+        """Write one record set at the end, or nothing of it; whether the file has grown by more, until `settle`.
+
+        Raises: DiskFault.
+        """
+        position = self.size
+        room = 0
+        if position + size_bytes > self._grows_at and not config.preallocate:
+            room = self._room_behind(position + size_bytes, size_bytes, config.segment_bytes)
+        has_grown = room > 0 and self._try_write(pieces, size_bytes, position, room)
+        if not has_grown:
+            self._write(pieces, size_bytes, position)
+        self.size = position + size_bytes
+        self._last_append = (first_offset, position)
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = max_timestamp_offset
+        if self.bytes_since_index_entry > config.index_interval_bytes:
+            self.add_index_entries(last_offset, position)
+            self.bytes_since_index_entry = 0
+        self.bytes_since_index_entry += size_bytes
+        return has_grown
+
+    def _room_behind(self, end: int, size_bytes: int, segment_bytes: int) -> int:
+        """By how much the file is to grow behind an append of that size up to `end`.
+
+        None for what is large enough to be kept in large pieces of itself, nor before half as much was appended: most
+        files get little, and wait long for more.
+        """
+        growth = self.files.growth_bytes(self.directory)
+        if not growth:
+            self._grows_at = MAX_SEGMENT_BYTES
+            return 0
+        start = self._settled_size + growth // 2
+        if end <= start:
+            self._grows_at = start
+            return 0
+        if size_bytes > growth // 4:
+            return 0
+        self._grows_at = max(end, min(-(-end // growth) * growth, segment_bytes))
+        return self._grows_at - end
+
+    def _try_write(self, pieces: Sequence[Buffer], size_bytes: int, position: int, room: int) -> bool:
+        """Whether that and as many zeros were written: a disk may have space for the one but not for the other."""
+        with suppress(DiskFault):
+            self._write([*pieces, _ZEROS[:room]], size_bytes + room, position)
+            self._has_room = True
+            return True
+        self._settled_size, self._grows_at = position + size_bytes, 0  # tried again later
+        return False
+
+    def _write(self, pieces: Sequence[Buffer], size_bytes: int, position: int) -> None:
+        if self._tail_is_dirty:
+            self.file.truncate(position)
+            self._tail_is_dirty = False
+        try:
+            written = self.files.write(self.file, pieces, position)
+        except DiskFault:
+            self._tail_is_dirty = True
+            with suppress(DiskFault):  # tried again before the next append and when the segment closes
+                self.file.truncate(position)
+                self._tail_is_dirty = False
+            raise
+        assert written == size_bytes, "the pieces of an append do not add up to its size"
+
+    def add_index_entries(self, last_offset: int, position: int) -> None:
+        """Index the set at `position` and the largest timestamp so far."""
+        self.offset_index.append(last_offset - self.base_offset, position)
+        self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def takes(self, last_offset: int) -> bool:
+        """Whether an offset can be written relative to this segment's base."""
+        return 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    def should_roll(
+        self, size_bytes: int, last_offset: int, max_timestamp: int, config: LogConfig, clock: Clock
+    ) -> bool:
+        """Whether a set has to go to a new segment (Kafka 3.9 `LogSegment.shouldRoll`)."""
+        size = self.size
+        if size + size_bytes > config.segment_bytes or not self.takes(last_offset):
+            return True
+        if size:
+            first = self.first_timestamp() if self._first_timestamp is None else self._first_timestamp
+            waited_ms = max_timestamp - first if first >= 0 else clock.now_ms() - self.created_ms
+            if waited_ms > config.roll_ms - self.jitter_ms:
+                return True
+        limit = config.segment_index_bytes
+        return self.offset_index.is_full(limit) or self.time_index.is_full(limit)
+
+    def first_timestamp(self) -> int:
+        """The largest timestamp of the first batch, -1 when there is none."""
+        if self._first_timestamp is None:
+            if not self.size:
+                return -1
+            first = next(self.batches(), None)
+            self._first_timestamp = first.max_timestamp if first is not None else -1
+        return self._first_timestamp
+
+    # Reading
+
+    def batches(self, position: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
+        """The headers of the whole batches from `position` to `end` (open).
+
+        Raises: CorruptRecord, DiskFault.
+        """
+        return batch_headers(self.file, position, self.size if end is None else end)
+
+    def valid_batches(self) -> Iterator[BatchHeader]:
+        """The headers of the batches from the start on as long as their checksums are right.
+
+        Raises: CorruptRecord at the first that is not; DiskFault.
+        """
+        return valid_batches(self.file, 0, self.size)
+
+    def locate(self, offset: int) -> Place | None:
+        """The first batch whose last offset is not below `offset`, or None.
+
+        The last one found is remembered: a fetch that waits looks two or three times, and readers follow each other.
+
+        Raises: CorruptRecord, DiskFault.
+        """
+        known = self._last_found
+        if known is not None and known[0] == offset:
+            return known[1]
+        last = self._last_append
+        if last is not None and offset >= last[0]:
+            start = last[1]
+        else:
+            start = self.offset_index.position_of(offset - self.base_offset)
+        found = find_batch(self.file, offset, start, self.size)
+        if found is None:
+            return None
+        place = Place(*found)
+        self._last_found = offset, place
+        return place
+
+    def read(
+        self, offset: int, max_bytes: int, end: int, min_one_message: bool = False, allow_partial: bool = False
+    ) -> FileSlice | None:
+        """A slice from the batch that contains `offset` up to the position `end`; None when there is no such batch.
+
+        With `min_one_message` it holds the first batch whole even above `max_bytes`; without it and without
+        `allow_partial` a first batch that does not fit leaves it empty.
+        """
+        place = self.locate(offset)
+        if place is None:
+            return None
+        position, first_bytes = place
+        if first_bytes > max_bytes:
+            if min_one_message:
+                max_bytes = first_bytes
+            elif not allow_partial:
+                max_bytes = 0
+        size = end - position if end - position < max_bytes else max_bytes
+        return FileSlice(self.file.opened(), position, size if size > 0 else 0, self.base_offset)
+
+    def next_offset(self) -> int:
+        """The offset after the last batch, which is looked for from the last index entry on.
+
+        Raises: CorruptRecord, DiskFault.
+        """
+        next_offset = self.base_offset
+        if self.size:
+            for header in self.batches(self.offset_index.position_of(MAX_RELATIVE_OFFSET)):
+                next_offset = header.last_offset + 1
+        return next_offset
+
+    # Timestamps
+
+    def read_max_timestamp(self) -> None:
+        """Take the largest timestamp from the time index."""
+        last = self.time_index.last_entry()
+        self.max_timestamp, relative_offset = last if last is not None else (-1, 0)
+        self.max_timestamp_offset = self.base_offset + relative_offset
+
+    def largest_timestamp(self) -> int:
+        """The largest timestamp of a record; without any, when the file was last written."""
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self.files.modified_ms(self.file.path)
+
+    # Aborted transactions
+
+    def transactions(self) -> TransactionIndex:
+        """The transaction index, made when first asked for."""
+        if self.transaction_index is None:
+            self.transaction_index = TransactionIndex(self.files, self.path(TRANSACTION_INDEX), 0)
+        return self.transaction_index
+
+    # Ending
+
+    def settle(self) -> None:
+        """Nothing more is expected soon: the file is as long as what it holds.
+
+        Raises: DiskFault.
+        """
+        if self._has_room:
+            self.file.trim(self.size)
+            self._is_cut()
+
+    def _is_cut(self) -> None:
+        """The file is as long as what it holds."""
+        self._has_room = False
+        self._settled_size, self._grows_at = self.size, 0
+
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Drop the batches from the one that contains `offset` on; how many bytes that were."""
+        place = self.locate(offset)
+        self.offset_index.truncate_to(offset - self.base_offset)
+        self.time_index.truncate_to(offset - self.base_offset)
+        if self.transaction_index is not None:
+            self.transaction_index.truncate_to(offset)
+        dropped = 0
+        if place is not None:
+            dropped = self.size - place.position
+            self.file.truncate(place.position)
+            self.size = place.position
+            self._is_cut()
+        if not self.size:
+            self.created_ms = now_ms
+            self._first_timestamp = None
+        self._last_append = self._last_found = None
+        self.bytes_since_index_entry = 0
+        self._find_max_timestamp()
+        return dropped
+
+    def renew_last_time_entry(self) -> None:
+        """Find the largest timestamp again without believing the last time entry, and write it."""
+        self.time_index.keep_first(max(0, self.time_index.count - 1))
+        self._find_max_timestamp()
+        self.finish()
+
+    def _find_max_timestamp(self) -> None:
+        self.read_max_timestamp()
+        with suppress(CorruptRecord):
+            for header in self.batches(self.offset_index.position_of(self.max_timestamp_offset - self.base_offset)):
+                if header.max_timestamp > self.max_timestamp:
+                    self.max_timestamp = header.max_timestamp
+                    self.max_timestamp_offset = header.last_offset
+
+    def reset_indexes(self) -> None:
+        """Empty all indexes, to fill them anew."""
+        self.offset_index.keep_first(0)
+        self.time_index.keep_first(0)
+        if self.transaction_index is not None:
+            self.transaction_index.reset()
+        self.max_timestamp = -1
+        self.max_timestamp_offset = self.base_offset
+        self.bytes_since_index_entry = 0
+        self._last_append = self._last_found = None
+        self._first_timestamp = None
+
+    def finish(self) -> None:
+        """Write the largest timestamp and all index entries, and cut the files to what is valid."""
+        if self.max_timestamp >= 0:
+            self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+        self.offset_index.write_out()
+        self.time_index.write_out()
+        self.file.truncate(self.size)
+        self.offset_index.trim()
+        self.time_index.trim()
+        self._tail_is_dirty = False
+        self._is_cut()
+
+    def sync(self) -> None:
+        """Return when batches and written index entries are on the disk; safe beside appends.
+
+        Raises: DiskFault.
+        """
+        self.file.sync()
+        self.offset_index.sync_written()
+        self.time_index.sync_written()
+        if self.transaction_index is not None:
+            self.transaction_index.sync()
+
+    def close(self) -> None:
+        """Let go of the files; slices that are being sent keep theirs."""
+        self._has_room = False  # whose name the file has now, is not known
+        self.file.close()
+        self.offset_index.close()
+        self.time_index.close()
+        if self.transaction_index is not None:
+            self.transaction_index.close()
+
+    def existing_files(self) -> list[str]:
+        """The paths of this segment's files that are there."""
+        paths = [self.path(suffix) for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)]
+        return [path for path in paths if self.files.exists(path)]
+
+
+def open_segment(files: Files, directory: str, base_offset: int, created_ms: int = 0) -> Segment:
+    """The segment whose files are in `directory`; for tools and tests that have no listing of it."""
+    sizes = {}
+    for kind in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+        path = segment_file(directory, base_offset, kind)
+        if files.exists(path):
+            sizes[kind] = files.size(path)
+    return Segment(files, directory, base_offset, sizes=sizes, created_ms=created_ms)

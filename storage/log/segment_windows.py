@@ -1,0 +1,47 @@
+"""A segment read from front to end in windows of whole batches, for work that goes through all of it."""
+
+from collections.abc import Iterator
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.batch_header import FRAME, LOG_OVERHEAD, MIN_BATCH_BYTES
+from ..files.file_names import LOG
+from ..files.files import Files
+from .segment import Segment
+
+HEADER_BYTES = 61
+
+
+def windows(files: Files, segment: Segment, position: int, window_bytes: int) -> Iterator[memoryview]:
+    """Views of whole batches from `position` to the segment's end; a batch above `window_bytes` comes alone.
+
+    A view is good until the next one is taken. The file is read by a handle of its own, in any thread.
+
+    Raises: CorruptRecord where a batch does not end within the segment; DiskFault.
+    """
+    handle = files.handle(segment.path(LOG))
+    buffer = bytearray(min(window_bytes, max(segment.size - position, HEADER_BYTES)))
+    try:
+        while position < segment.size:
+            view = memoryview(buffer)[: segment.size - position]
+            view = view[: handle.read_into(view, position)]
+            whole = _whole_bytes(view)
+            if whole:
+                position += whole
+                yield view[:whole]
+                continue
+            size = FRAME.unpack_from(view)[1] + LOG_OVERHEAD if len(view) >= FRAME.size else 0
+            if size < MIN_BATCH_BYTES + LOG_OVERHEAD or size > segment.size - position or size <= len(buffer):
+                raise CorruptRecord(f"{handle.path}: no whole batch at position {position}")
+            buffer = bytearray(size)
+    finally:
+        handle.close()
+
+
+def _whole_bytes(view: memoryview) -> int:
+    at = 0
+    while len(view) - at >= FRAME.size:
+        size = FRAME.unpack_from(view, at)[1]
+        if size < MIN_BATCH_BYTES or size + LOG_OVERHEAD > len(view) - at:
+            break
+        at += size + LOG_OVERHEAD
+    return at

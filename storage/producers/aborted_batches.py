@@ -1,0 +1,74 @@
+"""Which batches belong to aborted transactions, and which markers end nothing any more, as a log is read through.
+
+    data of an aborted transaction       goes
+    marker                               goes once no batch of its transaction was met before it (KIP-98), and then only
+                                         after a delete horizon of its own (KAFKA-8522)
+
+Batches are shown in the order of the log, from a segment's start on; so are the aborted transactions of its index.
+Source: Kafka 3.9, CleanedTransactionMetadata.
+"""
+
+import heapq
+from collections.abc import Iterable
+
+from ...protocol.records.batch import RecordBatch
+from ..index.transaction_index import AbortedTransaction
+from .control_marker import parse_marker
+
+
+class AbortedData:
+    """Transactions that are under way at the place where the log is read."""
+
+    def __init__(self) -> None:
+        self._coming: list[tuple[int, AbortedTransaction]] = []
+        self._aborted: dict[int, AbortedTransaction] = {}
+        self._with_data: set[int] = set()
+        self._committed: set[int] = set()
+        # Aborted transactions whose marker stays: the index of what is written needs them.
+        self.retained: list[AbortedTransaction] = []
+
+    def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """Announces what the indexes say of the part that is read next."""
+        for each in aborted:
+            heapq.heappush(self._coming, (each.first_offset, each))
+
+    def is_aborted(self, batch: RecordBatch) -> bool:
+        """Whether this batch of data may go, its transaction having been aborted."""
+        self._begin_up_to(batch.last_offset)
+        if not batch.is_transactional:
+            return False
+        if batch.producer_id in self._aborted:
+            self._with_data.add(batch.producer_id)
+            return True
+        self._committed.add(batch.producer_id)
+        return False
+
+    def is_done(self, batch: RecordBatch) -> bool:
+        """Whether this control batch has nothing left to say. Raises: InvalidRecord for a marker that is not whole."""
+        self._begin_up_to(batch.last_offset)
+        if not batch.record_count:
+            return True
+        marker = parse_marker(batch.body)
+        if marker is None:
+            return False
+        producer_id = batch.producer_id
+        if not marker.is_abort:
+            was_met = producer_id in self._committed
+            self._committed.discard(producer_id)
+            return not was_met
+        aborted = self._aborted.pop(producer_id, None)
+        if aborted is None or producer_id not in self._with_data:
+            return True
+        self._with_data.discard(producer_id)
+        self.retained.append(aborted)
+        return False
+
+    def take_retained(self) -> list[AbortedTransaction]:
+        """What `retained` holds, which is empty after that."""
+        taken, self.retained = self.retained, []
+        return taken
+
+    def _begin_up_to(self, offset: int) -> None:
+        while self._coming and self._coming[0][0] <= offset:
+            aborted = heapq.heappop(self._coming)[1]
+            self._aborted.setdefault(aborted.producer_id, aborted)

@@ -1,0 +1,281 @@
+"""What a log remembers of each producer: epoch, last sequences, open transaction (KIP-98).
+
+    sequence check of a client's batch               answer
+    same epoch, one of the last 5 batches again      duplicate: success with the offsets of then
+    epoch below the known one                        INVALID_PRODUCER_EPOCH 47
+    epoch above, first sequence not 0                OUT_OF_ORDER_SEQUENCE_NUMBER 45
+    same epoch, sequence not last + 1                OUT_OF_ORDER_SEQUENCE_NUMBER 45
+    no transaction marker while one is open          INVALID_TXN_STATE 48
+    producer unknown                                 any sequence is taken
+
+Source: Kafka 3.9 `ProducerStateManager`, `ProducerAppendInfo`, `ProducerStateEntry`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...protocol.errors import ApiError, ErrorCode
+from ..validation.prepared_append import AppendOrigin, PreparedBatch
+from .control_marker import Marker
+
+BATCHES_REMEMBERED = 5
+NO_EPOCH = -1
+NO_SEQUENCE = -1
+NO_OFFSET = -1
+_SEQUENCES = 1 << 31
+
+
+class BatchSequence(NamedTuple):
+    """One appended batch: its sequences, the offset of its last record, last - first offset, and its timestamp."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) % _SEQUENCES
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction and its marker; offsets include both ends."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+class ProducerEntry:
+    """What is known of one producer; `transaction_first_offset` is -1 without an open transaction."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_timestamp",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(
+        self,
+        producer_id: int,
+        *,
+        epoch: int = NO_EPOCH,
+        coordinator_epoch: int = -1,
+        last_timestamp: int = -1,
+        transaction_first_offset: int = NO_OFFSET,
+        batches: Iterable[BatchSequence] = (),
+    ) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        self.transaction_first_offset = transaction_first_offset
+        self.batches = list(batches)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_data_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
+    def duplicate_of(self, batch: PreparedBatch) -> BatchSequence | None:
+        """The remembered batch that has exactly these sequences, if there is one."""
+        if batch.producer_epoch != self.epoch:
+            return None
+        last_sequence = batch.last_sequence
+        for known in self.batches:
+            if known.last_sequence == last_sequence and known.first_sequence == batch.base_sequence:
+                return known
+        return None
+
+    def set_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.batches.clear()
+            self.epoch = epoch
+
+    def add(self, epoch: int, batch: BatchSequence) -> None:
+        self.set_epoch(epoch)
+        if len(self.batches) == BATCHES_REMEMBERED:
+            del self.batches[0]
+        self.batches.append(batch)
+        self.last_timestamp = batch.timestamp
+
+
+class ProducerState:
+    """The producers of one log, complete up to the log's end."""
+
+    __slots__ = ("_ongoing", "_unreplicated", "name", "producers")
+
+    def __init__(self, name: str) -> None:
+        """`name` is that of the log, for messages."""
+        self.name = name
+        self.producers: dict[int, ProducerEntry] = {}
+        # First offset -> producer id of open transactions, ascending as transactions begin at the log's end.
+        self._ongoing: dict[int, int] = {}
+        # Completed ones whose markers may lie above the high watermark.
+        self._unreplicated: list[CompletedTransaction] = []
+
+    # Before a batch is written
+
+    def check(self, batch: PreparedBatch, origin: AppendOrigin) -> BatchSequence | None:
+        """The batch of which this one is a repetition, or None when it may be appended.
+
+        Raises: ApiError 45, 47, 48.
+        """
+        entry = self.producers.get(batch.producer_id)
+        if origin is AppendOrigin.REPLICATION:
+            return None
+        if entry is None:
+            return None
+        if origin is AppendOrigin.CLIENT and (duplicate := entry.duplicate_of(batch)) is not None:
+            return duplicate
+        if batch.producer_epoch < entry.epoch:
+            raise self._refusal(
+                batch,
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"epoch {batch.producer_epoch} is below the known {entry.epoch}",
+            )
+        if batch.is_control:
+            return None
+        if origin is AppendOrigin.CLIENT:
+            self._check_sequence(entry, batch)
+        if entry.transaction_first_offset >= 0 and not batch.is_transactional:
+            raise self._refusal(
+                batch, ErrorCode.INVALID_TXN_STATE,
+                f"not transactional, but its transaction that began at offset {entry.transaction_first_offset} is open",
+            )  # fmt: skip
+        return None
+
+    def _check_sequence(self, entry: ProducerEntry, batch: PreparedBatch) -> None:
+        if entry.epoch == NO_EPOCH:
+            return
+        if batch.producer_epoch != entry.epoch:
+            expected = 0
+        else:
+            expected = (entry.last_sequence + 1) % _SEQUENCES
+        if batch.base_sequence != expected:
+            raise self._refusal(
+                batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"sequence {expected} of epoch {batch.producer_epoch} expected, found {batch.base_sequence}",
+            )  # fmt: skip
+
+    def check_marker(self, producer_id: int, marker: Marker) -> None:
+        """Accept a transaction marker from this coordinator.
+
+        Raises: ApiError 52 when a later coordinator already wrote one.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is not None and entry.coordinator_epoch > marker.coordinator_epoch:
+            raise ApiError(
+                f"{self.name}: producer {producer_id}: coordinator epoch {marker.coordinator_epoch} is below the known "
+                f"{entry.coordinator_epoch}",
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+            )
+
+    def _refusal(self, batch: PreparedBatch, code: ErrorCode, what: str) -> ApiError:
+        return ApiError(f"{self.name}: producer {batch.producer_id}: {what}", code)
+
+    # After a batch is written, or when it is read again
+
+    def add_batch(
+        self, producer_id: int, epoch: int, last_sequence: int, *, first_offset: int, last_offset: int, timestamp: int,
+        is_transactional: bool,
+    ) -> None:  # fmt: skip
+        """Remember a data batch that is in the log."""
+        entry = self._entry(producer_id)
+        entry.add(epoch, BatchSequence(last_sequence, last_offset, last_offset - first_offset, timestamp))
+        if is_transactional and entry.transaction_first_offset < 0:
+            entry.transaction_first_offset = first_offset
+            self._ongoing[first_offset] = producer_id
+
+    def add_marker(
+        self, producer_id: int, epoch: int, marker: Marker, *, offset: int, timestamp: int
+    ) -> CompletedTransaction | None:
+        """Remember a marker that is in the log; the transaction it ends, None when it had no data here."""
+        entry = self._entry(producer_id)
+        first_offset = entry.transaction_first_offset
+        entry.set_epoch(epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.transaction_first_offset = NO_OFFSET
+        if first_offset < 0:
+            return None
+        return CompletedTransaction(producer_id, first_offset, offset, marker.is_abort)
+
+    def stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """The last stable offset once this transaction is over."""
+        for first_offset, producer_id in self._ongoing.items():
+            if producer_id != completed.producer_id:
+                return first_offset
+        return completed.last_offset + 1
+
+    def complete(self, completed: CompletedTransaction) -> None:
+        """Close the transaction; it stays unstable until the high watermark passes its marker."""
+        self._ongoing.pop(completed.first_offset, None)
+        self._unreplicated.append(completed)
+
+    def _entry(self, producer_id: int) -> ProducerEntry:
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        return entry
+
+    # Transactions
+
+    @property
+    def has_unstable(self) -> bool:
+        """Whether `first_unstable_offset` may be something."""
+        return bool(self._ongoing or self._unreplicated)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
+        first = next(iter(self._ongoing), None)
+        if self._unreplicated:
+            unreplicated = min(completed.first_offset for completed in self._unreplicated)
+            return unreplicated if first is None else min(first, unreplicated)
+        return first
+
+    def high_watermark_moved(self, high_watermark: int) -> None:
+        """Forget completed transactions whose markers are below it."""
+        if self._unreplicated:
+            self._unreplicated = [done for done in self._unreplicated if done.last_offset >= high_watermark]
+
+    # Loading and forgetting
+
+    def load(self, entries: Iterable[ProducerEntry]) -> None:
+        """Take over what a snapshot holds."""
+        for entry in entries:
+            self.producers[entry.producer_id] = entry
+        open_transactions = sorted(
+            (entry.transaction_first_offset, entry.producer_id)
+            for entry in self.producers.values()
+            if entry.transaction_first_offset >= 0
+        )
+        self._ongoing = dict(open_transactions)
+
+    def clear(self) -> None:
+        self.producers.clear()
+        self._ongoing.clear()
+        self._unreplicated.clear()
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """How many producers were forgotten: those idle for so long that have no open transaction."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.producers.items()
+            if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.producers[producer_id]
+        return len(expired)

@@ -1,0 +1,139 @@
+"""Reading segments again after a crash: what is whole stays, what follows is cut, and everything derived is rebuilt.
+
+Source: Kafka 3.9 `LogSegment.recover`, `UnifiedLog.rebuildProducerState`.
+"""
+
+import logging
+
+from ...protocol.errors import CorruptRecord, InvalidRecord
+from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader
+from ..log.leader_epochs import LeaderEpochs
+from ..log.log_config import LogConfig
+from ..log.room import is_room
+from ..log.segment import Segment
+from ..log.segments import Segments
+from ..producers.producer_tracking import ProducerTracking
+
+MAX_MARKER_BYTES = 4096
+LOOKED_AT_BYTES = 1 << 20  # of what is cut off, to tell what it is
+
+_logger = logging.getLogger(__name__)
+
+
+class SegmentOverflow(Exception):
+    """A segment holds an offset too far from its base for the indexes (KAFKA-6264); it has to be split."""
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(f"{segment.file.path} holds offsets above its base offset + 2147483647")
+        self.segment = segment
+
+
+def recover_segment(
+    segment: Segment,
+    config: LogConfig,
+    epochs: LeaderEpochs,
+    producers: ProducerTracking,
+    next_base: int | None = None,
+) -> int:
+    """How many bytes were cut off the end of the segment. Its indexes are rebuilt, epochs and producers as of its end.
+
+    `producers` has to be as of the segment's base offset; `next_base` is that of the segment after this one, if any.
+
+    Raises: SegmentOverflow, DiskFault.
+    """
+    segment.reset_indexes()
+    valid_bytes = last_indexed = 0
+    next_offset = segment.base_offset
+    fault: Exception | None = None
+    try:
+        for header in segment.valid_batches():
+            _check_offsets(segment, header, next_offset, next_base)
+            _take_in(segment, header, epochs, producers)
+            if header.max_timestamp > segment.max_timestamp:
+                segment.max_timestamp = header.max_timestamp
+                segment.max_timestamp_offset = header.last_offset
+            if valid_bytes - last_indexed > config.index_interval_bytes:
+                segment.add_index_entries(header.last_offset, valid_bytes)
+                last_indexed = valid_bytes
+            valid_bytes = header.end
+            next_offset = header.last_offset + 1
+    except (CorruptRecord, InvalidRecord) as found:
+        fault = found
+    cut_bytes = segment.size - valid_bytes
+    if cut_bytes:
+        _tell(segment, valid_bytes, next_offset, fault)
+    segment.size = valid_bytes
+    segment.bytes_since_index_entry = valid_bytes - last_indexed
+    segment.finish()
+    return cut_bytes
+
+
+def _tell(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
+    """Says in the log what is cut off. Room that was set aside is nothing to be warned of."""
+    path, cut_bytes = segment.file.path, segment.size - valid_bytes
+    if is_room(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
+        _logger.info("%s: the last %d bytes were set aside for more batches and are cut off", path, cut_bytes)
+        return
+    if fault is not None:
+        _logger.warning("recovery of %s stops at byte %d: %s", path, valid_bytes, fault)
+    _logger.warning(
+        "%s: the last %d bytes are not whole valid batches and are cut off, it ends at byte %d, next offset %d",
+        path, cut_bytes, valid_bytes, next_offset,
+    )  # fmt: skip
+
+
+def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next_base: int | None) -> None:
+    lowest = header.base_offset if header.magic >= 2 else header.last_offset
+    if lowest < next_offset or header.last_offset < lowest:
+        raise CorruptRecord(
+            f"the batch at position {header.position} has offsets {lowest}-{header.last_offset}, {next_offset} is next"
+        )
+    if next_base is not None and header.last_offset >= next_base:
+        raise CorruptRecord(
+            f"the batch at position {header.position} ends at offset {header.last_offset}, beyond {next_base}"
+        )
+    if not segment.takes(header.last_offset):
+        if header.position == 0:
+            raise CorruptRecord(f"the first batch has offset {lowest}, far from {segment.base_offset}")
+        raise SegmentOverflow(segment)
+
+
+def _take_in(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, producers: ProducerTracking) -> None:
+    if header.magic < 2:
+        return
+    if header.leader_epoch > epochs.latest:
+        epochs.assign(header.leader_epoch, header.base_offset)
+    if header.producer_id >= 0:
+        replay(segment, header, producers)
+
+
+def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:
+    """Bring `producers` up to the end of a batch; with `index`, aborted transactions go into the segment's index.
+
+    Raises: InvalidRecord, DiskFault.
+    """
+
+    def body() -> bytes:
+        size = min(header.size_bytes - V2_HEADER_BYTES, MAX_MARKER_BYTES)
+        return segment.file.read(size, header.position + V2_HEADER_BYTES)
+
+    for aborted in producers.replay(header, body):
+        if index:
+            segment.transactions().append(aborted)
+
+
+def rebuild_producers(producers: ProducerTracking, segments: Segments, start: int, end: int) -> None:
+    """Make `producers` what they were at the offset `end`: from the newest snapshot, then from the batches.
+
+    Raises: CorruptRecord, DiskFault.
+    """
+    offset = producers.restore(end, start)
+    for segment in segments.reaching(offset, end):
+        position = (
+            segment.offset_index.position_of(offset - 1 - segment.base_offset) if offset > segment.base_offset else 0
+        )
+        for header in segment.batches(position):
+            if header.last_offset >= end:
+                break
+            if header.magic >= 2 and header.base_offset >= offset:
+                replay(segment, header, producers, index=False)

@@ -1,0 +1,126 @@
+"""The 61-byte head of a magic 2 batch on its way into a log, and the batch that it makes with its body.
+
+Base offset and leader epoch are left to the log, which stamps them (`prepared.py`). Everything from byte 21 on is under
+the checksum, so a head that changes there gets a new one, taken over the body as well.
+"""
+
+from dataclasses import dataclass, replace
+
+from ...protocol.records import kernel
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    BATCH_HEADER,
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_OFFSET,
+    DELETE_HORIZON_BIT,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    Codec,
+    TimestampType,
+)
+from .prepared_append import PreparedBatch
+
+_KEPT_IN_PLACE = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The fields of a head that are under the checksum."""
+
+    codec: Codec
+    timestamp_type: TimestampType
+    record_count: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    base_sequence: int = NO_SEQUENCE
+    transactional: bool = False
+
+    def with_producer_of(self, batch: RecordBatch) -> "Head":
+        """The head with the producer fields and the transactional flag of `batch`."""
+        return replace(
+            self,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            transactional=batch.is_transactional,
+        )
+
+    def seal(self, body: memoryview) -> PreparedBatch:
+        """The batch of this head and `body`, which takes `record_count` offsets."""
+        attributes = self.codec | TRANSACTIONAL_BIT * self.transactional
+        if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            attributes |= TIMESTAMP_TYPE_BIT
+        fields = (
+            attributes,
+            self.record_count - 1,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.record_count,
+        )
+        return PreparedBatch(
+            head=_pack(fields, body),
+            body=body,
+            record_count=self.record_count,
+            last_offset_delta=self.record_count - 1,
+            max_timestamp=self.max_timestamp,
+            offset_delta_of_max_timestamp=self.record_count - 1,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            is_transactional=self.transactional,
+        )
+
+
+def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedBatch:
+    """The batch as it is, but for timestamp type and max timestamp; the checksum changes only with them."""
+    body = batch.body
+    if batch.timestamp_type is timestamp_type and batch.max_timestamp == max_timestamp:
+        head = bytes(batch.data[:RECORD_BATCH_OVERHEAD])
+    else:
+        append_time = TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0
+        fields = (
+            batch.attributes & _KEPT_IN_PLACE | append_time,
+            batch.last_offset_delta,
+            batch.base_timestamp,
+            max_timestamp,
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            batch.record_count,
+        )
+        head = _pack(fields, body)
+    return PreparedBatch(
+        head=head,
+        body=body,
+        record_count=batch.record_count,
+        last_offset_delta=batch.last_offset_delta,
+        max_timestamp=max_timestamp,
+        offset_delta_of_max_timestamp=batch.last_offset_delta,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+    )
+
+
+def _pack(fields: tuple[int, ...], body: memoryview) -> bytes:
+    """The head with these fields from the attributes on, and the checksum over them and the body."""
+    size = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body)
+    head = BATCH_HEADER.pack(0, size, NO_PARTITION_LEADER_EPOCH, MAGIC_V2, 0, *fields)
+    checksum = kernel.crc32c(body, kernel.crc32c(head[ATTRIBUTES_OFFSET:]))
+    return head[:CRC_OFFSET] + checksum.to_bytes(4, "big") + head[ATTRIBUTES_OFFSET:]

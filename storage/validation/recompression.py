@@ -1,0 +1,223 @@
+"""A record set written anew as one batch of magic 2: for old magics, for another codec, for records numbered wrongly.
+
+Records keep key, value, headers, order and timestamps; the batch keeps the producer's id, epoch, sequence and flags of
+the first one (Kafka 3.9, `LogValidator.buildRecordsAndAssignOffsets`). A batch that only changes its codec goes from
+the decompressor to the compressor as it is, chunk by chunk. What is held is the result, and of that no more than
+max.message.bytes: a result that grows above it is dropped, and refused once all records have been looked at.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ...protocol.errors import CorruptRecord, ErrorCode, InvalidRecord, PeerFault, RecordTooLarge
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.batches import next_batch_size
+from ...protocol.records.compression.codecs import CHUNK_BYTES, compressor
+from ...protocol.records.conversion.record_stream import Pieces, run
+from ...protocol.records.conversion.up import convert_up
+from ...protocol.records.kernel import MessagesUp
+from ...protocol.records.layout import MAGIC_V2, NO_TIMESTAMP, RECORD_BATCH_OVERHEAD, Codec, TimestampType
+from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.record import Buffer, Record, encode_record
+from .append_rules import AppendRules
+from .batch_head import Head
+from .prepared_append import PreparedBatch
+from .record_checks import check_records, legacy_records, open_records, survey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """One new batch; bytes read and written count records uncompressed, and a 61-byte head for each batch."""
+
+    batch: PreparedBatch
+    read_bytes: int
+    written_bytes: int
+
+
+def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
+    """The records of a v2 batch in a batch of codec `target`.
+
+    Raises: InvalidRecord, RecordErrors; RecordTooLarge when the batch opens or grows to more than the rules allow.
+    """
+    output = _Output(target, rules)
+    found = survey(batch, output.passing(open_records(batch, rules)))
+    check_records(batch, found, rules, now_ms)
+    if found.oldest < NO_TIMESTAMP:
+        raise _negative_timestamp(found.oldest)
+    base_timestamp, written_bytes = batch.base_timestamp, found.opened_bytes
+    if not found.in_order or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        output = _Output(target, rules)
+        tally = output.encode(batch.records(rules.max_decompressed_bytes))
+        base_timestamp, written_bytes = tally.base_timestamp, tally.written_bytes
+    body = output.finish()
+    head = Head(
+        codec=target,
+        timestamp_type=rules.timestamp_type,
+        record_count=batch.record_count,
+        base_timestamp=base_timestamp,
+        max_timestamp=now_ms if rules.stamps_append_time else found.newest,
+    )
+    return Rebuilt(
+        batch=head.with_producer_of(batch).seal(body),
+        read_bytes=RECORD_BATCH_OVERHEAD + found.opened_bytes,
+        written_bytes=RECORD_BATCH_OVERHEAD + written_bytes,
+    )
+
+
+def rebuild_plain_messages(
+    records: memoryview, magic: int, target: Codec, rules: AppendRules, now_ms: int
+) -> Rebuilt | None:
+    """All uncompressed messages of a magic 0 or 1 set in one batch of codec `target`.
+
+    Checksums and records are checked on the way. None: something is not as it should be, look at each message.
+
+    Raises: RecordTooLarge when the batch grows to more than the rules allow.
+    """
+    output = _Output(target, rules)
+    up = MessagesUp(magic, True, None)
+    pieces = Pieces((records,))
+    try:
+        run(pieces, up, output.write)
+        next_batch_size(pieces.data, pieces.at)
+    except (CorruptRecord, InvalidRecord):
+        return None
+    count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
+    suspect = not count or oldest < NO_TIMESTAMP or up.saw_append_time() or (rules.compacted and keyless)
+    if suspect or not rules.accept_span(oldest, newest, now_ms):
+        return None
+    tally = _Tally(
+        count=count, base_timestamp=base_timestamp, newest=newest, written_bytes=written_bytes, read_bytes=read_bytes
+    )
+    return _seal(output, tally, count, target, rules, now_ms)
+
+
+def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
+    """All messages of a magic 0 or 1 set, plain or in a wrapper, in one batch of codec `target`, record by record.
+
+    Raises: as `rebuild_batch`; CorruptRecord for a wrong checksum inside a wrapper.
+    """
+    read_bytes = heads = 0
+
+    def records() -> Iterator[Record]:
+        nonlocal read_bytes, heads
+        for batch in batches:
+            heads += 1
+            for message in legacy_records(batch, rules, now_ms):
+                read_bytes += message.size_bytes
+                yield Record(timestamp=message.timestamp, key=message.key, value=message.value)
+
+    output = _Output(target, rules)
+    tally = output.encode(records())
+    return _seal(output, replace(tally, read_bytes=read_bytes), heads, target, rules, now_ms)
+
+
+def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
+    """The messages inside a compressed one in one batch of codec `target`.
+
+    Raises: as `rebuild_messages`.
+    """
+    output = _Output(target, rules)
+    try:
+        up = convert_up((wrapper,), output.write, max_opened_bytes=rules.max_decompressed_bytes)
+    except (CorruptRecord, InvalidRecord):
+        return rebuild_messages((wrapper,), target, rules, now_ms)
+    suspect = up.oldest < NO_TIMESTAMP or wrapper.last_offset < 0 or (rules.compacted and up.keyless)
+    suspect = suspect or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
+    if suspect or not rules.accept_span(up.oldest, up.newest, now_ms):
+        return rebuild_messages((wrapper,), target, rules, now_ms)
+    tally = _Tally(
+        count=up.record_count,
+        base_timestamp=up.base_timestamp,
+        newest=up.newest,
+        written_bytes=up.written_bytes,
+        read_bytes=up.read_bytes,
+    )
+    return _seal(output, tally, 1, target, rules, now_ms)
+
+
+def _seal(output: "_Output", tally: "_Tally", heads: int, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
+    body = output.finish()
+    head = Head(
+        codec=target,
+        timestamp_type=rules.timestamp_type,
+        record_count=tally.count,
+        base_timestamp=tally.base_timestamp,
+        max_timestamp=now_ms if rules.stamps_append_time else tally.newest,
+    )
+    return Rebuilt(
+        batch=head.seal(body),
+        read_bytes=heads * RECORD_BATCH_OVERHEAD + tally.read_bytes,
+        written_bytes=RECORD_BATCH_OVERHEAD + tally.written_bytes,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tally:
+    count: int
+    base_timestamp: int
+    newest: int
+    written_bytes: int
+    read_bytes: int = 0
+
+
+class _Output:
+    """The records of the new batch, compressed as they come and held up to max.message.bytes."""
+
+    def __init__(self, codec: Codec, rules: AppendRules) -> None:
+        self._held = bytearray()
+        self._writer = compressor(codec, self._held, magic=MAGIC_V2, level=rules.level(codec))
+        self._max_bytes = rules.max_message_bytes
+        self._fits = True
+
+    def passing(self, chunks: Iterable[Buffer]) -> Iterator[Buffer]:
+        """The chunks, each written before it is handed on."""
+        for chunk in chunks:
+            self.write(chunk)
+            yield chunk
+
+    def encode(self, records: Iterable[Record]) -> _Tally:
+        """Writes the records with offsets 0, 1, 2 ... and timestamps relative to the first."""
+        count = written_bytes = 0
+        base_timestamp = max_timestamp = oldest = NO_TIMESTAMP
+        pending = bytearray()
+        for record in records:
+            oldest = min(oldest, record.timestamp)
+            if not count:
+                base_timestamp = record.timestamp
+            max_timestamp = max(max_timestamp, record.timestamp)
+            encoded = encode_record(record, base_offset=record.offset - count, base_timestamp=base_timestamp)
+            count += 1
+            written_bytes += len(encoded)
+            pending += encoded
+            if len(pending) >= CHUNK_BYTES:
+                self.write(bytes(pending))
+                pending.clear()
+        if oldest < NO_TIMESTAMP:
+            raise _negative_timestamp(oldest)
+        self.write(bytes(pending))
+        return _Tally(count=count, base_timestamp=base_timestamp, newest=max_timestamp, written_bytes=written_bytes)
+
+    def finish(self) -> memoryview:
+        """The body. Raises: RecordTooLarge when the whole batch would be above max.message.bytes."""
+        if self._fits:
+            self._writer.finish()
+            self._measure()
+        if not self._fits:
+            raise RecordTooLarge(
+                f"the records take more than max.message.bytes ({self._max_bytes}) in one batch of the log's format"
+            )
+        return memoryview(self._held)
+
+    def write(self, chunk: Buffer) -> None:
+        if self._fits:
+            self._writer.write(chunk)
+            self._measure()
+
+    def _measure(self) -> None:
+        if RECORD_BATCH_OVERHEAD + len(self._held) > self._max_bytes:
+            self._fits = False
+            self._held.clear()
+
+
+def _negative_timestamp(timestamp: int) -> PeerFault:
+    return PeerFault(f"a record with the negative timestamp {timestamp}", ErrorCode.INVALID_TIMESTAMP)

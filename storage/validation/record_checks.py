@@ -1,0 +1,159 @@
+"""What has to be known of the records in a batch before it may enter a log, found in one pass that keeps no record.
+
+Only when a record turns out to be wrong are the records looked at a second time, to name each of them (KIP-467).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ...protocol.errors import CorruptRecord, InvalidRecord
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.compression.codecs import read_chunks
+from ...protocol.records.conversion.large_record import skip_record
+from ...protocol.records.conversion.record_stream import Pieces, run
+from ...protocol.records.kernel import RecordSurvey
+from ...protocol.records.layout import MAGIC_V1, NO_TIMESTAMP, TimestampType
+from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.record import Buffer
+from .append_rules import AppendRules
+from .errors import ChecksumMismatch, RecordErrorCollector
+
+_NO_OUTPUT = bytearray()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The records of one batch at a glance.
+
+    Timestamps are -1 where no record has one; `oldest` and `newest` leave out the records without. `in_order` tells
+    whether the offset deltas are 0, 1, 2 ...; `opened_bytes` is what the records take uncompressed.
+    """
+
+    oldest: int
+    newest: int
+    keyless: bool
+    in_order: bool
+    opened_bytes: int
+
+
+def open_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
+    """The records of a batch as uncompressed chunks, bounded by what the rules let a batch open to."""
+    return read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=rules.max_decompressed_bytes)
+
+
+def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
+    """What the records in `chunks`, the opened body of `batch`, look like; holds a chunk and a record of up to 1 MiB.
+
+    Raises: InvalidRecord when their structure is broken or their number is not the batch's.
+    """
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
+    opened_bytes = 0
+
+    def counted() -> Iterator[Buffer]:
+        nonlocal opened_bytes
+        for chunk in chunks:
+            opened_bytes += len(chunk)
+            yield chunk
+
+    pieces = Pieces(counted())
+    run(pieces, loop, _write_nothing, out=_NO_OUTPUT, giant=lambda: loop.skip(*skip_record(pieces)))
+    oldest, newest, keyless, in_order, _ = loop.finish()
+    return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)
+
+
+def survey_plain(batch: RecordBatch) -> Survey:
+    """What the records of an uncompressed batch look like. Raises: as `survey`."""
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    body = batch.body
+    loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
+    at, _, _ = loop.feed(body, 0, _NO_OUTPUT)
+    if at != len(body):
+        return survey(batch, (body,))
+    oldest, newest, keyless, in_order, _ = loop.finish()
+    return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=at)
+
+
+def _write_nothing(piece: Buffer) -> None:
+    """A survey has no output."""
+
+
+def check_records(batch: RecordBatch, found: Survey, rules: AppendRules, now_ms: int) -> None:
+    """Raises: RecordErrors when a record has a timestamp or lacks a key that the topic asks for."""
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    suspect = (rules.compacted and found.keyless) or (marked and (rules.stamps_append_time or found.newest < 0))
+    if not suspect and rules.accept_span(found.oldest, found.newest, now_ms):
+        return
+    collector = RecordErrorCollector()
+    for index, record in enumerate(batch.records(rules.max_decompressed_bytes)):
+        check_record(collector, index, record.key is None, record.timestamp, marked, rules, now_ms)
+    collector.refuse()
+
+
+def check_record(
+    collector: RecordErrorCollector,
+    index: int,
+    keyless: bool,
+    timestamp: int,
+    marked: bool,
+    rules: AppendRules,
+    now_ms: int,
+) -> None:
+    """Adds the record's error to the collector; `marked`: its batch says LogAppendTime, which only brokers may."""
+    if rules.compacted and keyless:
+        collector.no_key(index)
+    elif not rules.stamps_append_time and timestamp != NO_TIMESTAMP:
+        if not rules.accepts(timestamp, now_ms):
+            collector.timestamp(index, rules.describe_timestamp(timestamp, now_ms))
+    elif marked:
+        collector.timestamp(index, "a producer may not set the timestamp type LogAppendTime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyRecord:
+    """A magic 0 or 1 message, plain or from inside a wrapper; `size_bytes` with its 12-byte frame."""
+
+    timestamp: int
+    key: memoryview | None
+    value: memoryview | None
+    size_bytes: int
+
+
+def legacy_records(batch: LegacyBatch, rules: AppendRules, now_ms: int) -> Iterator[LegacyRecord]:
+    """The messages of one outer entry, each valid; key and value are views that hold until the next one is taken.
+
+    Raises: RecordErrors after the last message; CorruptRecord, InvalidRecord, RecordTooLarge where they are met.
+    """
+    collector = RecordErrorCollector()
+    marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    messages = _inner(batch, rules) if batch.is_compressed else iter((batch,))
+    for index, message in enumerate(messages):
+        key, value = message.key_and_value()
+        timestamp = batch.max_timestamp if marked else message.max_timestamp
+        if message.magic != batch.magic:
+            collector.invalid(index, f"a message of magic {message.magic} inside one of magic {batch.magic}")
+        else:
+            check_record(collector, index, key is None, timestamp, marked, rules, now_ms)
+        yield LegacyRecord(timestamp=timestamp, key=key, value=value, size_bytes=message.size_bytes)
+    collector.refuse()
+
+
+def _ensure_checksum(message: LegacyBatch) -> None:
+    try:
+        message.ensure_valid()
+    except CorruptRecord as error:
+        raise ChecksumMismatch(f"inside a compressed message: {error}") from error
+
+
+def _inner(batch: LegacyBatch, rules: AppendRules) -> Iterator[LegacyBatch]:
+    last_offset = None
+    for message in batch.inner_messages(rules.max_decompressed_bytes):
+        if message.is_compressed:
+            raise InvalidRecord("a compressed message inside a compressed message")
+        _ensure_checksum(message)
+        last_offset = message.last_offset
+        yield message
+    if last_offset is None:
+        raise InvalidRecord("a compressed message that holds no message")
+    if batch.magic == MAGIC_V1 and batch.last_offset != 0 and batch.last_offset < last_offset:
+        raise InvalidRecord(f"wrapper offset {batch.last_offset} below its last inner offset {last_offset}")

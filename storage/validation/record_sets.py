@@ -1,0 +1,263 @@
+"""Record sets of a produce request on their way into a log: checked, brought to magic 2, ready to be given offsets.
+
+Checks, in Kafka's order, and the error each one is (3.9: `ProduceRequest.validateRecords`,
+`UnifiedLog.analyzeAndValidateRecords`, `LogValidator`):
+
+    produce v3+: one batch, of magic 2                       INVALID_RECORD
+    produce v3-v6: no zstd                                   UNSUPPORTED_COMPRESSION_TYPE
+    frame of each batch                                      CORRUPT_MESSAGE
+    a client's v2 batch has base offset 0                    INVALID_RECORD
+    each batch at most max.message.bytes                     MESSAGE_TOO_LARGE
+    checksum of each batch                                   CORRUPT_MESSAGE
+    one batch only if magic 2 or compressed                  INVALID_RECORD
+    counts, control bit, sequence number                     INVALID_RECORD
+    structure, keys, timestamps of the records               INVALID_RECORD, INVALID_TIMESTAMP (with record errors)
+    a rebuilt batch at most max.message.bytes                MESSAGE_TOO_LARGE
+
+A part of a batch at the end is cut off silently; produce v0-v2 may even hand in nothing. No log, clock or file is
+needed, so this may run on any thread; `needs_worker` tells when it should.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ...protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, UnsupportedCompression
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.batches import Batch, iter_batches
+from ...protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    FRAME,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAGIC_V2,
+    RECORD_BATCH_OVERHEAD,
+    Codec,
+)
+from ...protocol.records.message_set import LegacyBatch
+from .append_rules import AppendRules, Path, Shape, choose
+from .batch_head import keep
+from .errors import ChecksumMismatch, InvalidBatch, Reason
+from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
+from .recompression import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
+from .record_checks import check_records, open_records, survey, survey_plain
+from .untouched import prepare_untouched
+
+MAGIC_2_VERSION = 3
+ZSTD_VERSION = 7
+
+# Up to these sizes the work takes less than the way to another thread and back, about 0.1 ms.
+INLINE_BYTES = 256 * 1024
+INLINE_COMPRESSED_BYTES = 2 * 1024
+INLINE_LEGACY_BYTES = 4 * 1024
+
+STREAM_BYTES = 256 * 1024
+
+
+def needs_worker(records: memoryview, rules: AppendRules) -> bool:
+    """Whether `prepare` would hold up an event loop; looks at the first batch only."""
+    if len(records) <= INLINE_COMPRESSED_BYTES:
+        return False
+    if records[MAGIC_OFFSET] != MAGIC_V2:
+        return len(records) > INLINE_LEGACY_BYTES
+    codec = _codec_bits(records)
+    rebuilt = rules.codec is not None and rules.codec != codec
+    return len(records) > INLINE_BYTES or codec != Codec.NONE or rebuilt
+
+
+def working_bytes(records: memoryview, rules: AppendRules) -> int:
+    """About what `prepare` holds beside `records` at its most: chunks of a stream, and a rebuilt batch."""
+    rebuilt = records[MAGIC_OFFSET] != MAGIC_V2 or (rules.codec is not None and rules.codec != _codec_bits(records))
+    return STREAM_BYTES + (rules.max_message_bytes if rebuilt else 0)
+
+
+def check_version(records: memoryview, api_version: int) -> None:
+    """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord for what this produce version may not carry."""
+    if api_version < MAGIC_2_VERSION:
+        return
+    if not _is_one_batch(records) or (api_version < ZSTD_VERSION and _codec_bits(records) == Codec.ZSTD):
+        _check_version(list(islice(iter_batches(records), 2)), api_version)
+
+
+def prepare(
+    records: memoryview,
+    rules: AppendRules,
+    *,
+    now_ms: int,
+    api_version: int | None = None,
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+) -> PreparedAppend:
+    """The batches to write for a record set; bodies are views of `records` wherever they stay as they are.
+
+    `api_version` is that of the produce request, None where there was none.
+
+    Raises: InvalidRecord, RecordErrors, CorruptRecord, RecordTooLarge, UnsupportedCompression.
+    """
+    if api_version is not None:
+        check_version(records, api_version)
+    if _is_one_batch(records):
+        untouched = prepare_untouched(records, rules, now_ms, origin)
+        if untouched is not None:
+            return untouched
+        only = RecordBatch(records)
+        _check(only, rules, origin)
+        return _prepare_batch(only, only.codec, rules, now_ms, origin)
+    first = next(iter_batches(records), None)
+    if first is None:
+        return empty_append(origin)
+    if isinstance(first, RecordBatch):
+        source = _check_each(records, rules, origin)
+        return _prepare_batch(first, source, rules, now_ms, origin)
+    return _prepare_messages(first, records, rules, now_ms, origin)
+
+
+def _is_one_batch(records: memoryview) -> bool:
+    """Whether this is exactly one batch of magic 2, as nearly every producer sends it."""
+    if len(records) < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
+        return False
+    return bool(FRAME.unpack_from(records)[1] == len(records) - LOG_OVERHEAD)
+
+
+def _codec_bits(records: memoryview) -> int:
+    return records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
+
+
+def _check_version(batches: Sequence[Batch], api_version: int) -> None:
+    if not batches:
+        raise InvalidRecord(f"produce version {api_version} needs a record batch for each partition")
+    if batches[0].magic != MAGIC_V2:
+        raise InvalidRecord(f"produce version {api_version} takes magic 2 only, found {batches[0].magic}")
+    if api_version < ZSTD_VERSION and batches[0].codec is Codec.ZSTD:
+        raise UnsupportedCompression(f"zstd is for produce version {ZSTD_VERSION} and up, this is {api_version}")
+    if len(batches) > 1:
+        raise InvalidRecord(
+            f"produce version {api_version} takes one record batch for a partition, found {len(batches)}"
+        )
+
+
+def _check_each(records: memoryview, rules: AppendRules, origin: AppendOrigin) -> Codec:
+    """The codec of the set: that of its last compressed batch."""
+    count, source, magic = 0, Codec.NONE, MAGIC_V2
+    for batch in iter_batches(records):
+        _check(batch, rules, origin)
+        source = batch.codec or source
+        magic = magic if count else batch.magic
+        count += 1
+    if count > 1 and (magic == MAGIC_V2 or source is not Codec.NONE):
+        raise InvalidRecord(f"{count} batches where there may be one: they are compressed or of magic 2")
+    return source
+
+
+def _check(batch: Batch, rules: AppendRules, origin: AppendOrigin) -> None:
+    if origin is AppendOrigin.CLIENT and batch.magic == MAGIC_V2 and batch.base_offset != 0:
+        raise InvalidRecord(f"the base offset of a producer's batch is 0, found {batch.base_offset}")
+    if batch.size_bytes > rules.max_message_bytes:
+        raise RecordTooLarge(f"a batch of {batch.size_bytes} bytes, max.message.bytes is {rules.max_message_bytes}")
+    try:
+        batch.ensure_valid()
+    except CorruptRecord as error:
+        raise ChecksumMismatch(str(error)) from error
+
+
+def _prepare_batch(
+    batch: RecordBatch, source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
+) -> PreparedAppend:
+    target = rules.target(source)
+    path = choose(Shape(source != Codec.NONE, target != Codec.NONE, source == target, True, batch.is_control))
+    if origin is AppendOrigin.CLIENT:
+        _check_client_batch(batch)
+    if path is not Path.REBUILD:
+        found = survey_plain(batch) if source is Codec.NONE else survey(batch, open_records(batch, rules))
+        check_records(batch, found, rules, now_ms)
+        if path is Path.IN_PLACE or found.in_order:
+            kept = keep(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
+            opened_bytes = 0 if path is Path.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
+            return _whole(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
+    rebuilt = rebuild_batch(batch, target, rules, now_ms)
+    return _new(rebuilt, batch.size_bytes, rules, now_ms, origin)
+
+
+def _check_client_batch(batch: RecordBatch) -> None:
+    span = batch.last_offset_delta + 1
+    if span <= 0 or batch.record_count <= 0 or span != batch.record_count:
+        raise InvalidBatch(
+            f"a batch over {span} offsets that says {batch.record_count} records", Reason.INVALID_OFFSET_OR_SEQUENCE
+        )
+    if batch.is_control:
+        raise InvalidBatch("a client may not write control records", Reason.INVALID_OFFSET_OR_SEQUENCE)
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise InvalidBatch(
+            f"base sequence {batch.base_sequence} in a batch of producer {batch.producer_id}",
+            Reason.INVALID_OFFSET_OR_SEQUENCE,
+        )
+
+
+def _prepare_messages(
+    first: LegacyBatch, records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin
+) -> PreparedAppend:
+    """Magic 0 and 1 are always written anew: the log takes magic 2."""
+    target = rules.target(Codec.NONE)
+    if not first.is_compressed and len(records) <= rules.max_message_bytes:
+        rebuilt = rebuild_plain_messages(records, first.magic, target, rules, now_ms)
+        if rebuilt is not None:
+            received_bytes = rebuilt.read_bytes - RECORD_BATCH_OVERHEAD * rebuilt.batch.record_count
+            return _new(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=target is Codec.NONE)
+    source = _check_each(records, rules, origin)
+    if source is Codec.NONE:
+        rebuilt = rebuild_messages(_of_one_magic(records, first.magic), target, rules, now_ms)
+    else:
+        target = rules.target(source)
+        rebuilt = rebuild_wrapper(first, target, rules, now_ms)
+    received_bytes = sum(batch.size_bytes for batch in iter_batches(records))
+    keeps_plain = source is Codec.NONE and target is Codec.NONE
+    return _new(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=keeps_plain)
+
+
+def _of_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
+    for batch in iter_batches(records):
+        if batch.magic != magic or not isinstance(batch, LegacyBatch):
+            raise InvalidBatch(f"a message set of magic {magic} and {batch.magic}", Reason.INVALID_MAGIC)
+        yield batch
+
+
+def _new(
+    rebuilt: Rebuilt,
+    received_bytes: int,
+    rules: AppendRules,
+    now_ms: int,
+    origin: AppendOrigin,
+    *,
+    keeps_plain: bool = False,
+) -> PreparedAppend:
+    """What was rebuilt; from plain messages to a plain batch only the written bytes count as temporary."""
+    return _whole(
+        rebuilt.batch,
+        received_bytes,
+        rules,
+        now_ms,
+        origin,
+        temporary_bytes=rebuilt.written_bytes + (0 if keeps_plain else rebuilt.read_bytes),
+        conversions=rebuilt.batch.record_count,
+    )
+
+
+def _whole(
+    batch: PreparedBatch,
+    received_bytes: int,
+    rules: AppendRules,
+    now_ms: int,
+    origin: AppendOrigin,
+    *,
+    temporary_bytes: int,
+    conversions: int = 0,
+) -> PreparedAppend:
+    return PreparedAppend(
+        batches=(batch,),
+        origin=origin,
+        record_count=batch.record_count,
+        size_bytes=batch.size_bytes,
+        received_bytes=received_bytes,
+        log_append_time_ms=now_ms if rules.stamps_append_time else -1,
+        conversions=conversions,
+        temporary_bytes=temporary_bytes,
+    )

@@ -1,0 +1,87 @@
+"""Expressions over topic names; Python's own engine is the oracle where both know the syntax."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stepdown.broker.groups.consumer.topic_regex import compile_pattern
+from stepdown.protocol.errors import ApiError, ErrorCode
+
+NAMES = ["", "a", "ab", "abc", "b", "orders", "orders.eu", "orders-1", "ORDERS", "a.b", "aaa", "1", "a1_", "[", "a]"]
+PATTERNS = [
+    ".*",
+    "orders.*",
+    "^orders(\\.eu|-\\d+)?$",
+    "a|b|abc",
+    "a*b?c+",
+    "(ab)+c?",
+    "[a-c]+",
+    "[^a-c]*",
+    "a{3}",
+    "a{2,}",
+    "a{0,1}b",
+    "(?:a|b){1,2}",
+    "(?P<x>a)b",
+    "\\w+",
+    "\\D+",
+    "a.b",
+    "a\\.b",
+    "",
+    "()",
+    "[]]",
+    "[\\[a]",
+    "[a-]+",
+    "a*?b",
+    "(a*)*b",
+    "\\Aab",
+    "^^a$$",
+    "(a|ab)(c|bcd)?",
+    "[\\w.]+",
+    "a{0}b",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_an_expression_matches_what_it_describes(pattern):
+    ours, theirs = compile_pattern(pattern), re.compile(pattern)
+    assert [name for name in NAMES if ours.matches(name)] == [name for name in NAMES if theirs.fullmatch(name)]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", ")", "a)", "[a", "*", "a{", "a{x}", "a{2,1}", "\\", "\\1", "(?=a)", "(?<n>a)", "[b-a]", "a{2}{3}", "a**"],
+)
+def test_what_is_no_expression_is_refused(pattern):
+    with pytest.raises(ApiError) as refusal:
+        compile_pattern(pattern)
+    assert refusal.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+@pytest.mark.parametrize("pattern", ["a" * 1001, "(" * 60 + ")" * 60, "((a{30}){30}){30}"])
+def test_an_expression_that_would_be_too_large_is_refused(pattern):
+    with pytest.raises(ApiError) as refusal:
+        compile_pattern(pattern)
+    assert refusal.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+def test_an_expression_that_makes_others_backtrack_for_years_takes_no_time():
+    evil = compile_pattern("(a*)*(a|aa)+b")
+    assert not evil.matches("a" * 249)
+    assert evil.matches("a" * 248 + "b")
+
+
+PIECES = st.recursive(
+    st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "\\w", "^", "$"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map("(?:{0[0]}|{0[1]})".format),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,}", "{0,2}"])).map("(?:{0[0]}){0[1]}".format),
+    ),
+    max_leaves=8,
+)
+
+
+@given(pattern=PIECES, name=st.text("abc.", max_size=8))
+def test_any_expression_means_what_it_means_elsewhere(pattern, name):
+    assert compile_pattern(pattern).matches(name) == bool(re.fullmatch(pattern, name))

@@ -1,0 +1,208 @@
+"""Topics on the disk and in the image, over restarts and crashes."""
+
+import shutil
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from stepdown.broker.broker import Broker
+from stepdown.broker.metadata.topics import NewTopic
+from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
+from stepdown.storage.directories.metadata_store import FILE_NAME
+from stepdown.storage.files.files import Files
+from stepdown.storage.files.partition_metadata import read_topic_id
+from support.admin import write
+from support.client import RawClient
+from support.clock import ManualClock
+from support.record_sets import NOW, record_set
+from support.running import running_broker
+
+NOTHING = "\0"
+
+
+class BrittleFiles(Files):
+    """Files that fail to make a folder or to replace a file whose path has `broken` in it."""
+
+    broken = NOTHING
+
+    def make_directory(self, path: str) -> None:
+        self._check(path)
+        super().make_directory(path)
+
+    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        self._check(path)
+        super().replace(path, data, sync=sync)
+
+    def _check(self, path: str) -> None:
+        if self.broken in path:
+            raise DiskFault(f"{path}: No space left on device")
+
+
+def started(directory: Path, files: Files | None = None, **settings: object) -> AbstractAsyncContextManager[Broker]:
+    return running_broker(directory, files=files, clock=ManualClock(NOW), log_retention_ms=-1, **settings)  # type: ignore[arg-type]
+
+
+async def create(broker: Broker, name: str, partitions: int = 1) -> dict[str, ApiError]:
+    settings = broker.topics.check(name, {})
+    return await broker.topics.create([NewTopic(name=name, partitions=partitions, settings=settings)])
+
+
+def image(broker: Broker) -> dict[str, tuple[UUID, int]]:
+    return {name: (topic.topic_id, len(topic.partitions)) for name, topic in broker.cluster.topics.items()}
+
+
+async def test_topics_keep_their_ids_and_partitions_over_a_restart(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 3)
+        await broker.topics.grow("orders", 5)
+        before = image(broker)
+    async with started(tmp_path) as broker:
+        assert image(broker) == before
+
+
+async def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 2)
+        assert await broker.topics.delete(["orders"]) == {}
+        assert not broker.cluster.topics
+        assert (await create(broker, "orders")) == {}
+        again = image(broker)
+    async with started(tmp_path) as broker:
+        assert image(broker) == again
+
+
+async def test_a_topic_that_a_crash_left_half_made_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 3)
+        before = image(broker)
+    shutil.rmtree(tmp_path / "orders-2")
+    async with started(tmp_path) as broker:
+        assert image(broker) == before
+        assert read_topic_id(Files(), str(tmp_path / "orders-2")) == before["orders"][0]
+
+
+async def test_a_topic_that_a_crash_left_half_deleted_goes_at_the_next_start(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 3)
+        with broker.topics.store.change() as state:  # what a deletion writes before it touches the folders
+            state.deleting.add(state.topics.pop("orders").topic_id)
+    async with started(tmp_path) as broker:
+        assert not broker.cluster.topics
+        assert not (tmp_path / "orders-0").exists()
+
+
+async def test_without_the_metadata_file_topics_are_built_from_the_folders(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 3)
+        before = image(broker)
+    (tmp_path / FILE_NAME).unlink()
+    async with started(tmp_path) as broker:
+        assert image(broker) == before
+
+
+async def test_folders_without_a_topic_id_get_one_that_stays(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 2)
+    (tmp_path / FILE_NAME).unlink()
+    for folder in ("orders-0", "orders-1"):  # as brokers with ZooKeeper left them
+        (tmp_path / folder / "partition.metadata").unlink()
+    async with started(tmp_path) as broker:
+        (given, _) = image(broker)["orders"]
+        assert {read_topic_id(Files(), str(tmp_path / f"orders-{index}")) for index in (0, 1)} == {given}
+    (tmp_path / FILE_NAME).unlink()
+    async with started(tmp_path) as broker:
+        assert image(broker)["orders"] == (given, 2)
+
+
+async def test_partitions_that_another_broker_had_are_made_empty(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders", 3)
+    (tmp_path / FILE_NAME).unlink()
+    shutil.rmtree(tmp_path / "orders-0")
+    shutil.rmtree(tmp_path / "orders-1")
+    async with started(tmp_path) as broker:
+        assert list(broker.cluster.topics["orders"].partitions) == [0, 1, 2]
+
+
+async def test_producer_ids_start_above_those_in_a_directory_that_is_taken_over(tmp_path: Path) -> None:
+    async with (
+        started(tmp_path) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        await create(broker, "orders")
+        await write(client, "orders", data=record_set(2, producer_id=77, producer_epoch=0, base_sequence=0))
+    (tmp_path / FILE_NAME).unlink()
+    async with started(tmp_path) as broker:
+        assert broker.cluster.next_producer_id() == 78
+
+
+async def test_the_leader_epoch_grows_when_a_log_was_not_closed_cleanly(tmp_path: Path) -> None:
+    async with (
+        started(tmp_path) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        await create(broker, "orders", 2)
+        await write(client, "orders")
+        shutil.copytree(tmp_path, tmp_path.parent / "crashed")
+    async with started(tmp_path) as broker:
+        assert [p.leader_epoch for p in broker.cluster.topics["orders"].partitions.values()] == [0, 0]
+    async with started(tmp_path.parent / "crashed") as broker:
+        assert [p.leader_epoch for p in broker.cluster.topics["orders"].partitions.values()] == [1, 0]
+
+
+async def test_a_topic_whose_partition_cannot_be_made_is_taken_back(tmp_path: Path) -> None:
+    files = BrittleFiles()
+    async with started(tmp_path, files) as broker:
+        files.broken = "orders-2"
+        failed = await create(broker, "orders", 3)
+        assert failed["orders"].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert not broker.cluster.topics
+        files.broken = NOTHING
+        assert await create(broker, "orders", 3) == {}
+        before = image(broker)
+    async with started(tmp_path) as broker:
+        assert image(broker) == before
+
+
+async def test_nothing_changes_when_the_metadata_cannot_be_written(tmp_path: Path) -> None:
+    files = BrittleFiles()
+    async with started(tmp_path, files) as broker:
+        await create(broker, "orders")
+        files.broken = FILE_NAME
+        assert set(await create(broker, "more")) == {"more"}
+        assert set(await broker.topics.delete(["orders"])) == {"orders"}
+        with pytest.raises(DiskFault):
+            await broker.topics.grow("orders", 2)
+        with pytest.raises(DiskFault):
+            broker.topics.configure("orders", {"retention.ms": "5"})
+        assert list(image(broker)) == ["orders"]
+        assert broker.cluster.topics["orders"].overrides == {}
+        files.broken = NOTHING
+
+
+async def test_whoever_wants_to_know_is_told_of_deleted_topics(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        told: list[str] = []
+        broker.topics.on_deleted.append(lambda topics: told.extend(topic.name for topic in topics))
+        await create(broker, "orders")
+        await broker.topics.delete(["orders", "absent"])
+        assert told == ["orders"]
+
+
+async def test_a_missing_internal_topic_is_made_once(tmp_path: Path) -> None:
+    async with started(tmp_path, offsets_topic_num_partitions=4) as broker:
+        made = await broker.topics.ensure("__consumer_offsets")
+        assert (made.is_internal, len(made.partitions)) == (True, 4)
+        assert await broker.topics.ensure("__consumer_offsets") is made
+
+
+async def test_a_stored_setting_that_cannot_be_used_is_left_out(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        await create(broker, "orders")
+        with broker.topics.store.change() as state:
+            state.topics["orders"].configs.update({"retention.ms": "5", "of.the.future": "1"})  # type: ignore[attr-defined]
+            state.broker_configs["of.the.future"] = "1"
+    async with started(tmp_path) as broker:
+        assert broker.cluster.topics["orders"].settings.retention_ms == 5
+        assert "of.the.future" in broker.cluster.topics["orders"].overrides

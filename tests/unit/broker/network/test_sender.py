@@ -1,0 +1,431 @@
+import asyncio
+import os
+import socket
+import threading
+import weakref
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from stepdown.broker.metrics.metrics import Metrics
+from stepdown.broker.network.buffer_pool import STANDARD_BYTES, BufferPool
+from stepdown.broker.network.memory_budget import MemoryBudget
+from stepdown.broker.network.sender import Sender
+from stepdown.broker.network.transport import PlainWire
+from stepdown.storage.files.file_slice import FileSlice, Outlet
+from stepdown.storage.files.files import Files
+from support.clock import ManualClock, settle
+
+CHUNK = 100_000
+
+
+class Pattern:
+    """A lazy piece whose chunk number n is made of bytes n; it counts how often each is made."""
+
+    def __init__(self, count: int, *, promised: int | None = None, needs_worker: bool = False) -> None:
+        self.count = count
+        self.size_bytes = count * CHUNK if promised is None else promised
+        self.needs_worker = needs_worker
+        self.claim_bytes = CHUNK
+        self.made: list[int] = []
+        self.at = 0
+        self.is_done = False
+
+    @property
+    def buffer_bytes(self) -> int:
+        return self.claim_bytes
+
+    def chunks(self) -> "Pattern":
+        return self
+
+    def make(self, out: bytearray) -> memoryview | None:
+        if len(out) < CHUNK:
+            return None
+        self.made.append(self.at)
+        out[:CHUNK] = bytes([self.at]) * CHUNK
+        return memoryview(out)[:CHUNK]
+
+    def advance(self) -> None:
+        self.at += 1
+
+    def send_shared(self, *_: object) -> tuple[int, bool]:
+        return 0, False
+
+    def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
+        done = 0
+        while done < min(most_bytes, turn_bytes):
+            made = self.make(out)
+            if made is None:
+                break
+            chunk = made[: most_bytes - done]
+            sent = outlet.try_send(chunk)
+            if sent < len(chunk):
+                return done, chunk, sent
+            done += sent
+            self.advance()
+        return done, memoryview(b""), 0
+
+    def done(self) -> None:
+        self.is_done = True
+
+    @property
+    def expected(self) -> bytes:
+        return b"".join(bytes([n]) * CHUNK for n in range(self.count))[: self.size_bytes]
+
+
+class Slow(Pattern):
+    """A piece whose chunks are made when they may be."""
+
+    def __init__(self, count: int, *, needs_worker: bool) -> None:
+        super().__init__(count, needs_worker=needs_worker)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def make(self, out: bytearray) -> memoryview | None:
+        self.begun.set()
+        self.may_end.wait(10)
+        return super().make(out)
+
+
+class Line:
+    """A sender and the other end of its socket."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        ours, self.theirs = socket.socketpair()
+        for sock in (ours, self.theirs):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+            sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        self.wire = PlainWire(ours, loop)
+        self.workers = ThreadPoolExecutor(1)
+        self.sender = Sender(self.wire, budget, BufferPool(), self.workers, Metrics())
+
+    async def read(self, size: int) -> bytes:
+        loop, parts = asyncio.get_running_loop(), []
+        while size:
+            part = await loop.sock_recv(self.theirs, min(size, 65536))
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self.wire.close()
+        self.theirs.close()
+        self.workers.shutdown()
+
+
+@asynccontextmanager
+async def line(budget: MemoryBudget | None = None) -> AsyncIterator[Line]:
+    opened = Line(budget or MemoryBudget(1 << 20))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+async def test_pieces_arrive_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    stored = os.urandom(300_000)
+    path.write_bytes(stored)
+    part = FileSlice(Files().handle(str(path)).opened(), 1000, 250_000)
+    lazy = Pattern(3)
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([b"head", part, memoryview(b"middle"), lazy, b"tail"]))
+        expected = b"head" + stored[1000:251_000] + b"middle" + lazy.expected + b"tail"
+        assert await there.read(len(expected)) == expected
+        await sending
+    assert lazy.is_done
+
+
+@pytest.mark.parametrize("needs_worker", [False, True], ids=["inline", "worker"])
+async def test_a_lazy_piece_is_cut_at_its_promised_size(needs_worker: bool) -> None:
+    lazy = Pattern(3, promised=2 * CHUNK + 17, needs_worker=needs_worker)
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+        assert lazy.made == sorted(lazy.made)
+
+
+async def test_a_stalled_reader_holds_one_chunk_and_the_budget_gets_it_back() -> None:
+    budget = MemoryBudget(2 * CHUNK)
+    lazy = Pattern(4)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await settle()
+        assert budget.in_use_bytes == CHUNK
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+    assert budget.in_use_bytes == 0
+
+
+async def test_a_stalled_chunk_is_dropped_for_others_and_made_again() -> None:
+    budget = MemoryBudget(CHUNK)
+    stalled, other = Pattern(2), Pattern(2)
+    async with line(budget) as slow, line(budget) as quick:
+        waiting = asyncio.create_task(slow.sender.send([stalled]))
+        await settle()
+        sending = asyncio.create_task(quick.sender.send([other]))
+        assert await quick.read(other.size_bytes) == other.expected
+        await sending
+        assert await slow.read(stalled.size_bytes) == stalled.expected
+        await waiting
+    assert stalled.made.count(0) == 2
+    assert budget.peak_bytes == CHUNK
+
+
+async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> None:
+    class Greedy(Pattern):
+        buffer_bytes = 6 * CHUNK
+
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        lazy = Greedy(1, needs_worker=True)
+        lazy.claim_bytes = 8 * CHUNK
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        got = await there.read(1)
+        assert budget.in_use_bytes == STANDARD_BYTES
+        assert got + await there.read(CHUNK - 1) == lazy.expected
+        await sending
+    assert (budget.peak_bytes, budget.in_use_bytes) == (8 * CHUNK, 0)
+
+
+async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
+    class Growing(Pattern):
+        def run(self, *_: object) -> tuple[int, memoryview, int]:
+            return 0, memoryview(b""), 0
+
+        def make(self, out: bytearray) -> memoryview | None:
+            if self.claim_bytes == CHUNK:
+                self.claim_bytes = 400_000
+                return None
+            return super().make(out)
+
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        lazy = Growing(1)
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(CHUNK) == lazy.expected
+        await sending
+    assert budget.peak_bytes == 400_000
+
+
+async def test_a_peer_that_leaves_ends_the_send_and_frees_the_memory() -> None:
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Pattern(4)]))
+        await settle()
+        there.theirs.close()
+        with pytest.raises(OSError):
+            await sending
+    assert budget.in_use_bytes == 0
+
+
+async def test_what_waits_for_memory_when_its_wire_is_closed_goes_nowhere() -> None:
+    """The descriptor may be another connection's by the time that there is memory."""
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        held = await budget.claim(CHUNK)
+        sending = asyncio.create_task(there.sender.send([Pattern(2)]))
+        await settle()
+        there.wire.close()
+        assert there.wire.fileno() == -1
+        held.release()
+        with pytest.raises(OSError):
+            await sending
+    assert budget.in_use_bytes == 0
+
+
+async def test_closing_the_wire_wakes_a_stalled_send() -> None:
+    budget = MemoryBudget(1 << 20)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Pattern(4)]))
+        await settle()
+        there.wire.close()
+        with pytest.raises(ConnectionResetError):
+            await sending
+    assert budget.in_use_bytes == 0
+
+
+async def test_a_dropped_chunk_is_gone_while_its_reader_still_stalls() -> None:
+    """A stalled send went on holding the bytes whose memory it had given back to the budget."""
+
+    class Buffer(bytearray):
+        """A bytearray that tells when it is gone."""
+
+    class Pool(BufferPool):
+        def take(self, size_bytes: int) -> bytearray:
+            taken = Buffer(size_bytes)
+            made.append(weakref.ref(taken))
+            return taken
+
+        def give(self, buffer: bytearray) -> None: ...
+
+    made: list[weakref.ref[Buffer]] = []
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as slow:
+        slow.sender._buffers = Pool()
+        sending = asyncio.create_task(slow.sender.send([Pattern(2)]))
+        await settle()
+        assert [buffer() is None for buffer in made] == [False]
+        with await budget.claim(CHUNK):
+            assert [buffer() is None for buffer in made] == [True]
+        sending.cancel()
+
+
+async def test_pieces_that_are_not_reached_are_done_too() -> None:
+    """What the first pieces of a broken response took was never counted: the last ones did not say that they ended."""
+    pieces = [Pattern(4), Pattern(1), Pattern(1)]
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([b"head", *pieces]))
+        await settle()
+        there.theirs.close()
+        with pytest.raises(OSError):
+            await sending
+    assert [piece.is_done for piece in pieces] == [True] * 3
+
+
+async def test_a_file_that_became_shorter_ends_the_connection(tmp_path: Path) -> None:
+    """The size is promised already: nothing else could take the place of what is missing."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1000))
+    part = FileSlice(Files().handle(str(path)).opened(), 0, 5000)
+    async with line() as there:
+        with pytest.raises(EOFError):
+            await there.sender.send([part])
+
+
+async def test_many_stalled_readers_share_the_budget_and_all_get_everything() -> None:
+    budget = MemoryBudget(2 * CHUNK)
+    pieces = [Pattern(3, needs_worker=at % 2 == 0) for at in range(6)]
+    async with AsyncExitStack() as opened:
+        lines = [await opened.enter_async_context(line(budget)) for _ in pieces]
+        sends = [asyncio.create_task(on.sender.send([piece])) for on, piece in zip(lines, pieces, strict=True)]
+        await settle()
+        for on, piece in zip(lines, pieces, strict=True):
+            assert await on.read(piece.size_bytes) == piece.expected
+        await asyncio.gather(*sends)
+    assert budget.peak_bytes <= 2 * CHUNK
+    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+
+
+async def test_who_stalls_and_goes_on_leaves_its_memory_to_those_who_wait() -> None:
+    """A reader that stalled at each chunk held the same memory to its end; others waited until it was taken away."""
+    budget = MemoryBudget(CHUNK, clock=ManualClock())
+    slow, other = Pattern(3), Pattern(1)
+    async with line(budget) as there, line(budget) as elsewhere:
+        sending = asyncio.create_task(there.sender.send([slow]))
+        await settle()
+        waiting = asyncio.create_task(elsewhere.sender.send([other]))
+        await settle()
+        assert budget.waiting == 1
+        assert await there.read(CHUNK) == slow.expected[:CHUNK]
+        assert await elsewhere.read(CHUNK) == other.expected
+        await waiting
+        assert await there.read(2 * CHUNK) == slow.expected[CHUNK:]
+        await sending
+    assert slow.made == [0, 1, 2]
+
+
+async def test_a_peer_that_asks_for_a_thousand_small_answers_leaves_the_loop_to_others() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with line() as there:
+        there.wire._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
+        elsewhere = asyncio.create_task(others())
+        for _ in range(10):
+            await there.sender.send([b"head", Pattern(1, promised=100)])
+        elsewhere.cancel()
+    assert turns >= 10
+
+
+async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_claim() -> None:
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        held = await budget.claim(CHUNK)
+        sending = asyncio.create_task(there.sender.send([Pattern(2)]))
+        await settle()
+        assert budget.waiting == 1
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        held.release()
+    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+
+
+async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_when_the_worker_is_done() -> None:
+    lazy = Slow(1, needs_worker=True)
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await asyncio.to_thread(lazy.begun.wait, 10)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert budget.in_use_bytes == CHUNK
+        lazy.may_end.set()
+        with await budget.claim(CHUNK):
+            assert budget.in_use_bytes == CHUNK
+    assert budget.in_use_bytes == 0
+
+
+async def test_a_chunk_that_cannot_be_made_gives_its_memory_back() -> None:
+    class Broken(Pattern):
+        def make(self, out: bytearray) -> memoryview | None:
+            raise ValueError("broken")
+
+    for needs_worker in (False, True):
+        budget = MemoryBudget(CHUNK)
+        async with line(budget) as there:
+            with pytest.raises(ValueError, match="broken"):
+                await there.sender.send([Broken(1, needs_worker=needs_worker)])
+            await settle()
+        assert budget.in_use_bytes == 0
+
+
+async def test_a_worker_sends_chunk_after_chunk_while_the_socket_takes_them() -> None:
+    turns = 0
+
+    class Counted(ThreadPoolExecutor):
+        def submit(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+            nonlocal turns
+            turns += 1
+            return super().submit(*args, **kwargs)
+
+    lazy = Pattern(3, promised=2 * CHUNK + 1, needs_worker=True)
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        # Takes both chunks even where net.core.wmem_max is what Linux makes it.
+        there.wire._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
+        there.sender._workers = Counted(1)
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+        assert turns == 1
+        there.sender._workers.shutdown()
+    assert (budget.peak_bytes, budget.in_use_bytes) == (CHUNK, 0)
+
+
+async def test_a_wire_that_is_closed_while_a_worker_has_it_keeps_its_descriptor_until_then() -> None:
+    """Another connection could be given the descriptor that the worker is about to send to."""
+    lazy = Slow(1, needs_worker=True)
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await asyncio.to_thread(lazy.begun.wait, 10)
+        there.wire.close()
+        assert there.wire._sock.fileno() >= 0
+        lazy.may_end.set()
+        with pytest.raises(OSError):
+            await sending
+        assert there.wire._sock.fileno() < 0
+    assert budget.in_use_bytes == 0

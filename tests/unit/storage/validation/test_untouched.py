@@ -1,0 +1,83 @@
+"""The short way of a batch that stays as it is: it ends where the checks of every other record set end."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from stepdown.protocol.errors import ApiError
+from stepdown.protocol.records.layout import Codec, TimestampType
+from stepdown.storage.validation import record_sets as append
+from stepdown.storage.validation.append_rules import AppendRules
+from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend
+from stepdown.storage.validation.untouched import prepare_untouched
+from support.record_sets import BATCH_FIELDS, NOW, inputs, patched, record_set, records
+
+TOPICS = {
+    "defaults": AppendRules(),
+    "plain": AppendRules(codec=Codec.NONE),
+    "gzip": AppendRules(codec=Codec.GZIP),
+    "append time": AppendRules(timestamp_type=TimestampType.LOG_APPEND_TIME),
+    "compacted": AppendRules(compacted=True),
+    "recent": AppendRules(timestamp_before_max_ms=25, timestamp_after_max_ms=5),
+    "small": AppendRules(max_message_bytes=100),
+}
+Outcome = PreparedAppend | tuple[type[ApiError], int, str]
+
+
+def outcome(data: bytes, rules: AppendRules, origin: AppendOrigin) -> Outcome:
+    try:
+        return append.prepare(memoryview(data), rules, now_ms=NOW, origin=origin)
+    except ApiError as refusal:
+        return type(refusal), refusal.code, str(refusal)
+
+
+def patches() -> dict[str, bytes]:
+    """A batch of a producer with one field of its header changed, the checksum right."""
+    batch = record_set(2, producer_id=5, producer_epoch=1, base_sequence=7)
+    chance = random.Random(14)
+    values = (0, 1, 2, 3, 4, 16, 32, 48, 64, 127)
+    return {
+        f"{field} {value}": patched(batch, **{field: value})
+        for field in BATCH_FIELDS
+        for value in chance.sample(values, 5) + [-1] * (field != "crc")
+    }
+
+
+SETS = inputs(2, Codec.NONE) | patches()
+
+
+@pytest.mark.parametrize("origin", AppendOrigin)
+@pytest.mark.parametrize("topic", TOPICS)
+def test_it_changes_nothing_about_what_becomes_of_a_record_set(
+    topic: str, origin: AppendOrigin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = TOPICS[topic]
+    short = {name: outcome(data, rules, origin) for name, data in SETS.items()}
+    monkeypatch.setattr(append, "prepare_untouched", lambda *_: None)
+    long = {name: outcome(data, rules, origin) for name, data in SETS.items()}
+    assert short == long
+
+
+@pytest.mark.parametrize("topic", ["defaults", "plain", "recent"])
+def test_a_plain_batch_takes_it(topic: str) -> None:
+    data = memoryview(record_set(2, content=records(NOW - 20, NOW - 10)))
+    prepared = prepare_untouched(data, TOPICS[topic], NOW, AppendOrigin.CLIENT)
+    assert prepared is not None
+    assert prepared.batches[0].body.obj is data.obj
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(lambda data: data[:-1], id="cut"),
+        pytest.param(lambda data: data + b"\0", id="longer"),
+        pytest.param(lambda data: data[:61], id="no-records"),
+        pytest.param(lambda data: b"", id="nothing"),
+        pytest.param(lambda data: patched(data, crc=1), id="checksum"),
+        pytest.param(lambda data: patched(data, max_timestamp=5), id="newest-timestamp"),
+        pytest.param(lambda data: patched(data, base_offset=1), id="base-offset"),
+    ],
+)
+def test_what_is_wrong_does_not(changed: Callable[[bytes], bytes]) -> None:
+    data = memoryview(changed(record_set(2)))
+    assert prepare_untouched(data, AppendRules(), NOW, AppendOrigin.CLIENT) is None
