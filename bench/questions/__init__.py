@@ -1,0 +1,1 @@
+"""Questions of maintainers: one script each, run as `python bench/questions/NAME.py`."""
