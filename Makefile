@@ -1,7 +1,7 @@
 # make serve   set everything up and serve on 127.0.0.1:9092 from ./data
 # make test    set everything up, check style, types and layers, run all tests
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
-# make bench-reference  measure all that stepdown sets out to reach beside Kafka, into benchmarks/results (20 minutes)
+# make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (20 minutes)
 # make client-suites  run franz-go's own tests against a broker (needs Go)
 # make soak    the long suites: kill -9, mutations, many seeds
 

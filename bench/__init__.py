@@ -1,1 +1,5 @@
-"""Benchmarks: servers as processes of their own, loads that are not their bottleneck, figures as ratios of one run."""
+"""Measuring stepdown, and beside it Apache Kafka: `stepdown bench`, and the maintainers' questions.
+
+`servers/` runs what is measured, `load/` asks of it, `cases/` has one module a command, `results/` notes and draws what
+was found, `reference/` holds it against the bars, `questions/` has scripts that answer one question each.
+"""

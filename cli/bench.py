@@ -12,7 +12,7 @@ import typer
 from .bench_options import TURNS, Shared, open_desk, with_shared
 
 if TYPE_CHECKING:
-    from ..bench.fetching import FetchGrid
+    from ..bench.cases.fetching import FetchGrid
     from ..protocol.records.layout import Codec
 
 bench = typer.Typer(
@@ -58,7 +58,7 @@ def memory(
     shared: Shared,
 ) -> None:
     """Show the memory that converting takes: KIP-283's test."""
-    from ..bench.memory import MemoryTest, Readers, run_memory
+    from ..bench.cases.memory import MemoryTest, Readers, run_memory
 
     tests = [
         MemoryTest(
@@ -120,7 +120,7 @@ def chunks(
     shared: Shared,
 ) -> None:
     """Compare sizes of converted chunks, as KIP-283's table does, and no conversion."""
-    from ..bench.fetching import run_chunks
+    from ..bench.cases.fetching import run_chunks
 
     with open_desk(shared) as desk:
         run_chunks(_numbers(chunk_bytes), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
@@ -143,8 +143,8 @@ def produce(
     shared: Shared,
 ) -> None:
     """Compare what is taken in a second, as it comes and compressed anew."""
-    from ..bench.producing import ProduceGrid, run_produce
-    from ..bench.topics import Writing
+    from ..bench.cases.producing import ProduceGrid, run_produce
+    from ..bench.load.topics import Writing
 
     grid = ProduceGrid(
         batch_bytes=_numbers(batch_bytes),
@@ -167,7 +167,7 @@ def mixed(
     shared: Shared,
 ) -> None:
     """Compare what producers and modern readers wait while old readers convert as fast as they can."""
-    from ..bench.mixed import run_mixed
+    from ..bench.cases.mixed import run_mixed
 
     with open_desk(shared) as desk:
         run_mixed(_numbers(old_readers), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
@@ -183,7 +183,7 @@ def start(
     shared: Shared,
 ) -> None:
     """Compare the time until a broker is ready, and its memory when nothing happens."""
-    from ..bench.starting import Directory, run_starts
+    from ..bench.cases.starting import Directory, run_starts
 
     held = Directory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
     with open_desk(shared) as desk:
@@ -201,7 +201,7 @@ def cleaning(
     shared: Shared,
 ) -> None:
     """Compare what producers wait while a topic is compacted and while not; check what compaction left."""
-    from ..bench.cleaning import CleaningTest, run_cleaning
+    from ..bench.cases.cleaning import CleaningTest, run_cleaning
 
     test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
     with open_desk(shared) as desk:
@@ -211,9 +211,7 @@ def cleaning(
 @bench.command()
 @with_shared(peer="kafka:3.9.1")
 def reference(
-    to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path(
-        "benchmarks/results"
-    ),
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path("docs/results"),
     many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the large start.", min=1)] = 10_000,
     memory_partitions: Annotated[int, typer.Option(help="Partitions of the memory test.", min=1)] = 250,
     giant_bytes: Annotated[int, typer.Option(help="Size of its giant batch, opened.", min=1)] = 100_000_000,
@@ -221,8 +219,8 @@ def reference(
     shared: Shared,
 ) -> None:
     """Measure everything that stepdown sets out to reach, beside Kafka, and say what it reached."""
-    from ..bench.memory import MemoryTest
-    from ..bench.reference import Extent, run_reference, summary
+    from ..bench.cases.memory import MemoryTest
+    from ..bench.reference.run import Extent, run_reference, summary
 
     to.mkdir(parents=True, exist_ok=True)
     kept = to / f"{date.today().isoformat()}.jsonl"
@@ -234,14 +232,14 @@ def reference(
 
 
 def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
-    from ..bench.fetching import run_fetches
+    from ..bench.cases.fetching import run_fetches
 
     with open_desk(shared) as desk:
         run_fetches(name, [grid], desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
 
 
 def _grid(sizes: str, codecs: str, versions: str, readers: str, partitions: int) -> FetchGrid:
-    from ..bench.fetching import FetchGrid
+    from ..bench.cases.fetching import FetchGrid
 
     return FetchGrid(
         record_bytes=_numbers(sizes),

@@ -18,9 +18,9 @@ import typer
 from .failures import CommandFailed
 
 if TYPE_CHECKING:
-    from ..bench.contest import Terms, Told
-    from ..bench.maven import JarStore
-    from ..bench.results import Journal
+    from ..bench.cases.contest import Terms, Told
+    from ..bench.results.results import Journal
+    from ..bench.servers.maven import JarStore
 
 SHARED: dict[str, tuple[Any, Any]] = {
     "peer": (
@@ -80,7 +80,7 @@ class Shared:
     data: Path | None
 
     def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
-        from ..bench.contest import Terms
+        from ..bench.cases.contest import Terms
 
         return Terms(
             peer=self.peer,
@@ -141,8 +141,8 @@ class Desk:
 def open_desk(shared: Shared) -> Iterator[Desk]:
     """A place to work; what was found is shown at the end. Raises: CommandFailed for BenchFailed."""
     from ..bench.failures import BenchFailed
-    from ..bench.maven import user_store
-    from ..bench.results import Journal
+    from ..bench.results.results import Journal
+    from ..bench.servers.maven import user_store
     from .bench_text import print_results, telling
 
     _make_folders(shared)
@@ -163,7 +163,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
     if not shared.as_json:
         print_results(journal.results)
     if shared.html is not None:
-        from ..bench.report import write_report
+        from ..bench.results.report import write_report
 
         write_report(journal, shared.html)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..bench.results import Result
+    from ..bench.results.results import Result
 
 MEBIBYTE = 1 << 20
 COLUMNS = {
@@ -83,7 +83,7 @@ def print_results(results: Sequence[Result]) -> None:
 
 
 def _print_bench(shown: Sequence[Result]) -> None:
-    from ..bench.results import settings_that_differ
+    from ..bench.results.results import settings_that_differ
 
     is_one_case = all(result.case == shown[0].case for result in shown)
     settings = [] if is_one_case else settings_that_differ(shown)

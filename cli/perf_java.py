@@ -61,8 +61,8 @@ def _java_tool() -> list[str]:
     if tool is not None:
         return [tool]
     from ..bench.failures import BenchFailed
-    from ..bench.kafka import java
-    from ..bench.maven import user_store
+    from ..bench.servers.kafka import java
+    from ..bench.servers.maven import user_store
 
     try:
         jars = user_store().class_path(JAVA_JARS, SILENT_LOG)

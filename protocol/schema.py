@@ -12,7 +12,7 @@
 Both decorators make a frozen, slotted, keyword-only dataclass in which every field has Kafka's default. An object of
 the class is built through its twin, an open class of the same layout, and then given its real class: storing to slots
 and changing the class once costs half or less of what `object.__setattr__` per field does (measured by
-`benchmarks/message_codecs.py`).
+`bench/questions/message_codecs.py`).
 `decoding.py` and `encoding.py` write the functions.
 """
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stepdown.bench.process import Process, free_port
-from stepdown.bench.topics import Filling, batch_of
+from stepdown.bench.load.topics import Filling, batch_of
+from stepdown.bench.servers.process import Process, free_port
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw, wait_until
 from support.docker_files import DOCKER, dashboard_queries

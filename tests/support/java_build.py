@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from stepdown.bench.kafka import java as java_command
-from stepdown.bench.kafka import joined
+from stepdown.bench.servers.kafka import java as java_command
+from stepdown.bench.servers.kafka import joined
 
 from .maven import BUILD, build_lock, require_java
 

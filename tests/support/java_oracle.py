@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from stepdown.bench.kafka import KAFKA_3_9
+from stepdown.bench.servers.kafka import KAFKA_3_9
 
 from .java_build import compile_java, java
 from .maven import class_path

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stepdown.bench.kafka import KAFKA_3_9, KafkaServer
+from stepdown.bench.servers.kafka import KAFKA_3_9, KafkaServer
 
 from .clients_raw import create_topic
 from .java_build import JVM_OPTIONS, java

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
-from stepdown.bench.maven import STDERR_LOG
+from stepdown.bench.servers.maven import STDERR_LOG
 
 from .kafka import ApacheKafka
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from stepdown.bench.connection import Connection
-from stepdown.bench.kafka import KAFKA_1_1, OldKafkaServer
-from stepdown.bench.maven import STDERR_LOG
+from stepdown.bench.load.connection import Connection
+from stepdown.bench.servers.kafka import KAFKA_1_1, OldKafkaServer
+from stepdown.bench.servers.maven import STDERR_LOG
 from stepdown.protocol.messages.metadata import MetadataRequest
 
 from .clients_raw import API_METADATA, Raw, Reader, request, wait_until

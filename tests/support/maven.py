@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from stepdown.bench.maven import SILENT_LOG, JarsMissing, JarStore
+from stepdown.bench.servers.maven import SILENT_LOG, JarsMissing, JarStore
 
 REPOSITORY_ROOT = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY_ROOT / "build" / "java"

@@ -20,7 +20,9 @@ BELOW = {
 }
 # Spark looks for packages of this name, so one has to lie beside `stepdown`; it holds that name and nothing else.
 SPARKS_NAME = "pyspark_stepdown"
-PRODUCT = [path for room in BELOW for path in sorted((ROOT / room).rglob("*.py"))]
+# Scripts for those who change the product; they are run by path and are not installed.
+SCRIPTS = ROOT / "bench" / "questions"
+PRODUCT = [path for room in BELOW for path in sorted((ROOT / room).rglob("*.py")) if path.parent != SCRIPTS]
 
 
 def _absolute_packages(node: ast.AST) -> set[str]:

@@ -1,0 +1,265 @@
+"""What does compaction cost those who produce meanwhile, how much memory does it take, and is the right thing left?
+
+One topic of one partition gets `updates` values of each of `keys` keys, in another order each time. Producers at a pace
+write to another topic: quiet, then while the first topic, made compacted, is cleaned, then quiet again.
+
+| value | what |
+|---|---|
+| quiet_p99_ms, cleaning_p99_ms, slowdown | from sending to the answer's last byte; the second over the first |
+| cleaning_s | from setting `cleanup.policy` to the checkpoint that says clean |
+| above_idle_bytes | the most memory while cleaning, above what there was before |
+| log_bytes, left_bytes | the log before and after |
+| left_records, wrong_records | what a reader gets afterwards; records that the model does not have, or has otherwise |
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from pathlib import Path
+from struct import Struct
+from time import monotonic, time_ns
+
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ...protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ...protocol.records.batches import iter_batches
+from ...protocol.records.builder import build_batch
+from ...protocol.records.record import Record
+from ..failures import BenchFailed
+from ..load.connection import Connection
+from ..load.process import LoadProcess
+from ..load.topics import TIMEOUT_MS, Filling, Writing, create_topic, delete_topic
+from ..results.results import Journal, Result, Value
+from ..servers.contenders import Server, Stepdown
+from ..servers.kafka import KafkaServer
+from ..servers.maven import JarStore
+from .contest import Terms, Told, contestants, quantile
+
+COMPACTED, WRITTEN = "compacted", "written"
+PARTITIONS = 12
+PACED = Filling(partitions=PARTITIONS, partition_bytes=16_000, record_bytes=1000)
+PRODUCERS = Writing(connections=2, in_flight=1, pace_s=0.01)
+STRIDES = (1, 7919, 104_729, 611_953, 15_485_863)
+"""Primes: stepping by one of them visits every key once, as long as the number of keys is no multiple of it."""
+RECORDS_A_BATCH = 1000
+SEGMENT_BYTES = 100 << 20
+FETCH_BYTES = 8 << 20
+PRODUCE_VERSION, FETCH_VERSION, ALTER_VERSION = 7, 11, 0
+TOPIC_RESOURCE, SET = 2, 0
+LAST_KEY = b"the last"
+NEVER_MS = 1 << 40
+CHECKPOINT = "cleaner-offset-checkpoint"
+WINDOW_S = 1.0
+CLEAN_TIMEOUT_S = 600.0
+_UPDATE = Struct(">I")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningTest:
+    """How large the compacted topic is, and what the cleaner may use."""
+
+    keys: int = 1_000_000
+    updates: int = 5
+    value_bytes: int = 100
+    map_bytes: int = 128 << 20
+
+    def __post_init__(self) -> None:
+        if self.updates > len(STRIDES):
+            raise BenchFailed(f"at most {len(STRIDES)} updates of a key, found {self.updates}")
+        for stride in STRIDES[: self.updates]:
+            if gcd(stride, self.keys) != 1:
+                raise BenchFailed(f"{self.keys} keys are a multiple of {stride}: take one key more or less")
+
+    @property
+    def records(self) -> int:
+        return self.keys * self.updates
+
+    def batches(self) -> Iterator[list[tuple[bytes, bytes]]]:
+        """Keys and values in the order of the log."""
+        rest = bytes(max(0, self.value_bytes - _UPDATE.size))
+        for update in range(self.updates):
+            value, stride = _UPDATE.pack(update) + rest, STRIDES[update]
+            for first in range(0, self.keys, RECORDS_A_BATCH):
+                numbers = range(first, min(first + RECORDS_A_BATCH, self.keys))
+                yield [(b"%012d" % (number * stride % self.keys), value) for number in numbers]
+
+    def is_last(self, value: bytes) -> bool:
+        """Whether a key's last value is this one: all keys have the same."""
+        return len(value) == max(_UPDATE.size, self.value_bytes) and _UPDATE.unpack_from(value)[0] == self.updates - 1
+
+    def as_case(self) -> dict[str, Value]:
+        return {
+            "keys": self.keys,
+            "updates": self.updates,
+            "value_bytes": self.value_bytes,
+            "map_bytes": self.map_bytes,
+        }
+
+
+def run_cleaning(
+    test: CleaningTest, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+) -> list[Result]:
+    """Medians of each server over `terms.rounds`; each round fills a topic of its own."""
+    settings = {"log.cleaner.dedupe.buffer.size": str(test.map_bytes), "log.cleaner.backoff.ms": "100"}
+    with LoadProcess() as load, contestants(folder, store, terms, settings, heap) as servers:
+        for server in servers:
+            create_topic(server.address, WRITTEN, PARTITIONS)
+        for number in range(1, terms.rounds + 1):
+            for server in servers:
+                topic = f"{COMPACTED}-{number}"
+                tell(f"cleaning: round {number} of {terms.rounds}, writing {test.records} records to {server.name}")
+                _fill(test, server.address, topic)
+                tell(f"cleaning: round {number} of {terms.rounds}, measuring {server.name}")
+                values = _clean(test, server, topic, terms, load)
+                tell(f"cleaning: round {number} of {terms.rounds}, reading what {server.name} left")
+                values |= _left(test, server.address, topic)
+                delete_topic(server.address, topic)
+                result = Result(
+                    kind="round",
+                    bench="cleaning",
+                    case=test.as_case(),
+                    server=server.name,
+                    version=server.version,
+                    round=number,
+                    values=values,
+                )
+                journal.note(result)
+    return journal.conclude("cleaning", test.as_case())
+
+
+def _fill(test: CleaningTest, address: str, topic: str) -> None:
+    """The last record is alone in the open segment, which no cleaner touches."""
+    configs = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1", "min.cleanable.dirty.ratio": "0.01"}
+    create_topic(address, topic, 1, configs)
+    with Connection(address) as connection:
+        for pairs in test.batches():
+            _produce(connection, topic, pairs)
+        _alter(connection, topic, {"segment.ms": "1"})
+        _produce(connection, topic, [(LAST_KEY, b"")])
+        _alter(connection, topic, {"segment.ms": str(NEVER_MS)})
+
+
+def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+    now_ms = time_ns() // 1_000_000
+    records = [Record(offset=at, timestamp=now_ms, key=key, value=value) for at, (key, value) in enumerate(pairs)]
+    data = PartitionProduceData(index=0, records=build_batch(records))
+    topics = (TopicProduceData(name=topic, partition_data=(data,)),)
+    request = ProduceRequest(acks=1, timeout_ms=TIMEOUT_MS, topic_data=topics)
+    answer = connection.call(request, PRODUCE_VERSION)
+    _check(answer.responses[0].partition_responses[0].error_code, f"Produce to {topic}")
+
+
+def _alter(connection: Connection, topic: str, configs: Mapping[str, str]) -> None:
+    pairs = [AlterableConfig(name=name, config_operation=SET, value=value) for name, value in configs.items()]
+    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configs=pairs)
+    answer = connection.call(IncrementalAlterConfigsRequest(resources=(resource,)), ALTER_VERSION)
+    _check(answer.responses[0].error_code, f"IncrementalAlterConfigs of {topic}")
+
+
+def _check(code: int, what: str) -> None:
+    if code:
+        raise BenchFailed(f"{what}: {ErrorCode(code).name}")
+
+
+# Measuring
+
+
+def _clean(test: CleaningTest, server: Server, topic: str, terms: Terms, load: LoadProcess) -> dict[str, float]:
+    """Windows of a second, quiet, while the topic is cleaned, and quiet again."""
+    _window(server, load, terms.warm_up_of(server))
+    quiet = _window(server, load, terms.seconds)
+    before, log_bytes = server.usage.rss_bytes(), _log_bytes(server, topic)
+    server.usage.forget_peak()
+    cpu = server.usage.cpu_seconds()
+    with Connection(server.address) as connection:
+        _alter(connection, topic, {"cleanup.policy": "compact"})
+    began = monotonic()
+    windows: list[Sequence[float]] = []
+    while not _is_clean(server, topic, test.records):
+        windows.append(_window(server, load, WINDOW_S))
+        if monotonic() - began > CLEAN_TIMEOUT_S:
+            raise BenchFailed(f"{topic} is not clean after {CLEAN_TIMEOUT_S:.0f} s: {server.log[-2000:]}")
+    peak, cpu = server.usage.peak_rss_bytes(), server.usage.cpu_seconds() - cpu
+    seconds = monotonic() - began
+    quiet += _window(server, load, terms.seconds)
+    # The last window is quiet towards its end.
+    during = [latency for window in (windows[:-1] or windows) for latency in window]
+    values = {f"quiet_{name}": value for name, value in _quantiles(quiet).items()}
+    values |= {f"cleaning_{name}": value for name, value in _quantiles(during).items()}
+    return values | {
+        "slowdown": values["cleaning_p99_ms"] / values["quiet_p99_ms"],
+        "cleaning_s": seconds,
+        "server_cpu": cpu / seconds,
+        "idle_rss_bytes": before,
+        "peak_rss_bytes": peak,
+        "above_idle_bytes": peak - before,
+        "log_bytes": log_bytes,
+        "left_bytes": _log_bytes(server, topic),
+    }
+
+
+def _window(server: Server, load: LoadProcess, seconds: float) -> list[float]:
+    """Latencies of producers at a pace."""
+    plan = PRODUCERS.plan(server.address, WRITTEN, PACED, seconds)
+    result = load.run(plan)
+    if result.errors:
+        raise BenchFailed(f"{result.errors} produce requests were refused")
+    return list(result.latencies_s)
+
+
+def _quantiles(latencies_s: Iterable[float]) -> dict[str, float]:
+    ordered = sorted(latencies_s)
+    return {f"p{percent}_ms": 1000 * quantile(ordered, percent / 100) for percent in (50, 99)}
+
+
+def _is_clean(server: Server, topic: str, offset: int) -> bool:
+    """Whether the log is clean up to there, by the file in which cleaners keep that: version, count, entries."""
+    try:
+        lines = (_log_dir(server) / CHECKPOINT).read_text().splitlines()[2:]
+    except FileNotFoundError:
+        return False
+    return any(line.split()[:2] == [topic, "0"] and int(line.split()[2]) >= offset for line in lines)
+
+
+def _log_bytes(server: Server, topic: str) -> int:
+    return sum(file.stat().st_size for file in (_log_dir(server) / f"{topic}-0").glob("*.log"))
+
+
+def _log_dir(server: Server) -> Path:
+    if not isinstance(server, (Stepdown, KafkaServer)):
+        raise BenchFailed("a broker that runs already cannot be looked into: its log directory is not known")
+    return server.log_dir
+
+
+# Reading
+
+
+def _left(test: CleaningTest, address: str, topic: str) -> dict[str, float]:
+    """Records that a reader gets, and those that the model does not have: every key once, with its last value."""
+    seen: set[bytes] = set()
+    wrong = count = 0
+    for record in _read(address, topic, test.records + 1):
+        key, value = bytes(record.key or b""), bytes(record.value or b"")
+        count += 1
+        wrong += key in seen or not (key == LAST_KEY or test.is_last(value))
+        seen.add(key)
+    missing = test.keys + 1 - len(seen)
+    return {"left_records": count, "wrong_records": wrong + abs(missing)}
+
+
+def _read(address: str, topic: str, end: int) -> Iterator[Record]:
+    offset = 0
+    with Connection(address) as connection:
+        while offset < end:
+            part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+            request = FetchRequest(max_bytes=FETCH_BYTES, topics=(FetchTopic(topic=topic, partitions=(part,)),))
+            found = connection.call(request, FETCH_VERSION).responses[0].partitions[0]
+            _check(found.error_code, f"Fetch of {topic} at {offset}")
+            for batch in iter_batches(found.records or memoryview(b"")):
+                yield from (record for record in batch.records() if record.offset >= offset)
+                offset = batch.last_offset + 1

@@ -1,0 +1,190 @@
+"""Servers side by side, measured in turn: A B A B …, so that what else the machine does falls on both alike.
+
+A measurement is what a load got in a window and the CPU that the server's process used in it:
+
+| value | unit |
+|---|---|
+| mb_per_s | 10^6 bytes a second, as they cross the socket |
+| mb_per_cpu_s | the same bytes per second of the server's CPU |
+| requests_per_s | |
+| p50_ms, p99_ms | from sending a request to the last byte of its answer |
+| loop_p99_ms | how late the server's event loop was, by its own histogram; stepdown only |
+| server_cpu, load_cpu | CPU seconds per second: the load side may not be at its limit when the server is not |
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..failures import BenchFailed
+from ..load.plan import LoadPlan, LoadResult, latencies_of
+from ..load.process import LoadProcess
+from ..results.results import Event, Journal, Result, Value, config_of, time_of
+from ..servers.contenders import RunningBroker, Server, Stepdown, make_peer
+from ..servers.maven import JarStore
+from ..servers.scrape import loop_delay_of
+
+MEGABYTE = 1e6
+SHORTEST_CPU_S = 0.01
+"""A tick of the kernel's CPU clock: less than that was not measured."""
+Told = Callable[[str], None]
+"""Hears what is being done, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a contest runs. A JVM has compiled what it runs after some seconds; Python is as it is.
+
+    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started. Samples that follow each
+    other sooner than `samples_every_s` are taken, but not noted.
+    """
+
+    peer: str = "none"
+    broker: str = ""
+    metrics: str = ""
+    rounds: int = 5
+    seconds: float = 2.0
+    warm_up_s: float = 1.0
+    jvm_warm_up_s: float = 10.0
+    samples_every_s: float = 0.0
+
+    def warm_up_of(self, server: Server) -> float:
+        return self.jvm_warm_up_s if server.name == "kafka" else self.warm_up_s
+
+
+@contextmanager
+def contestants(
+    folder: Path, store: JarStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
+) -> Iterator[list[Server]]:
+    """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
+    ours: Server = RunningBroker(terms.broker, terms.metrics)
+    if not terms.broker:
+        (folder / "stepdown").mkdir(parents=True, exist_ok=True)
+        ours = Stepdown(folder / "stepdown", properties=properties)
+    theirs = make_peer(terms.peer, folder / "peer", store, properties, heap)
+    servers: list[Server] = [ours] if theirs is None else [ours, theirs]
+    try:
+        for server in servers:
+            server.start()
+        yield servers
+    finally:
+        for server in servers:
+            with suppress(BenchFailed):
+                server.kill()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """CPU seconds of the server, what each plan got, and how late the server's loop was, None of Kafka."""
+
+    cpu_seconds: float
+    results: Sequence[LoadResult]
+    loop_p99_ms: float | None
+
+    def values(self, *, of_sent: bool = False) -> dict[str, float]:
+        """The values of one measurement; the bytes are those received, or those sent."""
+        moved = sum(each.sent_bytes if of_sent else each.received_bytes for each in self.results) / MEGABYTE
+        seconds = max(result.seconds for result in self.results)
+        latencies = sorted(latencies_of(self.results))
+        values = {
+            "mb_per_s": moved / seconds,
+            "mb_per_cpu_s": moved / max(self.cpu_seconds, SHORTEST_CPU_S),
+            "requests_per_s": len(latencies) / seconds,
+            "requests_per_cpu_s": len(latencies) / max(self.cpu_seconds, SHORTEST_CPU_S),
+            "p50_ms": 1000 * quantile(latencies, 0.50),
+            "p99_ms": 1000 * quantile(latencies, 0.99),
+            "seconds": seconds,
+        }
+        return values | self.strain(seconds)
+
+    def strain(self, seconds: float) -> dict[str, float]:
+        """How busy server and load were."""
+        values = {
+            "server_cpu": self.cpu_seconds / seconds,
+            "load_cpu": sum(result.cpu_seconds for result in self.results) / seconds,
+        }
+        return values if self.loop_p99_ms is None else values | {"loop_p99_ms": self.loop_p99_ms}
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The value that `share` of an ordered sequence stays within; 0 of nothing."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+class Contest:
+    """One case, played in turns; each turn is noted in the journal."""
+
+    def __init__(self, bench: str, case: Mapping[str, Value], terms: Terms, journal: Journal, tell: Told) -> None:
+        self.bench = bench
+        self.case = case
+        self.terms = terms
+        self.journal = journal
+        self.tell = tell
+        self._heard: list[tuple[LoadPlan, LoadResult]] = []
+
+    def play(self, servers: Sequence[Server], turn: Callable[[Server, float], dict[str, float]]) -> list[Result]:
+        """The medians and ratios, after a warm-up, if any, and `rounds` turns of each server; `turn` takes seconds."""
+        for server in servers:
+            if warm_up_s := self.terms.warm_up_of(server):
+                self.tell(f"{self._title}: warming up {server.name}")
+                turn(server, warm_up_s)
+        for number in range(1, self.terms.rounds + 1):
+            for server in servers:
+                self.tell(f"{self._title}: round {number} of {self.terms.rounds}, {server.name}")
+                self._heard.clear()
+                self._note(server, number, turn(server, self.terms.seconds))
+        return self.journal.conclude(self.bench, self.case)
+
+    def measure(self, server: Server, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> Measured:
+        """What each plan got while all ran side by side, each in a load of its own."""
+        running = list(zip(loads, plans, strict=True))
+        for load, plan in running:
+            load.prepare(plan)
+        late_before, cpu_before = loop_delay_of(server), server.usage.cpu_seconds()
+        for load, _ in running:
+            load.go()
+        results = [load.result() for load, _ in running]
+        cpu = server.usage.cpu_seconds() - cpu_before
+        late = loop_delay_of(server)
+        self._heard += zip(plans, results, strict=True)
+        p99_s = None if late is None or late_before is None else late.since(late_before).quantile(0.99)
+        return Measured(cpu_seconds=cpu, results=results, loop_p99_ms=None if p99_s is None else 1000 * p99_s)
+
+    def _note(self, server: Server, number: int, values: Mapping[str, float]) -> None:
+        self.journal.note(
+            Result(
+                kind="round",
+                bench=self.bench,
+                case=self.case,
+                server=server.name,
+                version=server.version,
+                round=number,
+                values=values,
+            )
+        )
+        if self.journal.wants_events:
+            for plan, result in self._heard:
+                self.journal.note_events(self._events(server, number, plan, result))
+
+    def _events(self, server: Server, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
+        config = config_of(server.name, server.version, self.case)
+        sent = len(plan.lanes[0].requests[0]) if plan.lanes and plan.asking.kind == "produce" else 0
+        rate = round(1 / plan.lanes[0].pace_s) if plan.lanes and plan.lanes[0].pace_s else 0
+        for latency, ended, size in zip(result.latencies_s, result.ended_s, result.answer_bytes, strict=True):
+            yield Event(
+                kind=plan.asking.kind,
+                bench=self.bench,
+                config=config,
+                round=number,
+                partitions=plan.asking.partitions,
+                rate=rate,
+                client=plan.asking.client,
+                latency_us=round(1e6 * latency),
+                bytes=sent or size,
+                ts=time_of(result.began_at + ended),
+            )
+
+    @property
+    def _title(self) -> str:
+        return f"{self.bench} {' '.join(f'{key}={value}' for key, value in self.case.items())}"

@@ -1,0 +1,151 @@
+"""How fast are stored records served, converted down or as they are?
+
+The table of KIP-283: one topic of 12 partitions, records of 1 kB, read again and again from offset 0, 1 MB a
+partition. A case is (record size, codec, Fetch version, readers); v0 and v1 are answered in magic 0, v2 and v3 in
+magic 1, v4 and later as stored. Data is read from the page cache: what is measured is the server.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from ...protocol.messages.fetch import FetchRequest
+from ...protocol.records.layout import Codec
+from ..load.connection import frame_of
+from ..load.plan import Asking, Lane, LoadPlan
+from ..load.process import LoadProcess
+from ..load.topics import Filling, check_fetch, fetch_request, fill
+from ..results.results import Journal, Result, Value
+from ..servers.contenders import Server, Stepdown
+from ..servers.maven import JarStore
+from .contest import Contest, Terms, Told, contestants
+
+PARTITION_FETCH_BYTES = 1 << 20
+STORED_BYTES = 2 << 20
+MOST_BYTES = 250 << 20
+SETTINGS = {"fetch.max.bytes": str(MOST_BYTES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchCase:
+    """One row of the table."""
+
+    record_bytes: int
+    codec: Codec
+    version: int
+    readers: int
+
+    def as_case(self) -> dict[str, Value]:
+        return {
+            "record_bytes": self.record_bytes,
+            "codec": self.codec.name.lower(),
+            "fetch_version": self.version,
+            "readers": self.readers,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchGrid:
+    """All combinations, data by data, so that each topic is written once."""
+
+    record_bytes: Sequence[int] = (1000,)
+    codecs: Sequence[Codec] = (Codec.NONE,)
+    versions: Sequence[int] = (2, 0, 4)
+    readers: Sequence[int] = (1,)
+    partitions: int = 12
+
+    def fillings(self) -> Iterator[Filling]:
+        for size, codec in product(self.record_bytes, self.codecs):
+            yield Filling(
+                partitions=self.partitions,
+                partition_bytes=STORED_BYTES if codec is Codec.NONE else 2 * STORED_BYTES,
+                record_bytes=size,
+                codec=codec,
+            )
+
+    def cases(self, filling: Filling) -> Iterator[FetchCase]:
+        for version, readers in product(self.versions, self.readers):
+            yield FetchCase(record_bytes=filling.record_bytes, codec=filling.codec, version=version, readers=readers)
+
+
+def topic_of(filling: Filling) -> str:
+    return f"records-{filling.record_bytes}-{filling.codec.name.lower()}"
+
+
+def run_fetches(
+    bench: str,
+    grids: Sequence[FetchGrid],
+    folder: Path,
+    store: JarStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    tell: Told,
+) -> list[Result]:
+    """Medians and ratios of every case of all grids."""
+    found: list[Result] = []
+    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+        data = [(each, filling) for each in grids for filling in each.fillings()]
+        for grid, filling in data:
+            for server in servers:
+                tell(f"{bench}: writing {topic_of(filling)} to {server.name}")
+                fill(server.address, topic_of(filling), filling, load)
+            for case in grid.cases(filling):
+                contest = Contest(bench, case.as_case(), terms, journal, tell)
+                found += play_case(contest, case, filling, servers, load)
+    return found
+
+
+def run_chunks(
+    chunk_bytes: Sequence[int], folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+) -> list[Result]:
+    """KIP-283's table: v2 by the bytes that stepdown converts at a time (Kafka: always 131072), then unconverted."""
+    found: list[Result] = []
+    filling = next(FetchGrid().fillings())
+    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+        for server in servers:
+            fill(server.address, topic_of(filling), filling, load)
+        for size in (*chunk_bytes, 0):
+            if size:
+                _restart_with_chunks(servers[0], size)
+            case = FetchCase(
+                record_bytes=filling.record_bytes, codec=filling.codec, version=2 if size else 4, readers=1
+            )
+            named = {"chunk_bytes": size or "unconverted"}
+            found += play_case(Contest("chunks", named, terms, journal, tell), case, filling, servers, load)
+    return found
+
+
+def _restart_with_chunks(server: Server, size: int) -> None:
+    assert isinstance(server, Stepdown)
+    server.stop()
+    server.properties["stepdown.downconversion.chunk.bytes"] = str(size)
+    server.start()
+
+
+def play_case(
+    contest: Contest, case: FetchCase, filling: Filling, servers: Sequence[Server], load: LoadProcess
+) -> list[Result]:
+    """Medians and ratios of one case over a topic that is there."""
+    request = request_for(filling)
+    for server in servers:
+        check_fetch(server.address, request, case.version)
+
+    def turn(server: Server, seconds: float) -> dict[str, float]:
+        return contest.measure(server, [reading(server.address, case, filling, seconds)], [load]).values()
+
+    return contest.play(servers, turn)
+
+
+def request_for(filling: Filling) -> FetchRequest:
+    """What every reader asks: a fetch of all partitions."""
+    partitions = {topic_of(filling): filling.partitions}
+    return fetch_request(partitions, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES)
+
+
+def reading(address: str, case: FetchCase, filling: Filling, seconds: float) -> LoadPlan:
+    """The readers of one case, for so long."""
+    lane = Lane(requests=(frame_of(request_for(filling), case.version),))
+    asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
+    return LoadPlan(address=address, lanes=(lane,) * case.readers, asking=asking, seconds=seconds)

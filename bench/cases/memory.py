@@ -1,0 +1,229 @@
+"""How much memory does converting take? The test of KIP-283, as the proposal has it, with more readers and codecs.
+
+A topic of 250 partitions, 4,000 records of 1 kB each (1 GB); one fetch of v2 or v3 asks for 1 MB of every partition,
+250 MB in all. Kafka 1.1 converts all of it before the first byte leaves, and dies of a 200 MB heap; Kafka 2.0 and later
+convert 128 KiB at a time.
+
+Idle is the RSS of a server started anew over the written data, once a client has found the topic's leaders; peak is
+what the kernel kept as the most (VmHWM) from then until every reader has its answer. Readers that stall take the
+beginning of their answer and then nothing for seconds, so the server holds whatever it holds for them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import sleep
+
+from ...protocol.records.layout import Codec
+from ..failures import BenchFailed
+from ..load.connection import frame_of
+from ..load.plan import Asking, Lane, LoadPlan, Stall
+from ..load.process import LoadProcess
+from ..load.topics import Filling, await_leaders, fetch_request, fill
+from ..results.results import Journal, Result, Sample, Value, time_of
+from ..servers.contenders import Server
+from ..servers.maven import JarStore
+from ..servers.scrape import Moment, Watch
+from .contest import Terms, Told, contestants
+
+SETTLE_S = 1.0
+STALL = Stall(after_bytes=64 * 1024, seconds=3.0)
+SETTINGS = {"log.cleaner.dedupe.buffer.size": str(4 << 20)}
+"""Kafka would take 128 MB of its heap for a compaction that has nothing to do here."""
+TOPIC, GIANT_TOPIC = "bench-memory", "bench-giant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTest:
+    """What is written and asked. The defaults are the proposal's.
+
+    `giant_bytes`, where not 0: every answer begins with one compressed batch that is so large once opened.
+    """
+
+    partitions: int = 250
+    records: int = 4000
+    record_bytes: int = 1000
+    codec: Codec = Codec.NONE
+    partition_fetch_bytes: int = 1 << 20
+    fetch_bytes: int = 250 << 20
+    giant_bytes: int = 0
+
+    @property
+    def fillings(self) -> dict[str, Filling]:
+        """By topic, in the order that they are asked for."""
+        plain = Filling(
+            partitions=self.partitions,
+            partition_bytes=self.records * self.record_bytes,
+            record_bytes=self.record_bytes,
+            codec=self.codec,
+        )
+        giant = replace(
+            plain,
+            partitions=1,
+            partition_bytes=self.giant_bytes,
+            batch_bytes=self.giant_bytes,
+            codec=self.codec or Codec.GZIP,
+            is_uniform=True,
+        )
+        return {GIANT_TOPIC: giant, TOPIC: plain} if self.giant_bytes else {TOPIC: plain}
+
+    def request_frame(self, version: int) -> bytes:
+        partitions = {name: filling.partitions for name, filling in self.fillings.items()}
+        request = fetch_request(partitions, partition_bytes=self.partition_fetch_bytes, most_bytes=self.fetch_bytes)
+        return frame_of(request, version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """Who reads: `count` connections of which `stalling` stop for a while."""
+
+    version: int
+    count: int
+    stalling: int
+
+    @classmethod
+    def of(cls, version: int, count: int, stalling_share: float) -> "Readers":
+        """One reader reads; of more, a share stalls, rounded down."""
+        return cls(version=version, count=count, stalling=int(count * stalling_share) if count > 1 else 0)
+
+
+def run_memory(
+    tests: Sequence[MemoryTest],
+    readers: Sequence[Readers],
+    folder: Path,
+    store: JarStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    tell: Told,
+) -> list[Result]:
+    """Idle and peak of each server for all `readers`, `terms.rounds` times; a server that dies is started again.
+
+    Tests are written one after the other, over each other; what they fetch at most has to be the same.
+    """
+    settings = SETTINGS | {"fetch.max.bytes": str(max(test.fetch_bytes for test in tests))}
+    with LoadProcess() as load, contestants(folder, store, terms, settings, heap) as servers:
+        for test in tests:
+            for server in servers:
+                for topic, filling in test.fillings.items():
+                    tell(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
+                    fill(server.address, topic, filling, load)
+            for each in readers:
+                _play(MemoryCase(test=test, readers=each, heap=heap), servers, terms, load, journal, tell)
+    return journal.results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCase:
+    """What is written, who reads it, and the heap of a JVM that serves it."""
+
+    test: MemoryTest
+    readers: Readers
+    heap: str
+
+    def as_case(self) -> dict[str, Value]:
+        test, readers = self.test, self.readers
+        return {
+            "partitions": test.partitions,
+            "records": test.records,
+            "record_bytes": test.record_bytes,
+            "codec": test.codec.name.lower(),
+            "partition_fetch_bytes": test.partition_fetch_bytes,
+            "fetch_bytes": test.fetch_bytes,
+            "giant_bytes": test.giant_bytes,
+            "fetch_version": readers.version,
+            "readers": readers.count,
+            "stalling": readers.stalling,
+            "heap": self.heap,
+        }
+
+
+def _play(
+    case: MemoryCase, servers: Sequence[Server], terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+) -> None:
+    readers = case.readers
+    for number in range(1, terms.rounds + 1):
+        for server in servers:
+            tell(f"memory: v{readers.version}, {readers.count} readers, {readers.stalling} stall, {server.name}")
+            _restart(server)
+            _measure(case, number, server, terms, load, journal, tell)
+    journal.conclude("memory", case.as_case())
+
+
+def _restart(server: Server) -> None:
+    if server.has_ended:
+        server.kill()
+    else:
+        server.stop()
+    server.start()
+
+
+def _measure(
+    case: MemoryCase, number: int, server: Server, terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+) -> None:
+    for topic, filling in case.test.fillings.items():
+        await_leaders(server.address, topic, filling.partitions)
+    sleep(SETTLE_S)
+    usage, logged_before = server.usage, len(server.log)
+    idle = usage.rss_bytes()
+    usage.forget_peak()
+    with Watch(usage, server.http) as watch:
+        values = _read(case, server, load, tell)
+    sleep(SETTLE_S)
+    values["out_of_memory"] = float("OutOfMemoryError" in server.log[logged_before:])
+    peak = watch.most("rss_bytes") if server.has_ended else usage.peak_rss_bytes()
+    values |= {"idle_rss_bytes": idle, "peak_rss_bytes": peak, "above_idle_bytes": peak - idle}
+    values |= {name: watch.most(name) for name in ("budget_peak_bytes", "budget_waiters") if watch.most(name)}
+    _note_samples(case, number, server, watch.thinned(terms.samples_every_s), journal)
+    journal.note(
+        Result(
+            kind="round",
+            bench="memory",
+            case=case.as_case(),
+            server=server.name,
+            version=server.version,
+            round=number,
+            values=values,
+        )
+    )
+
+
+def _note_samples(case: MemoryCase, number: int, server: Server, moments: Iterable[Moment], journal: Journal) -> None:
+    for moment in moments:
+        for metric, value in moment.values.items():
+            journal.note_sample(
+                Sample(
+                    bench="memory",
+                    case=case.as_case(),
+                    server=server.name,
+                    version=server.version,
+                    round=number,
+                    t_s=round(moment.seconds, 3),
+                    metric=metric,
+                    value=value,
+                    ts=time_of(moment.at),
+                )
+            )
+
+
+def _read(case: MemoryCase, server: Server, load: LoadProcess, tell: Told) -> dict[str, float]:
+    """What the readers got; `readers_lost` is 1 when the server let them down."""
+    version, fillings = case.readers.version, case.test.fillings.values()
+    asking = Asking(
+        kind="fetch", client=f"fetch-v{version}", partitions=sum(filling.partitions for filling in fillings)
+    )
+    lanes = tuple(_lanes(case.test, case.readers))
+    load.prepare(LoadPlan(address=server.address, lanes=lanes, asking=asking, responses=1))
+    load.go()
+    try:
+        result = load.result()
+    except BenchFailed as failure:
+        tell(f"memory: readers are lost: {failure}")
+        return {"readers_lost": 1.0}
+    return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}
+
+
+def _lanes(test: MemoryTest, readers: Readers) -> Iterator[Lane]:
+    requests = (test.request_frame(readers.version),)
+    for index in range(readers.count):
+        yield Lane(requests=requests, stall=STALL if index < readers.stalling else None)

@@ -1,0 +1,135 @@
+"""How fast are records taken in, as they come or compressed anew?
+
+A case is (batch size, codec, magic, acks, compression.type): 8 connections send batches of one partition each, 5
+requests in flight, over 12 partitions. Magic 0 and 1 are converted up. Where compression.type is not "producer" and not
+the codec of the batch, the server opens every batch and compresses it again. Each turn writes a topic of its own,
+which is deleted afterwards.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, product
+from pathlib import Path
+from time import sleep
+
+from ...protocol.records.layout import Codec
+from ..failures import BenchFailed
+from ..load.process import LoadProcess
+from ..load.topics import Filling, Writing, create_topic, delete_topic
+from ..results.results import Journal, Result, Value
+from ..servers.contenders import Server
+from ..servers.maven import JarStore
+from .contest import Contest, Terms, Told, contestants
+
+PARTITIONS = 12
+DELETE_DELAY_MS = 100
+SETTLE_S = 0.5
+SETTINGS = {"log.segment.delete.delay.ms": str(DELETE_DELAY_MS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceCase:
+    """One row of the table."""
+
+    batch_bytes: int
+    record_bytes: int
+    codec: Codec
+    magic: int
+    acks: int
+    compression_type: str
+
+    def as_case(self, writing: Writing) -> dict[str, Value]:
+        return {
+            "batch_bytes": self.batch_bytes,
+            "record_bytes": self.record_bytes,
+            "codec": self.codec.name.lower(),
+            "magic": self.magic,
+            "acks": self.acks,
+            "compression_type": self.compression_type,
+            "connections": writing.connections,
+            "in_flight": writing.in_flight,
+        }
+
+    @property
+    def filling(self) -> Filling:
+        return Filling(
+            partitions=PARTITIONS,
+            partition_bytes=self.batch_bytes,
+            record_bytes=min(self.record_bytes, self.batch_bytes),
+            batch_bytes=self.batch_bytes,
+            codec=self.codec,
+            magic=self.magic,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceGrid:
+    """All combinations."""
+
+    batch_bytes: Sequence[int] = (64_000, 1_800)
+    record_bytes: int = 600
+    codecs: Sequence[Codec] = (Codec.NONE,)
+    magics: Sequence[int] = (2,)
+    acks: Sequence[int] = (1,)
+    compression_types: Sequence[str] = ("producer",)
+
+    def cases(self) -> Iterator[ProduceCase]:
+        for batch_bytes, codec, magic, acks, compression_type in product(
+            self.batch_bytes, self.codecs, self.magics, self.acks, self.compression_types
+        ):
+            yield ProduceCase(
+                batch_bytes=batch_bytes,
+                record_bytes=self.record_bytes,
+                codec=codec,
+                magic=magic,
+                acks=acks,
+                compression_type=compression_type,
+            )
+
+
+def run_produce(
+    grid: ProduceGrid,
+    writing: Writing,
+    folder: Path,
+    store: JarStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    tell: Told,
+) -> list[Result]:
+    """Medians and ratios of every case."""
+    found: list[Result] = []
+    numbers = count(1)
+    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+        for case in grid.cases():
+            contest = Contest("produce", case.as_case(writing), terms, journal, tell)
+
+            def turn(
+                server: Server, seconds: float, case: ProduceCase = case, contest: Contest = contest
+            ) -> dict[str, float]:
+                return _write(contest, server, f"written-{next(numbers)}", case, writing, seconds, load)
+
+            found += contest.play(servers, turn)
+    return found
+
+
+def _write(
+    contest: Contest,
+    server: Server,
+    topic: str,
+    case: ProduceCase,
+    writing: Writing,
+    seconds: float,
+    load: LoadProcess,
+) -> dict[str, float]:
+    filling = case.filling
+    create_topic(server.address, topic, PARTITIONS, {"compression.type": case.compression_type})
+    plan = writing.plan(server.address, topic, filling, seconds)
+    measured = contest.measure(server, [plan], [load])
+    delete_topic(server.address, topic)
+    sleep(SETTLE_S)
+    if errors := measured.results[0].errors:
+        raise BenchFailed(f"{errors} of {measured.results[0].responses} produce requests were refused")
+    values = measured.values(of_sent=True)
+    values["records_per_s"] = values["requests_per_s"] * filling.records_a_batch
+    return values

@@ -1,0 +1,104 @@
+"""How long until a broker can answer, and how much memory does it take when nobody asks anything?
+
+Measured after a clean stop, over directories of ever more partitions, with one record each or empty: from the start of
+the process until it has said that it listens (Kafka: until it answers a Metadata request, asked every 20 ms), its CPU
+seconds until then, and its RSS a second later. What a partition takes is the growth of that since the fewest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, sleep
+
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ..failures import BenchFailed
+from ..load.connection import Connection
+from ..load.process import LoadProcess
+from ..load.topics import CREATE_VERSION, TIMEOUT_MS, Filling, await_leaders, write_records
+from ..results.results import Journal, Result
+from ..servers.contenders import Server
+from ..servers.maven import JarStore
+from .contest import Contest, Terms, Told, contestants
+
+RECORD_BYTES = 1000
+PARTITIONS_A_REQUEST = 500
+SETTLE_S = 1.0
+KIBIBYTE = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """How many partitions there are, in rising order; each topic has `topic_partitions`."""
+
+    partitions: Sequence[int]
+    topic_partitions: int = 1000
+    is_empty: bool = False
+
+
+def run_starts(
+    directory: Directory, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+) -> list[Result]:
+    """Medians and ratios for each number of partitions."""
+    found: list[Result] = []
+    held = 0
+    few: dict[str, tuple[int, float]] = {}
+    with LoadProcess() as load, contestants(folder, store, terms, {}, heap) as servers:
+        for count in sorted(directory.partitions):
+            for server in servers:
+                tell(f"start: adding {count - held} partitions to {server.name}")
+                _add_partitions(server, held, count, directory, load)
+            held = count
+            case = {
+                "partitions": count,
+                "topic_partitions": directory.topic_partitions,
+                "records": 0 if directory.is_empty else count,
+            }
+            contest = Contest("start", case, terms, journal, tell)
+
+            def turn(server: Server, _: float, count: int = count) -> dict[str, float]:
+                values = _start(server)
+                if server.name in few:
+                    fewest, rss = few[server.name]
+                    values["rss_a_partition_kib"] = (values["idle_rss_bytes"] - rss) / (count - fewest) / KIBIBYTE
+                return values
+
+            results = contest.play(servers, turn)
+            if not few:
+                medians = [each for each in results if each.kind == "median"]
+                few.update({each.server: (count, each.values["idle_rss_bytes"]) for each in medians})
+            found += results
+    return found
+
+
+def _add_partitions(server: Server, held: int, wanted: int, directory: Directory, load: LoadProcess) -> None:
+    counts = [
+        min(directory.topic_partitions, wanted - first) for first in range(held, wanted, directory.topic_partitions)
+    ]
+    at_once = max(1, PARTITIONS_A_REQUEST // directory.topic_partitions)
+    topics = [(f"held-{held:06d}-{number:06d}", count) for number, count in enumerate(counts)]
+    with Connection(server.address) as connection:
+        for first in range(0, len(topics), at_once):
+            _create(connection, topics[first : first + at_once])
+    for name, count in topics:
+        await_leaders(server.address, name, count)
+        if not directory.is_empty:
+            filling = Filling(partitions=count, partition_bytes=RECORD_BYTES, record_bytes=RECORD_BYTES, batch_bytes=1)
+            write_records(server.address, name, filling, load)
+
+
+def _create(connection: Connection, topics: Sequence[tuple[str, int]]) -> None:
+    asked = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in topics]
+    answer = connection.call(CreateTopicsRequest(topics=asked, timeout_ms=TIMEOUT_MS), CREATE_VERSION)
+    for created in answer.topics:
+        if created.error_code:
+            raise BenchFailed(f"CreateTopics {created.name}: {ErrorCode(created.error_code).name}")
+
+
+def _start(server: Server) -> dict[str, float]:
+    server.stop()
+    began = perf_counter()
+    server.start()
+    ready, cpu = perf_counter() - began, server.usage.cpu_seconds()
+    sleep(SETTLE_S)
+    return {"ready_s": ready, "ready_cpu_s": cpu, "idle_rss_bytes": server.usage.rss_bytes()}

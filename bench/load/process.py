@@ -1,0 +1,70 @@
+"""The load side: a process of its own that runs plans, so that it shares no CPU time and no lock with who measures.
+
+The parent sends a `LoadPlan` down a pipe, hears "ready" once the connections stand, says "go" when it has read the
+server's CPU clock, and gets a `LoadResult`.
+"""
+
+import multiprocessing
+
+from ..failures import BenchFailed
+from .plan import LoadPlan, LoadResult
+from .runner import serve
+
+
+class LoadProcess:
+    """A child process that runs plans, one at a time; also a context manager."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> "LoadProcess":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def run(self, plan: LoadPlan) -> LoadResult:
+        self.prepare(plan)
+        self.go()
+        return self.result()
+
+    def prepare(self, plan: LoadPlan) -> None:
+        """Returns when the connections stand. Raises: BenchFailed."""
+        self._send(plan)
+        answer = self._receive()
+        if answer != "ready":
+            raise BenchFailed(str(answer))
+
+    def go(self) -> None:
+        self._send("go")
+
+    def result(self) -> LoadResult:
+        """What came back, when it has. Raises: BenchFailed when the server hung up or fell silent."""
+        result = self._receive()
+        assert isinstance(result, LoadResult)
+        if result.failure:
+            raise BenchFailed(result.failure)
+        return result
+
+    def close(self) -> None:
+        self._pipe.close()
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def _send(self, message: object) -> None:
+        try:
+            self._pipe.send(message)
+        except OSError as fault:
+            raise BenchFailed(f"the load process has ended: {fault}") from fault
+
+    def _receive(self) -> object:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError) as fault:
+            raise BenchFailed("the load process has ended") from fault

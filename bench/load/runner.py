@@ -1,0 +1,208 @@
+"""A load at work: sends prepared bytes over many connections, and counts what comes back, in one thread around epoll.
+
+It must not be the bottleneck, so it parses nothing but each response's size (and the error code of a Produce
+response), receives into one buffer that it keeps, and tells the CPU it used. Every lane is one connection. A lane sends
+its requests in turn, `in_flight` of them ahead of the answers; a lane with a `stall` stops reading for a while inside
+its first answer, as a client does that is busy or gone.
+"""
+
+import select
+import socket
+from collections.abc import Callable
+from functools import partial
+from itertools import cycle
+from multiprocessing.connection import Connection as Pipe
+from struct import Struct
+from time import perf_counter, process_time, time
+
+from ..failures import BenchFailed
+from .connection import host_and_port
+from .plan import Lane, LoadPlan, LoadResult
+
+BUFFER_BYTES = 256 * 1024
+CONNECT_TIMEOUT_S = 60.0
+SILENCE_S = 120.0
+"""How long a load waits for the next byte before it gives up."""
+_SIZE = Struct(">i")
+_ERROR = Struct(">h")
+
+
+def serve(pipe: Pipe) -> None:
+    """The child: plan, ready, go, result, until the parent closes the pipe."""
+    while True:
+        try:
+            plan = pipe.recv()
+        except EOFError:
+            return
+        try:
+            runner = _Runner(plan)
+        except OSError as fault:
+            pipe.send(f"cannot connect to {plan.address}: {fault}")
+            continue
+        pipe.send("ready")
+        pipe.recv()
+        pipe.send(runner.run())
+
+
+class _Runner:
+    """One plan's connections and counts, in one thread around epoll."""
+
+    def __init__(self, plan: LoadPlan) -> None:
+        self.plan = plan
+        self.buffer = bytearray(BUFFER_BYTES)
+        self.view = memoryview(self.buffer)
+        self.poll = select.epoll()
+        self.lanes = {lane.fd: lane for lane in (_Connection(self, each) for each in plan.lanes)}
+        self.timers: dict[int, tuple[float, Callable[[], None]]] = {}
+        self.end = 0.0
+
+    def run(self) -> LoadResult:
+        cpu, began_at, began = process_time(), time(), perf_counter()
+        self.end = began + (self.plan.seconds if self.plan.seconds is not None else float("inf"))
+        failure = ""
+        try:
+            for lane in self.lanes.values():
+                lane.begin()
+            self._loop()
+        except (OSError, BenchFailed) as fault:
+            failure = str(fault)
+        lanes = self.lanes.values()
+        seconds = max((lane.last for lane in lanes), default=began) - began
+        for lane in lanes:
+            lane.sock.close()
+        self.poll.close()
+        return LoadResult(
+            responses=sum(len(lane.latencies) for lane in lanes),
+            received_bytes=sum(lane.received for lane in lanes),
+            sent_bytes=sum(lane.sent for lane in lanes),
+            errors=sum(lane.errors for lane in lanes),
+            seconds=max(seconds, 1e-9),
+            cpu_seconds=process_time() - cpu,
+            latencies_s=[seconds for lane in lanes for seconds in lane.latencies],
+            ended_s=[at - began for lane in lanes for at in lane.ended],
+            answer_bytes=[size for lane in lanes for size in lane.sizes],
+            began_at=began_at,
+            failure=failure,
+        )
+
+    def _loop(self) -> None:
+        while self.timers or any(lane.waiting for lane in self.lanes.values()):
+            wait_s = SILENCE_S
+            if self.timers:
+                wait_s = max(0.0, min(at for at, _ in self.timers.values()) - perf_counter())
+            events = self.poll.poll(wait_s)
+            if not events and not self.timers:
+                raise BenchFailed(f"nothing came from {self.plan.address} for {SILENCE_S} s")
+            for fd, _ in events:
+                self.lanes[fd].readable()
+            if self.timers:
+                self._wake()
+
+    def _wake(self) -> None:
+        now = perf_counter()
+        for fd in [fd for fd, (at, _) in self.timers.items() if at <= now]:
+            self.timers.pop(fd)[1]()
+
+
+class _Connection:
+    """A lane at work. `waiting` holds the sending time of each request that is not answered, oldest first."""
+
+    def __init__(self, runner: _Runner, lane: Lane) -> None:
+        self.runner = runner
+        self.lane = lane
+        self.sock = _connect(runner.plan.address)
+        self.fd = self.sock.fileno()
+        self.waiting: list[float] = []
+        self.latencies: list[float] = []
+        self.ended: list[float] = []
+        self.sizes: list[int] = []
+        self.received = self.sent = self.errors = 0
+        self.last = 0.0
+        self._begun = 0
+        self._sent_at = 0.0
+        self._requests = cycle(lane.requests)
+        self._left = self._size = 0
+        self._carry = b""
+        self._stall = lane.stall
+        runner.poll.register(self.fd, select.EPOLLIN)
+
+    def begin(self) -> None:
+        self._send(self.lane.in_flight)
+
+    def readable(self) -> None:
+        """Takes what is there, notes the answers that end in it, sends as many requests."""
+        held, view = len(self._carry), self.runner.view
+        if held:
+            view[:held] = self._carry
+        room = len(view) if self._stall is None else min(len(view), held + self._stall.after_bytes)
+        received = self.sock.recv_into(view[held:room])
+        if not received:
+            raise BenchFailed(f"{self.runner.plan.address} hung up on a reader")
+        self.received += received
+        done = self._take(held + received)
+        if self._stall is not None and self.received >= self._stall.after_bytes:
+            self._pause(self._stall.seconds)
+            self._stall = None
+        if done:
+            self._answered(done)
+
+    def _take(self, end: int) -> int:
+        """How many answers end in the first `end` bytes of the buffer; what is left of a head is carried over."""
+        buffer, error_at = self.runner.buffer, self.lane.error_at
+        at = done = 0
+        while True:
+            if self._left:
+                taken = min(self._left, end - at)
+                self._left -= taken
+                at += taken
+                if self._left:
+                    break
+                done += 1
+                self.sizes.append(self._size)
+            if end - at < (_SIZE.size if error_at is None else error_at + _ERROR.size):
+                break
+            if error_at is not None and _ERROR.unpack_from(buffer, at + error_at)[0]:
+                self.errors += 1
+            self._left = self._size = _SIZE.unpack_from(buffer, at)[0] + _SIZE.size
+        self._carry = bytes(buffer[at:end])
+        return done
+
+    def _answered(self, count: int) -> None:
+        self.last = now = perf_counter()
+        for began in self.waiting[:count]:
+            self.latencies.append(now - began)
+            self.ended.append(now)
+        del self.waiting[:count]
+        if now >= self.runner.end:
+            return
+        due = self._sent_at + self.lane.pace_s
+        if due > now:
+            self.runner.timers[self.fd] = due, partial(self._send, count)
+        else:
+            self._send(count)
+
+    def _pause(self, seconds: float) -> None:
+        """Takes nothing for a while."""
+        poll, fd = self.runner.poll, self.fd
+        poll.unregister(fd)
+        self.runner.timers[fd] = perf_counter() + seconds, partial(poll.register, fd, select.EPOLLIN)
+
+    def _send(self, count: int) -> None:
+        most = self.runner.plan.responses
+        if most is not None:
+            count = min(count, most - self._begun)
+        if count <= 0:
+            return
+        self._begun += count
+        data = b"".join(next(self._requests) for _ in range(count)) if count > 1 else next(self._requests)
+        self._sent_at = perf_counter()
+        self.waiting += [self._sent_at] * count
+        self.sent += len(data)
+        self.sock.sendall(data)
+
+
+def _connect(address: str) -> socket.socket:
+    sock = socket.create_connection(host_and_port(address), CONNECT_TIMEOUT_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.settimeout(None)
+    return sock

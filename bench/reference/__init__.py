@@ -1,0 +1,1 @@
+"""The reference run and the bars that it is held against."""

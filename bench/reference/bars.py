@@ -1,0 +1,159 @@
+"""What stepdown sets out to reach, beside Kafka 3.9.1 on the same machine in the same run, or by itself.
+
+A bar looks at one value of one case: of the ratios where it compares with Kafka, else of stepdown's medians.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..results.results import Result, Value
+
+MEBIBYTE = 1 << 20
+Verdict = Literal["met", "missed", "not measured"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """`bound` is a least value, or a most value where `is_most`; with `is_ratio` of ours over Kafka's."""
+
+    work: str
+    bench: str
+    value: str
+    bound: float
+    where: Mapping[str, Value] = field(default_factory=dict)
+    is_ratio: bool = True
+    is_most: bool = False
+
+    def fits(self, result: Result) -> bool:
+        """Whether a result is of the case that this bar looks at."""
+        asked = all(result.case.get(name) == value for name, value in self.where.items())
+        return result.bench == self.bench and asked and self.value in result.values
+
+    def holds(self, value: float) -> bool:
+        return value <= self.bound if self.is_most else value >= self.bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A bar, what was measured, None where it was not, and in which case."""
+
+    bar: Bar
+    ours: float | None = None
+    theirs: float | None = None
+    ratio: float | None = None
+    case: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        value = self.ratio if self.bar.is_ratio else self.ours
+        if value is None:
+            return "not measured"
+        return "met" if self.bar.holds(value) else "missed"
+
+
+def judge(bars: Sequence[Bar], results: Iterable[Result]) -> Iterator[Judged]:
+    """Each bar with each case that it looks at; once, without figures, where nothing was measured for it."""
+    known = list(results)
+    for bar in bars:
+        fitting = [result for result in known if bar.fits(result)]
+        ours = [result for result in fitting if result.kind == "median" and result.server == "stepdown"]
+        for each in ours:
+            same = [result for result in fitting if result.case == each.case and result is not each]
+            yield Judged(
+                bar=bar,
+                ours=each.values[bar.value],
+                theirs=_value(bar, same, "median"),
+                ratio=_value(bar, same, "ratio"),
+                case=each.case,
+            )
+        if not ours:
+            yield Judged(bar=bar)
+
+
+def _value(bar: Bar, results: Sequence[Result], kind: str) -> float | None:
+    return next((result.values[bar.value] for result in results if result.kind == kind), None)
+
+
+def _rates(work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float) -> list[Bar]:
+    """A bar for MB a CPU second of the server, and one for MB/s."""
+    return [
+        Bar(work=work, bench=bench, value="mb_per_cpu_s", bound=a_cpu_second, where=where),
+        Bar(work=work, bench=bench, value="mb_per_s", bound=a_second, where=where),
+    ]
+
+
+def _fetch(version: int, record_bytes: int = 1000, codec: str = "none", readers: int = 1) -> dict[str, Value]:
+    return {"fetch_version": version, "record_bytes": record_bytes, "codec": codec, "readers": readers}
+
+
+BARS = (
+    *_rates("v2 to v1, 1 kB plain", "fetch", _fetch(2), 2.5, 1.5),
+    *_rates("v2 to v0, 1 kB plain", "fetch", _fetch(0), 2.5, 1.5),
+    *_rates("v2 to v1, 100 B plain", "fetch", _fetch(2, 100), 4.0, 2.5),
+    *_rates("v2 to v1, 10 kB plain", "fetch", _fetch(2, 10_000), 2.5, 1.5),
+    *_rates("v2 to v1, 1 kB lz4", "fetch", _fetch(2, codec="lz4"), 1.3, 1.3),
+    *_rates("v2 to v1, 1 kB snappy", "fetch", _fetch(2, codec="snappy"), 1.2, 1.2),
+    *_rates("v2 to v1, 1 kB gzip", "fetch", _fetch(2, codec="gzip"), 8.0, 8.0),
+    *_rates("not converted, 1 kB", "fetch", _fetch(4), 1.0, 1.0),
+    *_rates("v2 to v1, 1 kB plain, 8 readers", "fetch", _fetch(2, readers=8), 3.0, 1.4),
+    *_rates("produce, 64 kB batches", "produce", {"batch_bytes": 64_000}, 1.0, 1.0),
+    Bar(
+        work="produce, 1.8 kB batches",
+        bench="produce",
+        value="requests_per_cpu_s",
+        bound=0.5,
+        where={"batch_bytes": 1_800},
+    ),
+    Bar(
+        work="produce, 1.8 kB batches",
+        bench="produce",
+        value="requests_per_s",
+        bound=0.5,
+        where={"batch_bytes": 1_800},
+    ),
+    Bar(
+        work="produce while 8 old readers convert",
+        bench="mixed",
+        value="produce_p99_ms",
+        bound=1.0,
+        where={"old_readers": 8},
+        is_most=True,
+    ),
+    Bar(
+        work="memory above idle",
+        bench="memory",
+        value="above_idle_bytes",
+        bound=32 * MEBIBYTE,
+        is_ratio=False,
+        is_most=True,
+    ),
+    Bar(
+        work="start, nothing stored",
+        bench="start",
+        value="ready_s",
+        bound=0.5,
+        where={"partitions": 0},
+        is_ratio=False,
+        is_most=True,
+    ),
+    Bar(
+        work="idle memory, nothing stored",
+        bench="start",
+        value="idle_rss_bytes",
+        bound=45e6,
+        where={"partitions": 0},
+        is_ratio=False,
+        is_most=True,
+    ),
+    Bar(
+        work="start, 10,000 partitions",
+        bench="start",
+        value="ready_s",
+        bound=5.0,
+        where={"partitions": 10_000},
+        is_ratio=False,
+        is_most=True,
+    ),
+)
+"""The bars, in the order that they are shown."""

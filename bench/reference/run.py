@@ -1,0 +1,130 @@
+"""The run that all bars are held against (`bars.py`), in some twenty minutes, and its summary.
+
+What is compared with Kafka comes first, then what stepdown has to reach by itself: memory and start. Every case has
+its rounds; memory has one, since a peak is no matter of chance.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...protocol.records.layout import Codec
+from ..cases.contest import Terms, Told
+from ..cases.fetching import FetchGrid, run_fetches
+from ..cases.memory import MemoryTest, Readers, run_memory
+from ..cases.mixed import run_mixed
+from ..cases.producing import ProduceGrid, run_produce
+from ..cases.starting import Directory, run_starts
+from ..load.topics import Writing
+from ..results.results import Journal, Result
+from ..servers.maven import JarStore
+from .bars import BARS, MEBIBYTE, Judged, judge
+
+GRIDS = (
+    FetchGrid(versions=(2, 0, 4)),
+    FetchGrid(versions=(2,), readers=(8,)),
+    FetchGrid(versions=(2,), record_bytes=(100, 10_000)),
+    FetchGrid(versions=(2,), codecs=(Codec.LZ4, Codec.SNAPPY, Codec.GZIP)),
+)
+CONVERTED_VERSION = 2
+OLD_READERS = (8,)
+MIXED_TIMES = 3
+"""Turns of `mixed` are so many times as long: its requests keep to a pace, and a 99th percentile wants many."""
+STALLING_SHARE = 0.75
+SAMPLES_EVERY_S = 1.0
+"""The run is kept beside the code, so it keeps few samples."""
+TITLES = {
+    "mb_per_cpu_s": "MB per server CPU second",
+    "mb_per_s": "MB/s",
+    "requests_per_cpu_s": "requests per server CPU second",
+    "requests_per_s": "requests/s",
+    "produce_p99_ms": "p99 ms",
+    "above_idle_bytes": "MiB",
+    "idle_rss_bytes": "MiB",
+    "ready_s": "s",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How much is written and who reads; smaller than this nothing is proved, but it can be tried out."""
+
+    memory: MemoryTest
+    memory_readers: Sequence[int] = (1, 20)
+    memory_codecs: Sequence[Codec] = (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4)
+    giant_bytes: int = 100_000_000
+    partitions: Sequence[int] = (0, 10_000)
+
+    @property
+    def memory_tests(self) -> Iterator[MemoryTest]:
+        """The test with each codec, and the plain one behind a giant batch."""
+        for codec in self.memory_codecs:
+            yield replace(self.memory, codec=codec)
+        yield replace(self.memory, giant_bytes=self.giant_bytes)
+
+
+def run_reference(
+    extent: Extent, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+) -> list[Result]:
+    """Measures everything that a bar looks at."""
+    run_fetches("fetch", GRIDS, folder, store, terms, heap, journal, tell)
+    run_produce(ProduceGrid(), Writing(), folder, store, terms, heap, journal, tell)
+    longer = replace(terms, seconds=MIXED_TIMES * terms.seconds)
+    run_mixed(OLD_READERS, folder, store, longer, heap, journal, tell)
+    alone = replace(terms, peer="none", samples_every_s=SAMPLES_EVERY_S)
+    readers = [Readers.of(CONVERTED_VERSION, count, STALLING_SHARE) for count in extent.memory_readers]
+    run_memory(list(extent.memory_tests), readers, folder, store, replace(alone, rounds=1), heap, journal, tell)
+    run_starts(Directory(partitions=extent.partitions), folder, store, alone, heap, journal, tell)
+    return journal.results
+
+
+def summary(journal: Journal) -> str:
+    """A page in Markdown: what was measured on what, and each bar with its verdict."""
+    judged = list(judge(BARS, journal.results))
+    versions = dict.fromkeys(f"{each.server} {each.version}" for each in journal.results if each.kind == "median")
+    about = [f"{name.replace('_', ' ')} {value}" for name, value in journal.machine.items()]
+    met = sum(each.verdict == "met" for each in judged)
+    rounds = max((each.round for each in journal.results), default=0)
+    lines = [
+        f"# Reference run {journal.run}",
+        "",
+        f"{', '.join(versions)}. Medians of {rounds} rounds, interleaved; of memory one. "
+        "`make bench-reference` repeats it.",
+        "",
+        f"Machine: {', '.join(about)}.",
+        "",
+        f"{met} of {len(judged)} bars met.",
+        "",
+        "| work | figure | stepdown | Kafka | ratio | bar | |",
+        "|---|---|---|---|---|---|---|",
+        *(f"| {' | '.join(_cells(each))} |" for each in judged),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(judged: Judged) -> Iterable[str]:
+    bar = judged.bar
+    scale = MEBIBYTE if bar.value.endswith("_bytes") else 1
+    yield bar.work + _told(judged)
+    yield TITLES[bar.value]
+    yield _figure(judged.ours, scale)
+    yield _figure(judged.theirs, scale)
+    yield "" if judged.ratio is None else f"{judged.ratio:.2f}×"
+    yield f"{'≤' if bar.is_most else '≥'} " + (f"{bar.bound:.3g}×" if bar.is_ratio else f"{bar.bound / scale:.3g}")
+    yield judged.verdict if judged.verdict == "met" else f"**{judged.verdict}**"
+
+
+def _told(judged: Judged) -> str:
+    """Of memory the case, since one bar looks at all of them."""
+    if judged.bar.bench != "memory" or not judged.case:
+        return ""
+    codec, readers = judged.case["codec"], judged.case["readers"]
+    giant = ", giant batch" if judged.case["giant_bytes"] else ""
+    return f": {codec}, {readers} reader{'s' if readers != 1 else ''}{giant}"
+
+
+def _figure(value: float | None, scale: float) -> str:
+    if value is None:
+        return ""
+    scaled = value / scale
+    return f"{scaled:,.0f}" if scaled >= 100 else f"{scaled:.3g}"

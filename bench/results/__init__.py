@@ -1,0 +1,1 @@
+"""Results as JSON lines, and the report that draws them."""

@@ -1,0 +1,145 @@
+"""The two sides of a comparison: stepdown, and the peer that `--peer` names."""
+
+import os
+import re
+import select
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+from ... import __version__
+from ..failures import BenchFailed
+from .kafka import KafkaServer, OldKafkaServer
+from .maven import JarStore
+from .process import Process, Restartable, Usage
+from .scrape import ScrapedUsage
+
+READY_TIMEOUT_S = 60.0
+PEERS = ("none", "kafka:3.9.1", "kafka:1.1.1")
+_READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+)\n")
+
+
+class Server(Protocol):
+    """A broker in a process of its own. `address` may change with each start; `http` "": it has no /metrics."""
+
+    name: str
+    version: str
+    address: str
+    http: str
+
+    @property
+    def usage(self) -> Usage: ...
+    @property
+    def has_ended(self) -> bool: ...
+    @property
+    def log(self) -> str: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class Stepdown(Restartable):
+    """`stepdown serve` over `folder/data` on free ports; started again it serves the same directory."""
+
+    name = "stepdown"
+    version = __version__
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        properties: Mapping[str, str] | None = None,
+        advertised: str | None = None,
+    ) -> None:
+        super().__init__(folder, "stepdown.err")
+        self.address = ""
+        self.http = ""
+        self.properties = dict(properties or {})
+        if advertised is not None:
+            self.properties["advertised.listeners"] = f"PLAINTEXT://{advertised}"
+
+    def start(self) -> None:
+        """Starts, and returns when it has said where it listens.
+
+        Raises: BenchFailed when it ended, or said nothing in time, or something else; with what it logged.
+        """
+        if self._process is not None:
+            raise BenchFailed("stepdown is running")
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        self._process = Process(self._command(), self.output, pipe_stdout=True)
+        line = _first_line(self._process)
+        ready = _READY.fullmatch(line)
+        if ready is None:
+            told = self._process.log_tail
+            self.kill()
+            raise BenchFailed(f"stepdown did not say that it listens, but {line!r}; it logged\n{told}")
+        self.address, self.http = ready["listen"], ready["http"]
+
+    def stop(self) -> None:
+        """Stops with SIGTERM. Raises: BenchFailed when it does not end by itself with exit code 0."""
+        process, self._process = self._process, None
+        if process is not None and (code := process.stop()):
+            raise BenchFailed(f"stepdown ended with {code}: {process.log_tail}")
+
+    def kill(self) -> None:
+        """Stops with SIGKILL."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    def _command(self) -> list[str]:
+        command = [sys.executable, "-m", "stepdown", "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+        command += ["--log-dir", str(self.log_dir)]
+        for key, value in self.properties.items():
+            command += ["-o", f"{key}={value}"]
+        return command
+
+
+class RunningBroker:
+    """A stepdown that somebody else runs, in a container say: it is neither started nor stopped, only asked."""
+
+    name = "stepdown"
+    version = __version__
+    has_ended = False
+    log = ""
+
+    def __init__(self, address: str, http: str) -> None:
+        self.address = address
+        self.http = http
+        self.usage: Usage = ScrapedUsage(http)
+
+    def start(self) -> None:
+        """It runs already."""
+
+    def stop(self) -> None:
+        """It is not ours to stop."""
+
+    def kill(self) -> None:
+        """It is not ours to stop."""
+
+
+def make_peer(name: str, folder: Path, store: JarStore, properties: Mapping[str, str], heap: str) -> Server | None:
+    """The server that `--peer` names, not started; None for "none". Raises: BenchFailed for a name not in `PEERS`."""
+    if name == "none":
+        return None
+    if name == "kafka:3.9.1":
+        return KafkaServer(folder, store, properties=properties, heap=heap)
+    if name == "kafka:1.1.1":
+        return OldKafkaServer(folder, store, properties=properties, heap=heap)
+    raise BenchFailed(f"no peer is called {name}; there is {', '.join(PEERS)}")
+
+
+def _first_line(process: Process) -> str:
+    """What it printed up to the end of a line; less when it ended or the time is over."""
+    assert process.popen.stdout is not None
+    stdout, line = process.popen.stdout.fileno(), bytearray()
+    end = monotonic() + READY_TIMEOUT_S
+    while not line.endswith(b"\n"):
+        if not select.select([stdout], [], [], max(end - monotonic(), 0))[0]:
+            break
+        if not (part := os.read(stdout, 4096)):
+            break
+        line += part
+    return line.decode()

@@ -1,0 +1,50 @@
+"""The records that benchmarks write, and where they look for errors."""
+
+from struct import unpack_from
+
+import pytest
+from stepdown.bench.load.topics import Filling, Writing, batch_of, produce_error_at, produce_frame
+from stepdown.protocol.api import API, ApiKey
+from stepdown.protocol.frame import encode_response
+from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.layout import Codec
+
+
+def a_filling(codec: Codec = Codec.NONE, magic: int = 2) -> Filling:
+    return Filling(partitions=3, partition_bytes=50_000, record_bytes=1000, codec=codec, magic=magic)
+
+
+def test_a_partition_holds_at_least_what_was_asked() -> None:
+    filling = a_filling()
+    assert (filling.records_a_batch, filling.batches, filling.records) == (16, 4, 64)
+
+
+def test_a_record_larger_than_a_batch_is_a_batch() -> None:
+    filling = Filling(partitions=1, partition_bytes=1, record_bytes=100_000)
+    assert (filling.records_a_batch, filling.batches) == (1, 1)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4], ids=lambda codec: codec.name.lower())
+def test_a_batch_is_of_the_magic_and_codec_and_size(codec: Codec, magic: int) -> None:
+    batches = list(iter_batches(memoryview(batch_of(a_filling(codec, magic)))))
+    records = [record for batch in batches for record in batch.records()]
+    assert {(batch.magic, batch.codec) for batch in batches} == {(magic, codec)}
+    assert [len(record.value or b"") for record in records] == [1000] * 16
+
+
+@pytest.mark.parametrize(("magic", "version"), [(0, 1), (1, 2), (2, 3)])
+def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
+    partition = PartitionProduceResponse(index=0, error_code=6, base_offset=-1)
+    response = ProduceResponse(responses=(TopicProduceResponse(name="some-topic", partition_responses=(partition,)),))
+    frame = b"".join(encode_response(API[ApiKey.PRODUCE], version, 1, response))  # type: ignore[arg-type]
+    assert unpack_from(">h", frame, produce_error_at("some-topic", magic))[0] == 6
+
+
+def test_connections_begin_at_different_partitions() -> None:
+    filling = a_filling()
+    lanes = Writing(connections=4, in_flight=2).lanes("t", filling)
+    frames = [produce_frame("t", partition, filling) for partition in range(3)]
+    assert [lane.requests[0] for lane in lanes] == [frames[0], frames[1], frames[2], frames[0]]
+    assert {lane.in_flight for lane in lanes} == {2}
