@@ -52,8 +52,8 @@ from stepdown.bench.reference import GRIDS
 from stepdown.bench.results import Journal, Result, ratio
 from stepdown.bench.servers import Server, Stepdown
 from stepdown.bench.topics import Filling, Writing, check_fetch, create_topic, delete_topic, fill
-from stepdown.cli.bench_text import telling
-from stepdown.cli.tables import print_table
+from stepdown.cli.bench.terminal_output import telling
+from stepdown.cli.support.terminal_tables import print_table
 from stepdown.protocol.records.layout import Codec
 
 UNCONVERTED_VERSION = 4
