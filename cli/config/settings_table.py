@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...config import BROKER_KEYS, TOPIC_KEYS
-from ...config.key import Key, Status
-from ...config.kinds import render
+from ...config.keys.key import Key, Status
+from ...config.keys.value_types import render
 
 SECTIONS = (
     ("Settings of the broker", "broker", BROKER_KEYS, Status.ACTED_ON),

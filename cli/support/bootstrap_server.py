@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...config import HostPort
-from ...config.addresses import parse_host_port
+from ...config.keys.addresses import parse_host_port
 from .failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from binascii import Error as Base64Error
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...config.spelling import nearest
+from ...config.similar_names import nearest
 from ...protocol.records.layout import TimestampType
 from ...protocol.records.record import Header, Record
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...config import Problem
-from ...config.keys import TOPIC_KEYS
-from ...config.spelling import nearest
+from ...config.similar_names import nearest
+from ...config.tables.all_keys import TOPIC_KEYS
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 

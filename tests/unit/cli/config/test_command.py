@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.config.settings_table import markdown
-from stepdown.config.keys import BROKER_KEYS, TOPIC_KEYS
+from stepdown.config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from support.command import run_command
 
 PAGE = Path(__file__).parents[4] / "docs" / "configuration.md"

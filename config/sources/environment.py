@@ -1,8 +1,8 @@
 """Settings from environment variables, as Kafka's official image maps them.
 
 Rule of kafka.docker.KafkaDockerWrapper: KAFKA_ is dropped, the rest in small letters, then `_` is `.`, `__` is `_` and
-`___` is `-`. Bitnami's image has KAFKA_CFG_ instead, with which no setting of Kafka begins. Variables that speak to the
-JVM or to log4j are no settings. STEPDOWN_ maps to `stepdown.` in the same way, and CLUSTER_ID, which the image formats
+`___` is `-`. Bitnami's image has KAFKA_CFG_ instead, with which no setting of Kafka begins. Variables for the
+JVM or log4j are not settings. STEPDOWN_ maps to `stepdown.` in the same way, and CLUSTER_ID, which the image formats
 new directories with, to `stepdown.cluster.id`.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .problems import Given, Origin
+from .origin import Given, Origin
 
-NO_SETTINGS = frozenset(
+IGNORED_VARIABLES = frozenset(
     (
         "KAFKA_VERSION",
         "KAFKA_HEAP_OPTS",
@@ -29,7 +29,7 @@ NO_SETTINGS = frozenset(
 )
 """Variables that Kafka's image keeps out of its server.properties."""
 
-_NO_SETTING_PREFIXES = ("KAFKA_JMX_", "KAFKA_LOG4J_", "KAFKA_HOME", "KAFKA_CLASSPATH")
+_IGNORED_PREFIXES = ("KAFKA_JMX_", "KAFKA_LOG4J_", "KAFKA_HOME", "KAFKA_CLASSPATH")
 _PREFIXES = ("KAFKA_", "STEPDOWN_")
 
 
@@ -45,7 +45,7 @@ def key_of(variable: str) -> str | None:
     """The key that a variable sets; None if it sets none."""
     if variable == "CLUSTER_ID":
         return "stepdown.cluster.id"
-    if variable in NO_SETTINGS or variable.startswith(_NO_SETTING_PREFIXES):
+    if variable in IGNORED_VARIABLES or variable.startswith(_IGNORED_PREFIXES):
         return None
     for prefix in _PREFIXES:
         if variable.startswith(prefix) and len(variable) > len(prefix):

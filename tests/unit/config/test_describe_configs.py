@@ -1,5 +1,5 @@
 from stepdown.config import Layers, Row, Source, describe_broker, describe_cluster_defaults, describe_topic, load
-from stepdown.config.keys import TOPIC_KEYS
+from stepdown.config.tables.all_keys import TOPIC_KEYS
 
 CODES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
 

@@ -1,6 +1,6 @@
 """The table of every setting: stepdown's own, those of Kafka 3.9 that it acts on, and those it only accepts.
 
-Rows live in `tables/`, a file for each noun. What is to be acted on but is not yet stands in `PENDING`.
+Each subject has a module beside this one. `PENDING` has the keys that are to be acted on but are not yet.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .key import Key, Status
-from .tables import (
+from ..keys.key import Key, Status
+from . import (
     broker,
     cleaner,
     controller,
@@ -27,7 +27,7 @@ from .tables import (
     transactions,
 )
 
-_BROKER_ROOMS = (
+_BROKER_TABLES = (
     broker,
     network,
     log,
@@ -61,7 +61,7 @@ PENDING = frozenset(
         "transaction.state.log.replication.factor",
     )
 )
-"""Keys whose values are checked and kept in the settings, but read by nobody so far."""
+"""Keys whose values are checked and kept in the settings, but not used so far."""
 
 
 def _keyed(rows: Iterable[Key]) -> dict[str, Key]:
@@ -72,7 +72,7 @@ def _as_pending(key: Key) -> Key:
     return replace(key, status=Status.ACCEPTED, doc=f"{key.doc} Not acted on yet.")
 
 
-BROKER_KEYS: Mapping[str, Key] = _keyed(key for room in _BROKER_ROOMS for key in room.KEYS)
+BROKER_KEYS: Mapping[str, Key] = _keyed(key for table in _BROKER_TABLES for key in table.KEYS)
 """Every broker key by its name."""
 
 TOPIC_KEYS: Mapping[str, Key] = _keyed(topics.KEYS)

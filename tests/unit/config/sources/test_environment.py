@@ -1,7 +1,7 @@
 """As Kafka's image maps variables: kafka.docker.KafkaDockerWrapper, and KafkaDockerWrapperTest for the cases."""
 
 import pytest
-from stepdown.config.environment import NO_SETTINGS, key_of, settings_from
+from stepdown.config.sources.environment import IGNORED_VARIABLES, key_of, settings_from
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_underscores_become_dots_two_one_underscore_and_three_a_dash(variable: s
 
 
 @pytest.mark.parametrize(
-    "variable", [*sorted(NO_SETTINGS), "KAFKA_JMX_PORT", "KAFKA_HOME", "KAFKA_", "PATH", "kafka_x"]
+    "variable", [*sorted(IGNORED_VARIABLES), "KAFKA_JMX_PORT", "KAFKA_HOME", "KAFKA_", "PATH", "kafka_x"]
 )
 def test_variables_for_the_jvm_or_for_others_set_nothing(variable: str) -> None:
     assert key_of(variable) is None

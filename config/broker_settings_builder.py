@@ -1,4 +1,4 @@
-"""Broker settings out of layers: values that consist of several keys, or that have to agree with each other.
+"""Builds BrokerSettings from layered values: settings that several keys make up, and rules that join two keys.
 
 Rules of Kafka 3.9 KafkaConfig.validateValues, as far as they concern one broker that is its own controller.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from .addresses import (
+from .errors import ConfigError, Problem, wrong_value
+from .keys.addresses import (
     SERVED_PROTOCOLS,
     Endpoint,
     HostPort,
@@ -17,16 +18,15 @@ from .addresses import (
     parse_overrides_per_ip,
     parse_protocol_map,
 )
-from .keys import BROKER_KEYS
-from .layers import Layers
-from .problems import ConfigError, Problem, wrong_value
+from .layered_values import Layers
 from .settings import BrokerSettings
+from .tables.all_keys import BROKER_KEYS
 
 T = TypeVar("T")
 
 
 class _Collector:
-    """Takes values out of layers, and keeps the problems instead of stopping at the first."""
+    """Reads values from layers and collects problems instead of stopping at the first."""
 
     def __init__(self, layers: Layers) -> None:
         self.layers = layers
@@ -130,8 +130,8 @@ def _unbound(endpoint: Endpoint) -> Endpoint:
 
 def _check_advertised(taken: _Collector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
     names = {endpoint.listener_name for endpoint in bound}
-    strangers = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
-    if strangers and bound:
+    unknown = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
+    if unknown and bound:
         taken.refuse("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
     if any(endpoint.host in ("0.0.0.0", "::") for endpoint in advertised):
         taken.refuse("advertised.listeners", "hosts that clients can connect to, not the address of every interface")
@@ -155,7 +155,7 @@ def _check_bounds(taken: _Collector, values: Mapping[str, Any]) -> None:
 
 
 def _check_topic_defaults(taken: _Collector) -> None:
-    """The broker's defaults have to make a topic that is valid."""
+    """Rules of a topic's settings that the broker's defaults for topics have to obey."""
     least, most = (taken.layers.value(f"log.cleaner.{end}.compaction.lag.ms") for end in ("min", "max"))
     if isinstance(least, int) and isinstance(most, int) and least > most:
         taken.refuse("log.cleaner.min.compaction.lag.ms", f"at most log.cleaner.max.compaction.lag.ms, which is {most}")

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stepdown.config.properties import MalformedProperties, Property, decode, parse_properties
+from stepdown.config.sources.properties_file import MalformedProperties, Property, decode, parse_properties
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

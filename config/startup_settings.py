@@ -1,7 +1,7 @@
-"""Settings from a file, the environment and the command line.
+"""The settings that a broker starts with, from a file, the environment and the command line.
 
-Later sources win: the .properties file, then environment variables, then options. Every fault is collected before any
-is reported. A key that Kafka knows and stepdown does not act on costs one warning.
+Later sources win: the .properties file, then environment variables, then options. All problems are collected before
+they are reported. A key that Kafka knows and stepdown does not act on is warned of once.
 """
 
 from __future__ import annotations
@@ -10,21 +10,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .assembly import broker_settings
-from .environment import settings_from
-from .key import Key, Status
-from .keys import BROKER_KEYS
-from .layers import Layers
-from .problems import ConfigError, Given, Origin, Problem, wrong_value
-from .properties import MalformedProperties, decode, parse_properties
+from .broker_settings_builder import broker_settings
+from .errors import ConfigError, Problem, wrong_value
+from .keys.key import Key, Status
+from .layered_values import Layers
 from .settings import BrokerSettings
-from .spelling import nearest
-from .unknown import REMOVED, is_foreign, unknown_key
+from .similar_names import nearest
+from .sources.command_line import OVERRIDE, parse_override
+from .sources.environment import settings_from
+from .sources.origin import Given, Origin
+from .sources.properties_file import MalformedProperties, decode, parse_properties
+from .tables.all_keys import BROKER_KEYS
+from .unknown_keys import REMOVED, is_foreign, unknown_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What was loaded: settings, the layers they come from, and lines for the operator to read."""
+    """The settings, the layers they were built from, and warnings for the operator."""
 
     settings: BrokerSettings
     layers: Layers
@@ -42,13 +44,13 @@ def load(
     Raises:
         ConfigError: the file cannot be read, a key is unknown, or values are wrong; with all problems found.
     """
-    reading = _Reading()
+    merge = _SourceMerge()
     if path is not None:
-        reading.take_file(Path(path))
-    reading.take(settings_from(environ or {}), from_environment=True)
-    reading.take(flags)
-    reading.take_overrides(overrides)
-    return reading.loaded()
+        merge.take_file(Path(path))
+    merge.take(settings_from(environ or {}), from_environment=True)
+    merge.take(flags)
+    merge.take_overrides(overrides)
+    return merge.loaded()
 
 
 def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
@@ -60,8 +62,8 @@ def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
     return load(overrides=[f"{key}={text}" for key, text in texts.items()]).settings
 
 
-class _Reading:
-    """Collects what is given, and what is wrong with it."""
+class _SourceMerge:
+    """Merges the sources in order, and collects warnings and problems."""
 
     def __init__(self) -> None:
         self.static: dict[str, str] = {}
@@ -91,13 +93,11 @@ class _Reading:
         self.take(Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
 
     def take_overrides(self, overrides: Iterable[str]) -> None:
-        for override in overrides:
-            key, equals, text = override.partition("=")
-            if not equals or not key.strip():
-                expected = "expected KEY=VALUE"
-                self.problems.append(Problem(key=override, expected=expected, origin=Origin("option -o")))
-            else:
-                self.take([Given(key.strip(), text, Origin("option -o"))])
+        for text in overrides:
+            try:
+                self.take([parse_override(text)])
+            except ValueError as fault:
+                self.problems.append(Problem(key=text, expected=str(fault), origin=OVERRIDE))
 
     def take(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
         for given in givens:
@@ -105,7 +105,7 @@ class _Reading:
             if key is not None:
                 self._take_known(key, given)
             else:
-                self._judge_unknown(given, from_environment)
+                self._take_unknown(given, from_environment)
 
     def _take_known(self, key: Key, given: Given) -> None:
         if given.text.strip() == "" and key.default is None:
@@ -121,8 +121,8 @@ class _Reading:
         if key.status is Status.ACCEPTED:
             self.warnings[key.name] = f"{given.origin}: {key.name} is accepted but has no effect. {key.doc}"
 
-    def _judge_unknown(self, given: Given, from_environment: bool) -> None:
-        """Keys of plugins and of old brokers are let pass; so are variables that merely begin like settings."""
+    def _take_unknown(self, given: Given, from_environment: bool) -> None:
+        """Warns of keys of plugins and old brokers, and of variables that only look like settings; refuses others."""
         name = given.key
         if name in REMOVED:
             instead = f"; use {REMOVED[name]}" if REMOVED[name] else ""

@@ -1,4 +1,4 @@
-"""The sources of broker settings, laid over each other.
+"""The texts of broker settings by source, and which of them counts.
 
 Precedence: the broker's dynamic values, the cluster's dynamic defaults, the start-up values (file, environment,
 options), the built-in default; a topic's own values come before all of these. Within one source the first synonym that
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from .keys import BROKER_KEYS
-from .kinds import Value, render
-from .problems import NOWHERE, Given, Origin
+from .keys.value_types import Value, render
+from .sources.origin import NOWHERE, Given, Origin
+from .tables.all_keys import BROKER_KEYS
 
 MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000}
 """What a synonym in another unit is multiplied by."""

@@ -1,7 +1,7 @@
-"""Settings as DescribeConfigs v0-v4 tells them: value, source, synonyms, type, documentation.
+"""Settings as DescribeConfigs v0-v4 describes them: value, source, synonyms, type, documentation.
 
-Rules of Kafka 3.9 ConfigHelper. Secrets carry no value. Synonyms come in the order of precedence. Unlike Kafka, a topic
-value that comes from a second synonym (log.retention.hours) names its real source instead of the default.
+Rules of Kafka 3.9 ConfigHelper. Passwords have no value. Synonyms come in the order of precedence. Unlike Kafka, a
+topic value that comes from a second synonym (log.retention.hours) names its real source instead of the default.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .key import Key
-from .keys import BROKER_KEYS, TOPIC_KEYS
-from .kinds import render
-from .layers import Layers, Source
-from .topics import broker_default
+from .keys.key import Key
+from .keys.value_types import render
+from .layered_values import Layers, Source
+from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
+from .topic_settings_builder import broker_default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synonym:
-    """A place that gives a setting's value, or would if the ones before it did not."""
+    """A key and source that give a setting's value, or would if none came before it."""
 
     name: str
     value: str | None

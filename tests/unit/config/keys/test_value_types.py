@@ -1,5 +1,5 @@
 import pytest
-from stepdown.config.kinds import Kind, Value, parse, render
+from stepdown.config.keys.value_types import Kind, Value, parse, render
 
 
 @pytest.mark.parametrize("text", ["true", "TRUE", " True\t"])

@@ -1,16 +1,16 @@
-"""One row of the table of settings."""
+"""A key: one setting's name, type, default, range and documentation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-from .checks import Check
-from .kinds import Kind, Value, parse
+from .value_checks import Check
+from .value_types import Kind, Value, parse
 
 
 class Change(Enum):
-    """When a broker setting may change: the names are Kafka's update modes."""
+    """When a broker setting may change; the values are Kafka's update modes."""
 
     AT_START = "read-only"
     PER_BROKER = "per-broker"
@@ -18,7 +18,7 @@ class Change(Enum):
 
 
 class Status(Enum):
-    """What becomes of a key that is set."""
+    """Whether a key that is set has an effect."""
 
     ACTED_ON = "acted on"
     ACCEPTED = "accepted without effect"

@@ -1,4 +1,4 @@
-"""A topic's settings: its own values over the broker's.
+"""Builds TopicSettings from a topic's own values and the broker's defaults.
 
 Rules of Kafka 3.9 LogConfig: unknown names are refused, min.compaction.lag.ms may not exceed max.compaction.lag.ms, and
 message.timestamp.difference.max.ms stands in for the two bounds that replaced it where these are at their default.
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .key import MAX_LONG, Key
-from .keys import TOPIC_KEYS
-from .kinds import Value
-from .layers import Layers
-from .problems import NOWHERE, ConfigError, Given, Problem, wrong_value
+from .errors import ConfigError, Problem, wrong_value
+from .keys.key import MAX_LONG, Key
+from .keys.value_types import Value
+from .layered_values import Layers
 from .settings import TopicSettings
-from .spelling import nearest
+from .similar_names import nearest
+from .sources.origin import NOWHERE, Given
+from .tables.all_keys import TOPIC_KEYS
 
 
 def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSettings:
@@ -25,7 +26,7 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
         ConfigError: a key is unknown, a value is wrong, or two contradict each other.
     """
     values: dict[str, Any] = {key.attribute: broker_default(layers, key) for key in TOPIC_KEYS.values()}
-    _stand_in(values)
+    _apply_timestamp_difference(values)
     problems = []
     for name, text in overrides.items():
         key = TOPIC_KEYS.get(name)
@@ -41,7 +42,7 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
         problems.append(Problem(key="min.compaction.lag.ms", expected=text, found=str(values["min_compaction_lag_ms"])))
     if problems:
         raise ConfigError(problems)
-    _stand_in(values)
+    _apply_timestamp_difference(values)
     return TopicSettings(**values)
 
 
@@ -55,7 +56,7 @@ def broker_default(layers: Layers, key: Key) -> Value | None:
     return key.default if value is None else value
 
 
-def _stand_in(values: dict[str, Any]) -> None:
+def _apply_timestamp_difference(values: dict[str, Any]) -> None:
     for bound in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
         if values[bound] == MAX_LONG:
             values[bound] = values["message_timestamp_difference_max_ms"]

@@ -1,6 +1,6 @@
 import pytest
-from stepdown.config.keys import BROKER_KEYS
-from stepdown.config.spelling import distance, nearest
+from stepdown.config.similar_names import distance, nearest
+from stepdown.config.tables.all_keys import BROKER_KEYS
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The known name that a misspelt one was probably meant to be."""
+"""The known name that is most like a misspelt one, for "did you mean"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Changes of settings while the broker runs (KIP-226, KIP-339).
 
-What may change is in the table; `lay_over` makes new layers of new dynamic values, or says what is wrong with them.
+The tables say which keys may change. `lay_over` returns layers with the new dynamic values, or raises all problems.
 Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool and LogCleaner.
 """
 
@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from .assembly import broker_settings
-from .key import AT_START, PER_BROKER, Key
-from .keys import BROKER_KEYS
-from .kinds import Kind, render
-from .layers import Layers
-from .problems import NOWHERE, ConfigError, Given, Problem, wrong_value
-from .unknown import is_foreign, unknown_key
+from .broker_settings_builder import broker_settings
+from .errors import ConfigError, Problem, wrong_value
+from .keys.key import AT_START, PER_BROKER, Key
+from .keys.value_types import Kind, render
+from .layered_values import Layers
+from .sources.origin import NOWHERE, Given
+from .tables.all_keys import BROKER_KEYS
+from .unknown_keys import is_foreign, unknown_key
 
 THREAD_COUNTS = (
     "num.io.threads",

@@ -1,16 +1,17 @@
-"""Names that are in no row of the table: of plugins, of old brokers, of topics, misspelt.
+"""Keys that no table has: those of plugins, of older brokers, of topics, and misspelt ones.
 
-Kafka only warns of keys it does not know. Here a name that means nothing is refused, with the nearest one that does;
-plugins and listeners bring their own keys in Kafka, so those beginnings are let pass, and so are removed keys.
+Kafka only warns of keys it does not know. stepdown refuses an unknown key and suggests the nearest known one. Keys that
+Kafka hands to plugins or reads for one listener are accepted by their prefix, and so are keys that Kafka has removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .keys import BROKER_KEYS, TOPIC_KEYS
-from .problems import NOWHERE, Origin, Problem
-from .spelling import nearest
+from .errors import Problem
+from .similar_names import nearest
+from .sources.origin import NOWHERE, Origin
+from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 
 FOREIGN_PREFIXES = (
     "listener.name.",
@@ -27,7 +28,7 @@ FOREIGN_PREFIXES = (
     "ssl.",
     "client.quota.callback.",
 )
-"""Beginnings of names that Kafka hands to plugins, or reads for one listener."""
+"""Prefixes of keys that Kafka hands to plugins, or reads for one listener."""
 
 REMOVED: Mapping[str, str] = {
     "host.name": "listeners",
@@ -52,7 +53,7 @@ def is_foreign(name: str) -> bool:
 
 
 def unknown_key(name: str, origin: Origin = NOWHERE) -> Problem:
-    """The problem of a broker key that means nothing."""
+    """The problem of a broker key that is not known."""
     if name in TOPIC_KEYS and TOPIC_KEYS[name].synonyms:
         expected = f"a setting of topics; the broker's default is {TOPIC_KEYS[name].synonyms[0]}"
         return Problem(key=name, expected=expected, origin=origin)

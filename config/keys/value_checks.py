@@ -1,6 +1,6 @@
-"""What a value has to satisfy beyond its type, in a form that can be printed.
+"""Rules for a value beyond its type, such as a range, each with the words that describe it.
 
-A check accepts or refuses a parsed value, and its `expected` completes the sentence "expected a 32-bit integer …".
+A check accepts or refuses a parsed value; `expected` completes the sentence "expected a 32-bit integer …".
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from .kinds import Value, render
+from .value_types import Value, render
 
 
 class Check(Protocol):

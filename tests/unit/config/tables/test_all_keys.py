@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from stepdown.config.key import Key, Status
-from stepdown.config.keys import BROKER_KEYS, PENDING, TOPIC_KEYS
-from stepdown.config.kinds import parse, render
+from stepdown.config.keys.key import Key, Status
+from stepdown.config.keys.value_types import parse, render
 from stepdown.config.settings import BrokerSettings, TopicSettings
+from stepdown.config.tables.all_keys import BROKER_KEYS, PENDING, TOPIC_KEYS
 
-ROOT = Path(__file__).parents[3]
-VECTORS = Path(__file__).parents[2] / "vectors" / "config" / "kafka-3.9.1-settings.tsv"
+ROOT = Path(__file__).parents[4]
+VECTORS = Path(__file__).parents[3] / "vectors" / "config" / "kafka-3.9.1-settings.tsv"
 
 NOT_KAFKA_CONFIGS = {"super.users", "allow.everyone.if.no.acl.found"}
 """Kafka reads these in its authorizer, not in its table."""
@@ -166,13 +166,13 @@ def product_sources() -> dict[str, str]:
 
 
 def test_every_setting_that_is_said_to_be_acted_on_is_read_somewhere() -> None:
-    """If this fails, nobody reads a setting any more: take care of it, or put it among config/keys.py's PENDING."""
+    """If this fails, nobody reads a setting any more: take care of it, or put it among PENDING of all_keys.py."""
     acted_on = [key for key in BROKER_KEYS.values() if key.status is Status.ACTED_ON and key.attribute]
     assert [key.name for key in acted_on if not readers_of(key.attribute)] == []
 
 
 def test_every_setting_that_is_pending_is_read_nowhere() -> None:
-    """If this fails, a setting has come into use: take it out of config/keys.py's PENDING, write the docs again."""
+    """If this fails, a setting has come into use: take it out of PENDING of all_keys.py, write the docs again."""
     pending = [BROKER_KEYS[name] for name in sorted(PENDING) if name in BROKER_KEYS and BROKER_KEYS[name].attribute]
     assert {key.name: readers for key in pending if (readers := readers_of(key.attribute))} == {}
 

@@ -1,5 +1,5 @@
 import pytest
-from stepdown.config.addresses import (
+from stepdown.config.keys.addresses import (
     HostPort,
     parse_host_port,
     parse_listeners,
