@@ -1,7 +1,7 @@
-"""Index files entry by entry, and whether they are true of their segment.
+"""Index files entry by entry, compared with their segment.
 
 An offset index entry names the position of a batch that ends at or before the entry's offset; a time index entry names
-a batch whose largest timestamp is the entry's. Both ascend. Zeros behind the entries are space that Kafka reserves. The
+a batch whose largest timestamp is the entry's. Both ascend. Zeros behind the entries are space that Kafka preallocates. The
 segment's batch headers are read once, side by side with the entries.
 """
 
@@ -42,7 +42,7 @@ class Segment:
 
 
 def offset_index_rows(file: FileHandle, size_bytes: int, segment: Segment) -> Iterator[Row]:
-    """A row of kind "index" for each entry, "problem" for each that is not true."""
+    """A row of kind "index" for each entry, "problem" for each that is wrong."""
     before = (-1, -1)
     for number, (relative, position) in enumerate(_entries(OffsetIndex.layout, file, size_bytes)):
         if relative == 0 and number > 0:
@@ -63,7 +63,7 @@ def offset_index_rows(file: FileHandle, size_bytes: int, segment: Segment) -> It
 
 
 def time_index_rows(file: FileHandle, size_bytes: int, segment: Segment) -> Iterator[Row]:
-    """A row of kind "time_index" for each entry, "problem" for each that is not true."""
+    """A row of kind "time_index" for each entry, "problem" for each that is wrong."""
     before = (-1, -1)
     for number, (timestamp, relative) in enumerate(_entries(TimeIndex.layout, file, size_bytes)):
         if relative == 0 and timestamp == 0 and number > 0:

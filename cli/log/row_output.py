@@ -89,7 +89,7 @@ def as_text(row: Row) -> str:
         where = ", ".join(f"{name} {value}" for name, value in row.items() if name not in ("kind", "message"))
         return f"PROBLEM: {row['message']}" + (f" ({where})" if where else "")
     if kind == "reserved":
-        return f"{row['size_bytes']} reserved bytes of zero from position {row['position']} on"
+        return f"{row['size_bytes']} preallocated bytes of zero from position {row['position']} on"
     return _fields(row, tuple(name for name in row if name != "kind"))
 
 

@@ -13,7 +13,7 @@ from ...storage.checkpoint import LOG_STARTS, MalformedCheckpoint, read_offsets
 from ...storage.files import Files
 from ...storage.names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
 from ..failures import BadUsage
-from .held_bytes import without_room
+from .preallocated_tail import without_preallocated_tail
 from .segment_file import SegmentFile
 
 INTERNAL_PREFIX = "__"
@@ -99,5 +99,5 @@ def _segments(files: Files, directory: str) -> tuple[SegmentFile, ...]:
         for (base, entry), following in zip(found, [*bases[1:], None], strict=True)
     ]
     if segments:
-        segments[-1] = without_room(files, segments[-1])
+        segments[-1] = without_preallocated_tail(files, segments[-1])
     return tuple(segments)

@@ -17,7 +17,7 @@ from stepdown.storage.partition_metadata import write_topic_id
 from stepdown.storage.producer_snapshot import encode_snapshot
 from stepdown.storage.producer_state import BatchSequence, ProducerEntry
 from support.command import Finished, run_command
-from support.files import BusyFiles, FaultyFiles
+from support.files import BusyFiles
 from support.kafka import dump_log_segments
 from support.logs import append, make_log
 from support.segments import START_MS, records_from, sample_segment, write_segment
@@ -94,7 +94,7 @@ def test_a_flipped_bit_is_found_and_ends_with_1(tmp_path: Path, magic: int) -> N
     assert (problem["position"], problem["message"]) == (segment.positions[1], "the checksum does not match")
 
 
-def test_a_torn_end_is_a_problem_and_reserved_zeros_are_none(tmp_path: Path) -> None:
+def test_a_torn_end_is_a_problem_and_preallocated_zeros_are_none(tmp_path: Path) -> None:
     segment = sample_segment(tmp_path)
     whole = segment.log.read_bytes()
     segment.log.write_bytes(whole[:-1])
@@ -106,19 +106,19 @@ def test_a_torn_end_is_a_problem_and_reserved_zeros_are_none(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("every", [2, 3, 4, 7, 50])
-@pytest.mark.parametrize("happens", ["append", "settle", "both"])
+@pytest.mark.parametrize("happens", ["append", "roll", "both"])
 def test_a_log_that_a_broker_appends_to_and_cuts_meanwhile_has_no_problem(
     tmp_path: Path, happens: str, every: int
 ) -> None:
-    log = make_log(tmp_path / "orders-0", files=FaultyFiles(growth_bytes=4000))
+    log = make_log(tmp_path / "orders-0", preallocate=True, segment_bytes=100_000)
     while log.size_bytes <= 3000:
         append(log, 100)
     there = log.log_end_offset
 
     def happen() -> None:
         if happens != "append":
-            log.settle()
-        if happens != "settle":
+            log.roll()
+        if happens != "roll":
             append(log, 100)
 
     shown = FileDump(BusyFiles(happen, every), records=True, index_sanity=False)

@@ -1,4 +1,7 @@
-"""How much of a log's newest file holds batches, when a broker that is running has set room aside behind them."""
+"""How much of a log's newest segment holds batches, where the topic is set to `preallocate`.
+
+Such a segment has its full size from the start, with zeros behind its last batch until it is rolled or closed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,24 +15,24 @@ from .index_files import offset_entries
 from .segment_file import SegmentFile
 
 TRIES = 8
-"""A broker that cuts the file meanwhile does so once a second at most."""
+"""How often the file is looked at again when its size has changed meanwhile."""
 
 
-def without_room(files: Files, segment: SegmentFile) -> SegmentFile:
+def without_preallocated_tail(files: Files, segment: SegmentFile) -> SegmentFile:
     """The segment without the zeros that reach from its last whole batch to the end of the file, if there are any.
 
-    A broker may append to the file meanwhile, and cut it. A file that cannot be read stays as it is, as its reader will
-    say why.
+    A broker may append to the file meanwhile, or cut the zeros off. A file that cannot be read is returned as it is: the
+    task that reads it will report the failure.
     """
     file = files.handle(segment.path)
     try:
         size = segment.size_bytes
         for _ in range(TRIES):
-            end = _held_bytes(files, file, segment, size)
+            end = _batches_end(files, file, segment, size)
             now = files.size(segment.path)
             if end is not None and end <= now:
                 return replace(segment, size_bytes=end)
-            if now == size:  # damaged, or torn
+            if now == size:  # damage, or a torn batch
                 break
             size = now
         return replace(segment, size_bytes=size)
@@ -39,8 +42,8 @@ def without_room(files: Files, segment: SegmentFile) -> SegmentFile:
         file.close()
 
 
-def _held_bytes(files: Files, file: FileHandle, segment: SegmentFile, size: int) -> int | None:
-    """Where the zeros at the end of the `size` bytes begin, or these end; None if something else lies between."""
+def _batches_end(files: Files, file: FileHandle, segment: SegmentFile, size: int) -> int | None:
+    """The position where zeros begin that reach to `size`, `size` without zeros; None if something else is between."""
     if not is_room(file, max(0, size - HEADER_BYTES_TO_MAGIC - 1), size):  # fewer are taken for the end of the file
         return size
     for start in _starts(files, segment, size):
