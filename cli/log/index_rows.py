@@ -1,8 +1,8 @@
 """Index files entry by entry, compared with their segment.
 
 An offset index entry names the position of a batch that ends at or before the entry's offset; a time index entry names
-a batch whose largest timestamp is the entry's. Both ascend. Zeros behind the entries are space that Kafka preallocates. The
-segment's batch headers are read once, side by side with the entries.
+a batch whose largest timestamp is the entry's. Both ascend. Kafka preallocates index files, so zeros may follow the
+entries. The segment's batch headers are read once, side by side with the entries.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ _LEGACY_CRC_BYTES = 4
 def segment_rows(file: FileHandle, size_now: Callable[[], int], base_offset: int, *, records: bool) -> Iterator[Row]:
     """A row of kind "batch" for each batch, "record" for its records if asked for, "problem" for what is wrong.
 
-    A broker may append to the file meanwhile, or cut zeros off that it had preallocated (`preallocate`): all batches that
-    are there at the beginning are shown. A row of kind "reserved" stands for such zeros.
+    A broker may append to the file meanwhile, or cut off zeros that `preallocate` put there: all batches that are there
+    at the beginning are shown. A row of kind "reserved" stands for such zeros.
     """
     wanted = size_bytes = size_now()
     last_offset = base_offset - 1

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...protocol.records.layout import CODEC_MASK, TIMESTAMP_TYPE_BIT, Codec
 from ...storage.batch_headers import CONTROL, TRANSACTIONAL, BatchHeader
-from .arrow import microseconds, repeated_int, repeated_text
+from .arrow_columns import microseconds, repeated_int, repeated_text
 from .splits import Split
 
 TYPES: dict[str, Any] = {

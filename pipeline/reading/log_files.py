@@ -1,8 +1,8 @@
-"""What lies in a log directory, or a copy of one: partitions, their segments, and the checkpointed log starts.
+"""The partitions in a log directory or a copy of one, with their segments and checkpointed log start offsets.
 
-Nothing is locked and nothing written: a broker may be using the directory. Logs on their way out or in (`-delete`,
-`-future`, `-stray`) are left out, as are files that are not yet or no longer part of a log (`.cleaned`, `.swap`,
-`.deleted`).
+Nothing is locked and nothing written: a broker may be using the directory. Logs that are being deleted or moved
+(`-delete`, `-future`, `-stray`) are left out, as are files that are not yet or no longer part of a log (`.cleaned`,
+`.swap`, `.deleted`).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ INTERNAL_PREFIX = "__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
-    """One partition's log. `start_offset` is the first that may be read: retention has taken what lies before it."""
+    """One partition's log. `start_offset` is the first that may be read: retention has deleted what is before it."""
 
     topic: str
     partition: int

@@ -21,8 +21,8 @@ TRIES = 8
 def without_preallocated_tail(files: Files, segment: SegmentFile) -> SegmentFile:
     """The segment without the zeros that reach from its last whole batch to the end of the file, if there are any.
 
-    A broker may append to the file meanwhile, or cut the zeros off. A file that cannot be read is returned as it is: the
-    task that reads it will report the failure.
+    A broker may append to the file meanwhile, or cut the zeros off. A file that cannot be read is returned as it is:
+    the task that reads it will report the failure.
     """
     file = files.handle(segment.path)
     try:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.log_files import partition_logs
-from stepdown.pipeline.reading.splits import Planning, Range
+from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.pipeline.sources.batches import split_headers
 from stepdown.storage.files import Files
 from stepdown.storage.log import Log
@@ -79,7 +79,7 @@ def assert_readable(log: Log, files: Files) -> None:
     (found,) = partition_logs(files, str(Path(log.directory).parent))
     rows = sum(
         1
-        for split in Planning(Files(read_only=True)).splits(found, Range())
+        for split in SplitPlanner(Files(read_only=True)).splits(found, Range())
         for _ in split_headers(split, skip_corrupt=False)
     )
     assert rows >= log.segments.active.base_offset

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from .exact import ExactTask, take_exactly
+from .segment_costs import ExactTask, segment_costs
 
 _TYPES: dict[str, tuple[str, Any]] = {
     "topic": ("string", pa.string()),
@@ -42,16 +42,16 @@ def batch_costs(session: SparkSession, tasks: Sequence[ExactTask]) -> DataFrame:
     """Return a frame of a row a batch, the fields of `BatchCost`; converting is done by whatever reads it."""
     packed = session.sparkContext.parallelize([(pickle.dumps(task),) for task in tasks], max(1, len(tasks)))
     schema = ", ".join(f"{name} {kind}" for name, (kind, _) in _TYPES.items())
-    return session.createDataFrame(packed, "task binary").mapInArrow(_take_tasks, schema)
+    return session.createDataFrame(packed, "task binary").mapInArrow(_costs_of_tasks, schema)
 
 
-def _take_tasks(batches: Iterable[Any]) -> Iterator[Any]:
+def _costs_of_tasks(batches: Iterable[Any]) -> Iterator[Any]:
     """Record batches of tasks to record batches of costs."""
     fields = attrgetter(*_TYPES)
     kinds = [kind for _, kind in _TYPES.values()]
     for batch in batches:
         for packed in batch.column(0).to_pylist():
-            costs = map(fields, take_exactly(pickle.loads(packed)))
+            costs = map(fields, segment_costs(pickle.loads(packed)))
             while rows := list(islice(costs, ROWS_A_BATCH)):
                 columns = zip(*rows, strict=True)
                 arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]

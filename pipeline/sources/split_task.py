@@ -1,4 +1,4 @@
-"""A task of `kafka-segments`, batch or stream: one split, read to Arrow."""
+"""A task of `kafka-segments`, batch or stream: one split, read into Arrow batches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
 from ...storage.files import Files
 from ..printing import say
-from ..reading.arrow import ArrowRows
+from ..reading.arrow_columns import ArrowRows
 from ..reading.log_files import PartitionLog
 from ..reading.rows import DataLoss, Leniency, SplitRows
 from ..reading.splits import Split
@@ -26,7 +26,7 @@ class SplitPartition(InputPartition):
 
 
 def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:
-    """Raises: DataLoss when offsets from `first` on were asked for that retention has taken."""
+    """Raises: DataLoss when `first` is below the log start, so that retention has deleted what was asked for."""
     if first < log.start_offset and options.fail_on_data_loss:
         raise DataLoss(
             f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset};"
@@ -35,7 +35,7 @@ def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:
 
 
 def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterator[Any]:
-    """Yield Arrow batches of a split's rows; what was passed by is told on stderr at the end.
+    """Yield Arrow batches of a split's rows; what was skipped is printed on stderr at the end.
 
     Raises: PipelineFailure, DataLoss.
     """
@@ -53,5 +53,5 @@ def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterat
     rows = ArrowRows(names, split.topic, split.partition, to_arrow_schema(schema, timezone="UTC"))
     for columns in SplitRows(Files(read_only=True), split, wanted, leniency):
         yield rows.batch(columns)
-    for line in leniency.passed_by:
-        say(f"passed by: {line}")
+    for line in leniency.skipped:
+        say(f"skipped: {line}")

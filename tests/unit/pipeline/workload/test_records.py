@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from stepdown.pipeline.workload.plan import CHUNK_RECORDS, START_MS, LoadRecord, Workload
+from stepdown.pipeline.workload.records import CHUNK_RECORDS, START_MS, LoadRecord, Workload
 from stepdown.protocol.records.layout import Codec
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.census.exact import CHUNK_BYTES, BatchCost, ExactTask, take_exactly
+from stepdown.pipeline.census.segment_costs import CHUNK_BYTES, BatchCost, ExactTask, segment_costs
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.reading.log_files import partition_logs
 from stepdown.protocol.records.convert import convert_down
@@ -17,7 +17,7 @@ def census(log_dir: Path, *, magic: int = 1, fetch_bytes: int = 1 << 20, message
     (log,) = partition_logs(Files(read_only=True), str(log_dir))
     (segment,) = log.segments
     limits = {"fetch_bytes": fetch_bytes, "max_message_bytes": message_bytes}
-    return list(take_exactly(ExactTask(topic=log.topic, partition=0, segment=segment, magic=magic, **limits)))
+    return list(segment_costs(ExactTask(topic=log.topic, partition=0, segment=segment, magic=magic, **limits)))
 
 
 def total(found: list[BatchCost], name: str) -> int:

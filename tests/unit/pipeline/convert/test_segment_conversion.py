@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.convert.job import plan
-from stepdown.pipeline.convert.segment import Outcome, convert_segment, finished
+from stepdown.pipeline.convert.segment_conversion import Outcome, convert_segment, finished
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_control_marker
@@ -111,7 +111,7 @@ def test_damage_ends_the_conversion_and_a_torn_tail_the_log(tmp_path: Path) -> N
 KILLED = """
 import sys
 from stepdown.pipeline.convert.job import plan
-from stepdown.pipeline.convert.segment import convert_segment
+from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.storage.files import Files
 tasks = plan(Files(), sys.argv[1], sys.argv[2], None, 1, None)
 print("ready", flush=True)

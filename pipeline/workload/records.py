@@ -1,4 +1,4 @@
-"""Which records a workload holds. All of it follows from the settings, so a run can be repeated anywhere.
+"""The records of a workload. They follow from the settings and the seed alone, so a run can be repeated anywhere.
 
 Records are counted through all partitions. Those of one chunk of 4096 come from a generator of random numbers that is
 seeded by the workload's seed and the chunk's number, so chunks can be made in any order and by anybody.

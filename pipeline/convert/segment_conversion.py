@@ -1,4 +1,4 @@
-"""One segment in another magic: read, counted, converted, written beside its place, synced, renamed.
+"""Converts one segment to another magic: reads, counts, converts, writes under a temporary name, syncs, renames.
 
 What is being written has the names a broker's cleaner gives its unfinished copies (`.cleaned`), which brokers delete
 when they start. The `.log` is renamed last: where it is, the segment is finished. A note beside it keeps what was
@@ -27,7 +27,7 @@ from ...storage.log_config import LogConfig
 from ...storage.names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
 from ..failures import PipelineFailure
 from ..reading.rows import allocate
-from .up import convert_chunk_up
+from .up_conversion import convert_chunk_up
 
 CHUNK_BYTES = 128 * 1024
 WINDOW_BYTES = 1 << 20
@@ -57,7 +57,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a segment. `records` and `batches` are those written; the rest counts what was lost."""
+    """The result for one segment. `records` and `batches` are those written; the other counts are of what was lost."""
 
     topic: str
     partition: int
@@ -157,13 +157,13 @@ class _Conversion:
                 while size := kernel.plan(window[at:], self._task.magic, CHUNK_BYTES)[0]:
                     yield window[at : at + size]
                     at += size
-                wanted = WINDOW_BYTES if at else self._missing(window)
+                wanted = WINDOW_BYTES if at else self._needed_bytes(window)
                 if not wanted:
                     return
         finally:
             source.close()
 
-    def _missing(self, window: memoryview) -> int:
+    def _needed_bytes(self, window: memoryview) -> int:
         """How many bytes the next batch takes; 0 where the log ends in a part of one."""
         left = self._task.size_bytes - self.position
         size = int.from_bytes(window[8:LOG_OVERHEAD], "big") + LOG_OVERHEAD if left >= LOG_OVERHEAD else left + 1

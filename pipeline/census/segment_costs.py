@@ -78,7 +78,7 @@ class BatchCost:
     split: bool = False
 
 
-def take_exactly(task: ExactTask) -> Iterator[BatchCost]:
+def segment_costs(task: ExactTask) -> Iterator[BatchCost]:
     """Yield what each batch of the segment costs, in order.
 
     Raises: PipelineFailure naming file, position and reason.
@@ -113,7 +113,7 @@ class _Walk:
                 batch.ensure_valid()
                 self._take(batch)
                 self.position += batch.size_bytes
-                yield from self._known()
+                yield from self._finished_costs()
             if self.position == before:
                 if len(window) < wanted:  # a torn end; the headers' census tells of it where it may not be
                     break
@@ -123,9 +123,9 @@ class _Walk:
         file.close()
         self._end_chunk()
         self._end_fetch()
-        yield from self._known()
+        yield from self._finished_costs()
 
-    def _known(self) -> Iterator[BatchCost]:
+    def _finished_costs(self) -> Iterator[BatchCost]:
         """Yield the batches before those whose fetch or chunk goes on."""
         open_ones = [group[0] for group in (self._fetch, self._chunk) if group]
         while self._costs and not any(self._costs[0] is cost for cost in open_ones):

@@ -1,11 +1,11 @@
-"""The report: one HTML file with the tables and the pictures in it; nothing beside it is needed."""
+"""A report as one HTML file that contains its tables and pictures."""
 
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .picture import Picture
+from .report_picture import Picture
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1f2937}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums;display:block;overflow-x:auto}

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 as v2 batches that keep their offsets.
+"""Converts messages of magic 0 and 1 up to v2 batches that keep their offsets.
 
 A wrapper becomes one batch of its codec. Plain messages become batches of up to 16 KiB, as long as offsets follow one
 another and the timestamp type stays. The kernel numbers records from 0 on, so messages with gaps between them, which

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from stepdown.pipeline.reading.arrow import ArrowRows
+from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.pipeline.reading.rows import allocate
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
@@ -12,7 +12,7 @@ from support.log_directories import keyed_records
 NAMES = ("topic", "partition", "offset")
 WITHOUT_PANDAS = """
 import sys
-from stepdown.pipeline.reading.arrow import ArrowRows
+from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
 batch = ArrowRows(sys.argv[1:], "topic", 3).batch(ColumnFiller(Wanted()).columns)
 assert batch.num_rows == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ..connector import broker_errors, write_options
-from .plan import LoadRecord, Workload
+from .records import LoadRecord, Workload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
