@@ -1,4 +1,4 @@
-"""The commands. Each lives in a module of its own, imported when it is asked for."""
+"""The commands by name. The package of a command is imported when the command is called or its help is shown."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .. import __version__
 
 COMMANDS = {
     "serve": (".commands", "serve"),
-    "topics": (".topics", "topics"),
-    "groups": (".groups", "groups"),
-    "transactions": (".transactions", "transactions"),
-    "produce": (".produce", "produce"),
-    "consume": (".consume", "consume"),
-    "log": (".logfiles", "log"),
-    "config": (".settings", "config"),
-    "bench": (".bench", "bench"),
+    "topics": (".topics.commands", "topics"),
+    "groups": (".groups.commands", "groups"),
+    "transactions": (".transactions.commands", "transactions"),
+    "produce": (".produce.command", "produce"),
+    "consume": (".consume.command", "consume"),
+    "log": (".log.command", "log"),
+    "config": (".config.command", "config"),
+    "bench": (".bench.commands", "bench"),
     "pipeline": (".pipeline", "pipeline"),
-    "producer-perf": (".producer_perf", "producer_perf"),
+    "producer-perf": (".producer_perf.command", "producer_perf"),
 }
 """Name of a command to its module and the Typer application there, in the order of the help."""
 
@@ -75,6 +75,6 @@ serve = typer.Typer(add_completion=False, rich_markup_mode=None)
 )
 def serve_command(context: typer.Context) -> None:
     """Serve log directories until SIGTERM or SIGINT."""
-    from .serving import main as run
+    from .serve.command_line import main as run
 
     raise typer.Exit(run(context.args))

@@ -7,14 +7,14 @@ that never uses them again. docs/decisions/start-up.md has the measurements.
 import os
 import sys
 
-from .failures import CommandFailed
+from .support.failures import CommandFailed
 
 
 def main() -> None:
     """Run the command line; a command that fails says why on stderr."""
     try:
         if sys.argv[1:2] == ["serve"]:
-            from .serving import main as serve
+            from .serve.command_line import main as serve
 
             sys.exit(serve(sys.argv[2:]))
         from .commands import app

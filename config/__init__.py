@@ -1,19 +1,23 @@
-"""What an operator may set: one table of keys, frozen settings, docs, errors.
+"""The configuration of brokers and topics: texts from files, variables, options and dynamic changes come in, frozen
+settings go out.
 
-`load` reads a file, the environment and options; `Layers` keeps what was given, so that dynamic values can be laid over
-it and described; `topic_settings` makes a topic's settings of its own values and the broker's.
+`load` builds the settings that a broker starts with. `Layers` keeps the texts by source, so that dynamic values can
+replace some of them and DescribeConfigs can name each value's source. `topic_settings` combines a topic's own values
+with the broker's defaults. `keys` says what a key is, `tables` has all keys, `sources` parses files, variables and
+options.
 """
 
-from .addresses import Endpoint, HostPort
-from .assembly import broker_settings
-from .changes import Alteration, Operation, altered, lay_over
-from .describe import Row, Synonym, describe_broker, describe_cluster_defaults, describe_topic
-from .keys import BROKER_KEYS, TOPIC_KEYS
-from .layers import Layers, Source
-from .load import Loaded, load, settings_of
-from .problems import ConfigError, Given, Origin, Problem
+from .broker_settings_builder import broker_settings
+from .describe_configs import Row, Synonym, describe_broker, describe_cluster_defaults, describe_topic
+from .dynamic_changes import Alteration, Operation, altered, lay_over
+from .errors import ConfigError, Problem
+from .keys.addresses import Endpoint, HostPort
+from .layered_values import Layers, Source
 from .settings import BrokerSettings, TopicSettings
-from .topics import topic_settings
+from .sources.origin import Given, Origin
+from .startup_settings import Loaded, load, settings_of
+from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
+from .topic_settings_builder import topic_settings
 
 __all__ = [
     "BROKER_KEYS",

@@ -1,4 +1,4 @@
-"""What the broker runs by: frozen, typed, one field for each key of the table that carries an attribute.
+"""The settings of a broker and of a topic: frozen, typed, one field for each key that has an attribute.
 
 Units stand in the names. Values that belong to topics have no field here: they are the defaults of TopicSettings.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .addresses import Endpoint, HostPort
+from .keys.addresses import Endpoint, HostPort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """The broker's settings after all sources were laid over each other."""
+    """The broker's settings after all sources were merged."""
 
     # Identity
     broker_id: int

@@ -1,4 +1,4 @@
-"""The job `archive`: a running broker or a log directory into Parquet files or a Delta table, each record once.
+"""The job `archive`: each record of a broker or a log directory, once, into Parquet files or a Delta table.
 
 | part | what it remembers | where |
 |---|---|---|
@@ -6,9 +6,9 @@
 | Parquet sink | which files belong to batches that were committed | OUT/_spark_metadata |
 | Delta sink | the stream's id and its last batch (`txn` of the commit): a repeated one is left out | OUT/_delta_log |
 
-A batch that was cut off anywhere is made again from the same offsets. What an unfinished one left in a Parquet
+A batch that was interrupted is written again from the same offsets. What an unfinished one left in a Parquet
 directory stays there as files that `_spark_metadata` does not list: Spark leaves them out, other readers do not know.
-`OUT/_archive.json` keeps another source or format from going on with a checkpoint that is not theirs.
+`OUT/_archive.json` keeps a job for another source or format from using this checkpoint.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _PARQUET_NOTE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """What goes where: one of `log_dir` and `bootstrap` is given. `topics` None: all but internal ones."""
+    """The source and the target: one of `log_dir` and `bootstrap` is given. `topics` None: all but internal ones."""
 
     out: str
     format: Format
@@ -58,7 +58,7 @@ class Archive:
 
     @property
     def identity(self) -> dict[str, str | None]:
-        """What may not change from run to run."""
+        """The settings that have to be the same in every run."""
         given = asdict(self)
         log_dir = None if self.log_dir is None else str(Path(self.log_dir).absolute())
         return {"log_dir": log_dir} | {name: given[name] for name in ("bootstrap", "topics", "format")}
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Archive until all is kept, or until SIGINT or SIGTERM where batches go on."""
+    """Archive what is there, or continue until SIGINT or SIGTERM where --trigger names seconds."""
     archive = _archive(arguments)
     every_s = _every_s(arguments.trigger)
     if archive.bootstrap is not None:
@@ -94,11 +94,11 @@ def run(arguments: argparse.Namespace) -> None:
     if archive.format == "parquet":
         say(_PARQUET_NOTE)
     with _stopped_by_sigterm():
-        print_rows("archive", [keep(session, archive, every_s)], as_json=arguments.json)
+        print_rows("archive", [archive_records(session, archive, every_s)], as_json=arguments.json)
 
 
-def keep(spark: "SparkSession", archive: Archive, every_s: float | None = None) -> dict[str, object]:
-    """Archive what is there, or with `every_s` all that comes until it is interrupted; tell how much it was.
+def archive_records(spark: "SparkSession", archive: Archive, every_s: float | None = None) -> dict[str, object]:
+    """Archive what is there, or with `every_s` all records that come until an interrupt; return how many there were.
 
     Raises: PipelineFailure.
     """
@@ -198,7 +198,7 @@ def _follow(query: "StreamingQuery") -> Mapping[int, int]:
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends what SIGINT ends."""
+    """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What ends a job: one line that says what is wrong and where, and the exit code.
+"""Failures that end a job: one line that says what is wrong and where, and the exit code.
 
 A task's failure reaches the driver as text inside Spark's own error. `said_by` finds our line in it, so that no
 traceback of Python or Java reaches the terminal.
@@ -13,13 +13,13 @@ EXIT_BAD_USAGE = 2
 
 
 class PipelineFailure(Exception):
-    """A job cannot go on: its one line names the file, position and reason."""
+    """A job cannot continue; the one line of the message names the file, position and reason."""
 
     exit_code = EXIT_FAILED
 
 
 class BadUsage(PipelineFailure):
-    """What was asked for cannot be: an option, a folder, a topic, a column."""
+    """An option, folder, topic or column that was asked for is wrong or missing."""
 
     exit_code = EXIT_BAD_USAGE
 

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..config import Problem
-from ..config.checks import EachOf, OneOf, Only
-from ..config.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
-from ..config.kinds import Value
+from ..config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
+from ..config.keys.value_checks import EachOf, OneOf, Only
+from ..config.keys.value_types import Value
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

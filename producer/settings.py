@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from ..config import ConfigError, HostPort, Problem
-from ..config.addresses import parse_host_port
-from ..config.checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
-from ..config.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
-from ..config.kinds import Kind, Value, render
-from ..config.spelling import nearest
+from ..config.keys.addresses import parse_host_port
+from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
+from ..config.keys.value_checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
+from ..config.keys.value_types import Kind, Value, render
+from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
 from . import security as security_settings
 from .partitioners import BY_NAME, Partitioner

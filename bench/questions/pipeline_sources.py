@@ -28,10 +28,10 @@ from pyspark.sql import DataFrame, SparkSession
 from stepdown.bench.servers.contenders import Stepdown
 from stepdown.pipeline.connector import find_jars, read_options
 from stepdown.pipeline.convert.job import plan
-from stepdown.pipeline.convert.segment import convert_segment
+from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.session import build_session
 from stepdown.pipeline.workload.log_directory import write_log_directory
-from stepdown.pipeline.workload.plan import Workload
+from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
 from stepdown.protocol.records.layout import Codec

@@ -10,7 +10,7 @@ here 10,000 partitions are the limit.
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ...config.describe import describe_topic
+from ...config.describe_configs import describe_topic
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import (
     CreatableTopic,

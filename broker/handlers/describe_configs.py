@@ -8,8 +8,8 @@ asked; v3 type and documentation.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...config.describe import Row, describe_broker, describe_cluster_defaults, describe_topic
-from ...config.layers import Source
+from ...config.describe_configs import Row, describe_broker, describe_cluster_defaults, describe_topic
+from ...config.layered_values import Source
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,

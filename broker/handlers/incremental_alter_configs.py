@@ -9,7 +9,7 @@ subscriptions of client metrics (KIP-714).
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ...config.changes import Alteration, Operation
+from ...config.dynamic_changes import Alteration, Operation
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -14,8 +14,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from ...config import ConfigError
-from ...config.changes import Alteration, Operation, altered
-from ...config.keys import BROKER_KEYS, TOPIC_KEYS
+from ...config.dynamic_changes import Alteration, Operation, altered
+from ...config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from ...protocol.errors import ApiError, ErrorCode
 from .topic_rules import check_name
 

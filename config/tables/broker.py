@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast, ReleaseVersion
-from ..key import AT_START, BOOLEAN, INT, STRING, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, INT, STRING, accepted, acted_on
+from ..keys.value_checks import AtLeast, ReleaseVersion
 
 IDENTITY = (
     acted_on(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast, Between
-from ..key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, acted_on
+from ..keys.value_checks import AtLeast, Between
 
 LARGEST_DOUBLE = 1.7976931348623157e308
 

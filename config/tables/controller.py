@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast, EachOf
-from ..key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, PASSWORD, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, PASSWORD, STRING, accepted
+from ..keys.value_checks import AtLeast, EachOf
 
 KEYS = (
     *accepted(

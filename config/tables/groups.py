@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast, Between, EachOf, OneOf
-from ..key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_INT, SHORT, STRING, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_INT, SHORT, STRING, accepted, acted_on
+from ..keys.value_checks import AtLeast, Between, EachOf, OneOf
 
 OFFSETS = (
     acted_on(

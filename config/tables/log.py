@@ -5,9 +5,9 @@ Sources: Kafka 3.9 ServerLogConfigs, LogConfig, ServerConfigs.
 
 from __future__ import annotations
 
-from ..checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, Only, ReleaseVersion
-from ..key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Change, Key, accepted, acted_on
-from ..kinds import Kind, Value
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Change, Key, accepted, acted_on
+from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, Only, ReleaseVersion
+from ..keys.value_types import Kind, Value
 from .topics import COMPRESSION_TYPES, NO_TIERS
 
 ROLL = ("log.roll.ms", "log.roll.hours")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast
-from ..key import AT_START, CLUSTER, INT, LONG, MAX_INT, PER_BROKER, STRING, accepted, acted_on
+from ..keys.key import AT_START, CLUSTER, INT, LONG, MAX_INT, PER_BROKER, STRING, accepted, acted_on
+from ..keys.value_checks import AtLeast
 
 LISTENERS = (
     acted_on(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..key import AT_START, CLASS, accepted
+from ..keys.key import AT_START, CLASS, accepted
 
 KEYS = (
     *accepted(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast
-from ..key import AT_START, CLUSTER, INT, LONG, STRING, accepted
+from ..keys.key import AT_START, CLUSTER, INT, LONG, STRING, accepted
+from ..keys.value_checks import AtLeast
 
 KEYS = (
     *accepted(

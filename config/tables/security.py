@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..addresses import PROTOCOLS
-from ..checks import AtLeast, OneOf
-from ..key import AT_START, BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, PER_BROKER, SHORT, STRING, accepted
+from ..keys.addresses import PROTOCOLS
+from ..keys.key import AT_START, BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, PER_BROKER, SHORT, STRING, accepted
+from ..keys.value_checks import AtLeast, OneOf
 
 DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 

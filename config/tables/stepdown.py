@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast, Between, Matching, OneOf
-from ..key import AT_START, CLUSTER, INT, LONG, STRING, acted_on
+from ..keys.key import AT_START, CLUSTER, INT, LONG, STRING, acted_on
+from ..keys.value_checks import AtLeast, Between, Matching, OneOf
 
 KEYS = (
     acted_on(

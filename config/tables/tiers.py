@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import AtLeast, Between
-from ..key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, STRING, accepted
+from ..keys.value_checks import AtLeast, Between
 
 METADATA_MANAGER = "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager"
 

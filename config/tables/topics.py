@@ -6,9 +6,9 @@ applies to open logs at once.
 
 from __future__ import annotations
 
-from ..checks import AtLeast, Between, BetweenOr, Check, EachOf, OneOf, Only, ReleaseVersion
-from ..key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status
-from ..kinds import Kind, Value
+from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status
+from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, OneOf, Only, ReleaseVersion
+from ..keys.value_types import Kind, Value
 
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS

@@ -5,8 +5,8 @@ Sources: Kafka 3.9 TransactionLogConfigs, TransactionStateManagerConfigs.
 
 from __future__ import annotations
 
-from ..checks import AtLeast
-from ..key import AT_START, BOOLEAN, CLUSTER, INT, SHORT, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, SHORT, acted_on
+from ..keys.value_checks import AtLeast
 
 PRODUCERS = (
     acted_on(

@@ -1,1 +1,1 @@
-"""Benchmark runs as tables and pictures: throughput by chunk size, memory against its limit, percentiles of latency."""
+"""The job `bench-report`: result lines of `stepdown bench` come in, tables, pictures and one HTML page go out."""

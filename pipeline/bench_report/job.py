@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..failures import BadUsage
-from ..page import Section, write_page
-from ..picture import Picture
+from ..html_report import Section, write_page
 from ..printing import print_rows, say
+from ..report_picture import Picture
 from . import tables
-from .lines import JSON_OPTIONS, JSON_SCHEMA, checked, read_lines
 from .pictures import draw_latency, draw_memory, draw_throughput
+from .result_lines import JSON_OPTIONS, JSON_SCHEMA, checked, read_lines
 from .tables import Row
 
 if TYPE_CHECKING:

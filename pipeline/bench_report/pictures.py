@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..picture import Picture
+from ..report_picture import Picture
 from .tables import PERCENTILES, Row
 
 MEBIBYTE = 1 << 20

@@ -1,1 +1,1 @@
-"""The job `census`: what a log directory holds, and what clients of an old magic would cost."""
+"""The job `census`: a log directory comes in, tables of its formats and of what old clients' fetches cost go out."""

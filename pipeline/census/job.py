@@ -10,9 +10,9 @@ from ...storage.files.files import Files
 from ..printing import print_rows, say
 from ..reading.log_files import partition_logs
 from ..session import build_session
-from .conversion import batch_costs, by_segment, summary
-from .exact import ExactTask
+from .cost_tables import batch_costs, by_segment, summary
 from .report import write_report
+from .segment_costs import ExactTask
 
 COUNTED = "topic string, partition int, size int, magic int, codec string, records int, control boolean"
 """The columns of `kafka-batches` that are counted; the others are not made."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ..page import Section, write_page
-from ..picture import Picture
+from ..html_report import Section, write_page
+from ..report_picture import Picture
 
 REPORT = "report.html"
 MEBIBYTE = 1 << 20

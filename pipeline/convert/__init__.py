@@ -1,1 +1,1 @@
-"""The job `convert`: a log directory written anew in another magic, a task a segment, through the broker's kernel."""
+"""The job `convert`: a log directory comes in, a log directory in another magic goes out, a task a segment."""

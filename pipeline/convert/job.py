@@ -17,7 +17,7 @@ from ..printing import print_rows, say
 from ..reading.log_files import partition_logs
 from ..session import build_session
 from .manifest import read_manifest, write_manifest
-from .segment import NOTE, Outcome, Task, convert_segment, finished
+from .segment_conversion import NOTE, Outcome, Task, convert_segment, finished
 
 _RECOMPRESS = ("none", "gzip", "snappy", "lz4")
 _KEPT_FILES = (META_PROPERTIES, "log-start-offset-checkpoint")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ...storage.files.files import Files
 from ..failures import BadUsage
-from .segment import Outcome
+from .segment_conversion import Outcome
 
 NAME = "manifest.parquet"
 MAX_BYTES = 1 << 30

@@ -1,1 +1,4 @@
-"""Segment files to Arrow, without Spark: what to read (splits), where (indexes), and the decoding."""
+"""Reads segment files without Spark: a log directory comes in, splits and their rows as Arrow batches go out.
+
+Offset and time indexes say where a split may begin; nothing is locked or written.
+"""

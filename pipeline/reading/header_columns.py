@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...protocol.records.batch_header import CONTROL, TRANSACTIONAL, BatchHeader
 from ...protocol.records.layout import CODEC_MASK, TIMESTAMP_TYPE_BIT, Codec
-from .arrow import microseconds, repeated_int, repeated_text
+from .arrow_columns import microseconds, repeated_int, repeated_text
 from .splits import Split
 
 TYPES: dict[str, Any] = {

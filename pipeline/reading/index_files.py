@@ -1,4 +1,4 @@
-"""The `.index` and `.timeindex` of a segment, read for planning only: a wrong one may cost time, never rows.
+"""The `.index` and `.timeindex` of a segment, read for planning only: a wrong one costs time, but no rows are lost.
 
 Layouts: `storage/index/offset_index.py`, `storage/index/time_index.py`. A file that was not closed ends in zeros that
 were allocated ahead, so entries are taken only as long as they increase.

@@ -8,10 +8,10 @@ from .log_files import PartitionLog
 
 
 def log_end_offset(files: Files, log: PartitionLog) -> int:
-    """The next offset that the log would give out. Damage ends it there, where a reader will say so.
+    """The offset that the next record would get. A damaged batch ends the log here; its reader reports it.
 
-    Only the newest segment tells: compaction may have taken the last batches of those before it. It is walked from its
-    last index entry on, if that is where a batch starts.
+    Only the newest segment counts: compaction may have removed the last batches of those before it. It is walked from
+    its last index entry on, if that is where a batch starts.
     """
     if not log.segments:
         return log.start_offset

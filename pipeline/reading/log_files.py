@@ -1,8 +1,8 @@
-"""What lies in a log directory, or a copy of one: partitions, their segments, and the checkpointed log starts.
+"""The partitions in a log directory or a copy of one, with their segments and checkpointed log start offsets.
 
-Nothing is locked and nothing written: a broker may be using the directory. Logs on their way out or in (`-delete`,
-`-future`, `-stray`) are left out, as are files that are not yet or no longer part of a log (`.cleaned`, `.swap`,
-`.deleted`).
+Nothing is locked and nothing written: a broker may be using the directory. Logs that are being deleted or moved
+(`-delete`, `-future`, `-stray`) are left out, as are files that are not yet or no longer part of a log (`.cleaned`,
+`.swap`, `.deleted`).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint, re
 from ...storage.files.file_names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
 from ...storage.files.files import Files
 from ..failures import BadUsage
-from .held_bytes import without_room
+from .preallocated_tail import without_preallocated_tail
 from .segment_file import SegmentFile
 
 INTERNAL_PREFIX = "__"
@@ -21,7 +21,7 @@ INTERNAL_PREFIX = "__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
-    """One partition's log. `start_offset` is the first that may be read: retention has taken what lies before it."""
+    """One partition's log. `start_offset` is the first that may be read: retention has deleted what is before it."""
 
     topic: str
     partition: int
@@ -99,5 +99,5 @@ def _segments(files: Files, directory: str) -> tuple[SegmentFile, ...]:
         for (base, entry), following in zip(found, [*bases[1:], None], strict=True)
     ]
     if segments:
-        segments[-1] = without_room(files, segments[-1])
+        segments[-1] = without_preallocated_tail(files, segments[-1])
     return tuple(segments)

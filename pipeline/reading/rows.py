@@ -1,4 +1,4 @@
-"""The rows of a split: whole batches a window at a time into columns, and what to say when they are broken.
+"""The rows of a split: whole batches are decoded into columns, a window at a time; broken ones are reported.
 
 A batch larger than a window gets one of its own size, which is no larger than what is left of the split.
 """
@@ -22,16 +22,16 @@ WINDOW_BYTES = 1 << 20
 
 
 class DataLoss(PipelineFailure):
-    """What was to be read is gone: retention took the segment, or the log was truncated."""
+    """Records that were asked for are gone: retention deleted the segment, or the log was truncated."""
 
 
 @dataclass(slots=True)
 class Leniency:
-    """What a reader may pass by, and what it did: a line each, naming file, position and reason."""
+    """What a reader may skip, and what it did skip: a line each, naming file, position and reason."""
 
     skip_corrupt: bool = False
     fail_on_data_loss: bool = True
-    passed_by: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 def allocate(size: int) -> Buffer:
@@ -65,7 +65,7 @@ class SplitRows:
         except DataLoss as loss:
             if self._leniency.fail_on_data_loss:
                 raise
-            self._leniency.passed_by.append(str(loss))
+            self._leniency.skipped.append(str(loss))
             if columns.rows:
                 yield columns
         finally:
@@ -84,9 +84,9 @@ class SplitRows:
                         yield
                     done = at
             except ApiError as error:
-                done = self._pass_by(data, self._filler.columns.position, error)
+                done = self._skip(data, self._filler.columns.position, error)
             if not done:
-                window = self._missing(data)
+                window = self._needed_bytes(data)
                 if not window:
                     return
             self._position += done
@@ -106,7 +106,7 @@ class SplitRows:
             raise DataLoss(f"{self._split.path}: ends at byte {self._position + found}, after {self._split.end} before")
         return view
 
-    def _missing(self, data: memoryview) -> int:
+    def _needed_bytes(self, data: memoryview) -> int:
         """How large a window has to be for the next batch; 0 where the log ends in a part of one.
 
         Raises: PipelineFailure where a part of a batch may not be.
@@ -123,8 +123,8 @@ class SplitRows:
             self._note(self._position, offset, reason)
         return 0
 
-    def _pass_by(self, data: memoryview, at: int, error: ApiError) -> int:
-        """Where to go on behind a broken batch. Raises: PipelineFailure unless it may be passed by."""
+    def _skip(self, data: memoryview, at: int, error: ApiError) -> int:
+        """Where to go on behind a broken batch. Raises: PipelineFailure unless it may be skipped."""
         offset = FRAME.unpack_from(data, at)[0]
         self._note(self._position + at, offset, error)
         try:
@@ -137,4 +137,4 @@ class SplitRows:
         line = f"{self._split.path}: position {position}, base offset {base_offset}: {reason}"
         if not self._leniency.skip_corrupt:
             raise PipelineFailure(line)
-        self._leniency.passed_by.append(line)
+        self._leniency.skipped.append(line)

@@ -9,7 +9,7 @@ from ...storage.files.file_names import LOG
 class SegmentFile:
     """One segment. `next_base` is the base offset of the one after it, None for the newest.
 
-    `size_bytes` is how much of the file may hold batches: zeros that a broker set aside behind them are not counted.
+    `size_bytes` is how much of the file may hold batches: preallocated zeros behind them are not counted.
     """
 
     path: str

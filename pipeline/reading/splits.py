@@ -1,8 +1,7 @@
 """What a task reads: a run of whole batches of one segment, cut where the offset index says that a batch starts.
 
-A segment that an index does not help with (missing, or not true of the log) is cut by walking over its headers, which
-costs more and gives the same rows. What lies outside the wanted offsets, or in segments of older records only, is left
-out.
+A segment whose index is missing or wrong is cut by walking over its batch headers, which costs more and gives the same
+rows. Batches outside the wanted offsets, and segments of older records only, are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ MAX_TAIL_BYTES = 4 << 20
 class Split:
     """Bytes `start` to `end` (open) of a segment file; rows are those of offsets `first_offset` to `end_offset` (open).
 
-    `min_timestamp` (ms) lets batches be passed by that hold older records only; None for none. `ends_log`: the bytes
+    Batches that hold only records older than `min_timestamp` (ms) may be skipped; None: none. `ends_log`: the bytes
     reach to the end of the newest segment, where a torn batch ends the log.
     """
 
@@ -57,8 +56,8 @@ class Range:
 
 
 @dataclass(slots=True)
-class Planning:
-    """Plans splits of at most `max_bytes` where batches allow it; `warnings` has a line for each index not believed."""
+class SplitPlanner:
+    """Plans splits of at most `max_bytes` where batches allow it; `warnings` has a line for each wrong index."""
 
     files: Files
     max_bytes: int = DEFAULT_SPLIT_BYTES
@@ -129,7 +128,7 @@ class Planning:
         return self._walked(segment)
 
     def _walked(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
-        """Cuts found in the headers; after damage the rest is one piece, whose reader will tell."""
+        """Cuts found in the headers; after damage the rest is one piece, whose reader reports it."""
         cuts = [0]
         file = self.files.handle(segment.path)
         try:

@@ -1,4 +1,7 @@
-"""What Spark sees: the data sources `kafka-segments` and `kafka-batches`."""
+"""Spark's data sources `kafka-segments` and `kafka-batches`: options and schemas come in, rows as Arrow batches go out.
+
+`kafka-segments` also reads streams and writes new logs.
+"""
 
 from pyspark.sql import SparkSession
 

@@ -21,9 +21,9 @@ from ..failures import BadUsage, PipelineFailure
 from ..printing import say
 from ..reading.header_columns import TYPES, header_batch
 from ..reading.log_files import partition_logs
-from ..reading.splits import Planning, Range, Split
+from ..reading.splits import Range, Split, SplitPlanner
 from .options import ReadOptions, read_options
-from .partition import SplitPartition
+from .split_task import SplitPartition
 
 NAME = "kafka-batches"
 SCHEMA = (
@@ -60,7 +60,7 @@ class BatchesReader(DataSourceReader):
 
     def partitions(self) -> Sequence[SplitPartition]:
         files = Files(read_only=True)
-        planning = Planning(files, self._options.max_partition_bytes)
+        planning = SplitPlanner(files, self._options.max_partition_bytes)
         found = [
             SplitPartition(split)
             for log in partition_logs(files, self._options.path, self._options.topics)
@@ -98,6 +98,6 @@ def split_headers(split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
         line = f"{split.path}: position {position}: {error}"
         if not skip_corrupt:
             raise PipelineFailure(line) from error
-        say(f"passed by: {line}")
+        say(f"skipped: {line}")
     finally:
         file.close()

@@ -1,4 +1,4 @@
-"""Which of Spark's filters a reader takes over, and what they say.
+"""The filters that a reader takes over from Spark (pushdown), as limits on topics, partitions, offsets and time.
 
 Consumed, so that Spark does not look again: topic and partition (=, IN), offset (=, <, <=, >, >=). Used to leave
 batches out, and looked at again by Spark: timestamp (=, >, >=). All others are handed back, a comparison with null too.
@@ -15,8 +15,8 @@ from ..reading.splits import MAX_OFFSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pushed:
-    """What rows may be: None for any topic, partition or time. Offsets from `first` to `end` (open)."""
+class PushedFilters:
+    """The rows that are wanted: None for any topic, partition or time. Offsets from `first` to `end` (open)."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
@@ -30,7 +30,7 @@ class Pushed:
         )
 
 
-def push(filters: Iterable[Filter], pushed: Pushed) -> tuple[Pushed, list[Filter]]:
+def push(filters: Iterable[Filter], pushed: PushedFilters) -> tuple[PushedFilters, list[Filter]]:
     """What rows may be after these filters as well, and the filters that Spark has to look at."""
     left = []
     for each in filters:
@@ -46,7 +46,7 @@ def _column(each: Filter) -> str:
     return attribute[0] if len(attribute) == 1 else ""
 
 
-def _with(each: Filter, pushed: Pushed) -> Pushed:
+def _with(each: Filter, pushed: PushedFilters) -> PushedFilters:
     """`pushed` itself when the filter cannot be taken over; else a new value, even if it says the same."""
     values = list(_values(each))
     match _column(each):
@@ -77,7 +77,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _with_offset(each: Filter, pushed: Pushed) -> Pushed:
+def _with_offset(each: Filter, pushed: PushedFilters) -> PushedFilters:
     match each:
         case EqualTo(value=value):
             return replace(pushed, first=max(pushed.first, value), end=min(pushed.end, value + 1))
@@ -93,7 +93,7 @@ def _with_offset(each: Filter, pushed: Pushed) -> Pushed:
             return pushed
 
 
-def _with_timestamp(each: Filter, pushed: Pushed) -> Pushed:
+def _with_timestamp(each: Filter, pushed: PushedFilters) -> PushedFilters:
     if not isinstance(each, EqualTo | GreaterThan | GreaterThanOrEqual):
         return pushed
     value = each.value

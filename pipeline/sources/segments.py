@@ -36,10 +36,10 @@ from ..failures import BadUsage
 from ..printing import say
 from ..reading.log_end import log_end_offset
 from ..reading.log_files import PartitionLog, partition_logs
-from ..reading.splits import Planning, Range
-from .filters import Pushed, push
+from ..reading.splits import Range, SplitPlanner
+from .filters import PushedFilters, push
 from .options import ReadOptions, read_options, starting_offset
-from .partition import SplitPartition, check_start, read_split
+from .split_task import SplitPartition, check_start, read_split
 from .stream import SegmentsStreamReader
 
 NAME = "kafka-segments"
@@ -100,13 +100,13 @@ class SegmentsReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._pushed = Pushed()
+        self._pushed = PushedFilters()
 
     def partitions(self) -> Sequence[SplitPartition]:
         """One split a task, the largest first."""
         options = self._options
         files = Files(read_only=True)
-        planning = Planning(files, options.max_partition_bytes, self._pushed.min_timestamp)
+        planning = SplitPlanner(files, options.max_partition_bytes, self._pushed.min_timestamp)
         found = [
             split
             for log in partition_logs(files, options.path, options.topics)

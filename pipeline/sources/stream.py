@@ -19,9 +19,9 @@ from ..printing import say
 from ..reading.log_end import log_end_offset
 from ..reading.log_files import PartitionLog, partition_logs
 from ..reading.rows import DataLoss
-from ..reading.splits import Planning, Range, Split
+from ..reading.splits import Range, Split, SplitPlanner
 from .options import ReadOptions, starting_offset
-from .partition import SplitPartition, check_start, read_split
+from .split_task import SplitPartition, check_start, read_split
 
 Offsets = dict[str, dict[str, int]]
 
@@ -68,7 +68,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One split a task, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
         files = Files(read_only=True)
-        planning = Planning(files, self._options.max_partition_bytes)
+        planning = SplitPlanner(files, self._options.max_partition_bytes)
         logs = {(log.topic, str(log.partition)): log for log in self._logs(files)}
         found: list[Split] = []
         for topic, partition, stop in _each(end):

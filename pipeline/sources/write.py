@@ -21,7 +21,7 @@ from ...storage.files.clock import SystemClock
 from ...storage.files.files import Files
 from ...storage.log.segment import MAX_SEGMENT_BYTES
 from ..failures import BadUsage, PipelineFailure
-from ..writing.log_writer import DEFAULT_BATCH_BYTES, Batching, LogWriter
+from ..writing.log_writer import DEFAULT_BATCH_BYTES, BatchSettings, LogWriter
 from ..writing.rows import Row, rows_of
 from ..writing.staging import StagedLog, Staging, check_unused, commit, discard, new_job
 from .options import required_path, size
@@ -35,7 +35,7 @@ class WriteOptions:
     """Where to and how. Sizes are in bytes."""
 
     path: str
-    batching: Batching
+    batching: BatchSettings
     segment_bytes: int = DEFAULT_SEGMENT_BYTES
 
 
@@ -51,7 +51,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     if segment_bytes > MAX_SEGMENT_BYTES:
         raise BadUsage(f"the option segmentBytes is {MAX_SEGMENT_BYTES} at most, not {segment_bytes}")
     try:
-        batching = Batching(
+        batching = BatchSettings(
             magic=int(magic), codec=Codec[codec], batch_bytes=size(given, "batchBytes", DEFAULT_BATCH_BYTES)
         )
     except ValueError as error:
@@ -75,7 +75,7 @@ def check_written_columns(schema: StructType, known: Mapping[str, DataType]) -> 
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class StagedLogs(WriterCommitMessage):
     """What one task has staged."""
 
     staged: tuple[StagedLog, ...]
@@ -88,34 +88,34 @@ class SegmentsWriter(DataSourceArrowWriter):
         """Raises: BadUsage; PipelineFailure when a broker uses the directory."""
         if overwrite:
             raise BadUsage('nothing is overwritten: write with mode("append"), into logs without records')
-        with _told():
+        with _one_line_failures():
             check_unused(Files(), options.path)
         self._options = options
         self._job = new_job()
         self._written_ms = SystemClock().now_ms()
 
-    def write(self, iterator: Iterator[Any]) -> Written:
+    def write(self, iterator: Iterator[Any]) -> StagedLogs:
         """Stage the rows of a task. Raises: PipelineFailure."""
         staging = Staging(Files(), self._options.path, self._job, segment_bytes=self._options.segment_bytes)
         logs: dict[tuple[str, int], LogWriter] = {}
         try:
-            with _told():
+            with _one_line_failures():
                 for batch in iterator:
                     for row in rows_of(batch, self._written_ms):
-                        _add(logs.get(row.place) or self._begin(logs, staging, row), row)
-                return Written(tuple(_complete(staging, writer) for writer in logs.values()))
+                        _add(logs.get(row.topic_partition) or self._begin(logs, staging, row), row)
+                return StagedLogs(tuple(_complete(staging, writer) for writer in logs.values()))
         finally:
             for writer in logs.values():
                 writer.log.release()
 
     def _begin(self, logs: dict[tuple[str, int], LogWriter], staging: Staging, row: Row) -> LogWriter:
         log = staging.open(row.topic, row.partition, first_offset=row.offset or 0)
-        writer = logs[row.place] = LogWriter(log, self._options.batching)
+        writer = logs[row.topic_partition] = LogWriter(log, self._options.batching)
         return writer
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make logs of what all tasks have staged. Raises: PipelineFailure."""
-        with _told():
+        with _one_line_failures():
             commit(Files(), self._options.path, self._job, _staged(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -124,7 +124,7 @@ class SegmentsWriter(DataSourceArrowWriter):
 
 
 def _staged(messages: Sequence[WriterCommitMessage | None]) -> list[StagedLog]:
-    return [log for message in messages if isinstance(message, Written) for log in message.staged]
+    return [log for message in messages if isinstance(message, StagedLogs) for log in message.staged]
 
 
 def _add(writer: LogWriter, row: Row) -> None:
@@ -134,18 +134,18 @@ def _add(writer: LogWriter, row: Row) -> None:
             f"{row.topic}-{row.partition}: offset {offset} comes after {writer.next_offset - 1}; rows have to be in"
             ' order, as .sortWithinPartitions("topic", "partition", "offset") puts them'
         )
-    with _told(writer.log.name):
+    with _one_line_failures(writer.log.name):
         writer.add(replace(row.record, offset=offset))
 
 
 def _complete(staging: Staging, writer: LogWriter) -> StagedLog:
-    with _told(writer.log.name):
+    with _one_line_failures(writer.log.name):
         writer.flush()
     return staging.complete(writer.log, writer.records, writer.stored_bytes)
 
 
 @contextmanager
-def _told(name: str | None = None) -> Iterator[None]:
+def _one_line_failures(name: str | None = None) -> Iterator[None]:
     """What is wrong becomes one line that begins with `name`, which Spark carries to whoever asked for the write."""
     try:
         yield

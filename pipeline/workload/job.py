@@ -8,7 +8,7 @@ from ..connector import check_reachable, find_jars
 from ..failures import BadUsage
 from ..printing import print_rows, say
 from .log_directory import write_log_directory
-from .plan import KEYS, START_MS, Workload
+from .records import KEYS, START_MS, Workload
 
 _CODECS = [codec.name.lower() for codec in Codec]
 _TOLD_EVERY = 1_000_000
@@ -64,7 +64,7 @@ def _write_to_broker(workload: Workload, arguments: argparse.Namespace) -> None:
             "into a log directory"
         )
     from ..session import build_session
-    from .broker import write_to_broker
+    from .broker_writer import write_to_broker
 
     check_reachable(arguments.target)
     session = build_session("workload", master=arguments.master, jars=find_jars("connector"))

@@ -15,8 +15,8 @@ from ...storage.files.files import Files
 from ...storage.log.log import Log
 from ...storage.log.log_config import FOREVER, LogConfig
 from ..failures import PipelineFailure
-from ..writing.log_writer import Batching, LogWriter
-from .plan import Workload
+from ..writing.log_writer import BatchSettings, LogWriter
+from .records import Workload
 
 _TOPIC_IDS = UUID("6e0f3cbb-1c0b-4f0b-9d0a-3c7b8f1d5a52")
 
@@ -40,7 +40,7 @@ def write_log_directory(
 
 
 def _write(workload: Workload, log_dirs: LogDirs, tell: Callable[[int], None] | None) -> int:
-    batching = Batching(magic=workload.magic, codec=workload.codec, batch_bytes=workload.batch_bytes)
+    batching = BatchSettings(magic=workload.magic, codec=workload.codec, batch_bytes=workload.batch_bytes)
     writers = [LogWriter(_log(log_dirs, workload.topic, number), batching) for number in range(workload.partitions)]
     written = 0
     for number in workload.chunks:

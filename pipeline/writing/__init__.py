@@ -1,1 +1,4 @@
-"""Records into segment files, without Spark: batches, folders that are not yet logs, and how they become logs."""
+"""Writes segment files without Spark: rows of Arrow batches come in, whole logs in a log directory go out.
+
+Logs are written under names that brokers ignore, then renamed.
+"""

@@ -1,4 +1,4 @@
-"""Records of one partition, gathered to batches of any magic and appended to its log."""
+"""Collects records of one partition into batches of any magic and appends these to its log."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ MAGICS = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batching:
+class BatchSettings:
     """How batches are made. `batch_bytes` bounds keys, values and headers of a batch before it is compressed.
 
     Raises: ValueError for what no producer can write.
@@ -37,20 +37,20 @@ class LogWriter:
     Records of different timestamp types, or of different append times, do not share a batch.
     """
 
-    __slots__ = ("_batching", "_size", "_waiting", "log", "records", "stored_bytes")
+    __slots__ = ("_batching", "_pending", "_size", "log", "records", "stored_bytes")
 
-    def __init__(self, log: Log, batching: Batching) -> None:
+    def __init__(self, log: Log, batching: BatchSettings) -> None:
         self.log = log
         self.records = 0
         self.stored_bytes = 0
         self._batching = batching
-        self._waiting: list[Record] = []
+        self._pending: list[Record] = []
         self._size = 0
 
     @property
     def next_offset(self) -> int:
         """The offset after the last record's."""
-        return self._waiting[-1].offset + 1 if self._waiting else self.log.log_end_offset
+        return self._pending[-1].offset + 1 if self._pending else self.log.log_end_offset
 
     def add(self, record: Record) -> None:
         """Take a record; its offset is `next_offset` or a later one.
@@ -58,13 +58,13 @@ class LogWriter:
         Raises: as `flush`.
         """
         size = _size(record)
-        if self._waiting and not self._has_room(record, size):
+        if self._pending and not self._has_room(record, size):
             self.flush()
-        self._waiting.append(record)
+        self._pending.append(record)
         self._size += size
 
     def _has_room(self, record: Record, size: int) -> bool:
-        first = self._waiting[0]
+        first = self._pending[0]
         if self._size + size > self._batching.batch_bytes or record.offset - first.offset > MAX_INT32:
             return False
         return self._append_time(record) == self._append_time(first)
@@ -79,11 +79,11 @@ class LogWriter:
 
         Raises: ValueError for what the magic cannot hold, ApiError for a batch larger than a segment, DiskFault.
         """
-        if not self._waiting:
+        if not self._pending:
             return
-        append_time = self._append_time(self._waiting[0])
+        append_time = self._append_time(self._pending[0])
         batch = build_batch(
-            self._waiting,
+            self._pending,
             magic=self._batching.magic,
             codec=self._batching.codec,
             timestamp_type=TimestampType.CREATE_TIME if append_time is None else TimestampType.LOG_APPEND_TIME,
@@ -92,8 +92,8 @@ class LogWriter:
         )
         self.log.append_as_is(batch)
         self.stored_bytes += len(batch)
-        self.records += len(self._waiting)
-        self._waiting.clear()
+        self.records += len(self._pending)
+        self._pending.clear()
         self._size = 0
 
 

@@ -20,7 +20,7 @@ from ...protocol.records.layout import TimestampType
 from ...protocol.records.record import Header, Record
 from ...storage.files.file_names import SKIPPED_DIRECTORIES, fault_of_topic
 from ..failures import PipelineFailure
-from ..reading.arrow import MICROSECONDS
+from ..reading.arrow_columns import MICROSECONDS
 
 
 class Row(NamedTuple):
@@ -32,7 +32,7 @@ class Row(NamedTuple):
     record: Record
 
     @property
-    def place(self) -> tuple[str, int]:
+    def topic_partition(self) -> tuple[str, int]:
         """Its topic and partition."""
         return self.topic, self.partition
 
@@ -58,7 +58,7 @@ def rows_of(batch: Any, written_ms: int) -> Iterator[Row]:
         values("headers"),
         strict=True,
     ):
-        _check_place(topic, partition, offset)
+        _check_destination(topic, partition, offset)
         record = Record(
             timestamp=written_ms if timestamp is None else timestamp,
             timestamp_type=_timestamp_type(kind),
@@ -78,7 +78,7 @@ def _milliseconds(column: Any, rows: int) -> Sequence[int | None]:
     ]
 
 
-def _check_place(topic: str | None, partition: int | None, offset: int | None) -> None:
+def _check_destination(topic: str | None, partition: int | None, offset: int | None) -> None:
     fault = "a row has no topic" if topic is None else fault_of_topic(topic)
     if fault is None and (partition is None or partition < 0):
         fault = f"a row of topic {topic} has partition {partition}"

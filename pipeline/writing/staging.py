@@ -123,7 +123,7 @@ def commit(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> No
         for log in staged:
             check_no_records(files, f"{path}/{log.name}")
         is_new = not any(not name.suffix for _, name in directory.log_folders())
-        _forget(files, path, staged)
+        _remove_from_checkpoints(files, path, staged)
         _move_all(files, path, job, staged)
         if is_new:
             directory.write_clean_mark()  # all logs are complete: a broker need not check them
@@ -158,7 +158,7 @@ def _check_one_each(staged: Iterable[StagedLog]) -> None:
         seen.add(log.name)
 
 
-def _forget(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
+def _remove_from_checkpoints(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
     """Drop what checkpoints say of former logs of these names: a broker would cut the new ones by it."""
     gone = {(log.topic, log.partition) for log in staged}
     for name in _CHECKPOINTS:

@@ -39,7 +39,7 @@ UNCOMPARED = frozenset(
         "last_caught_up_timestamp",
         "api_keys",
         "is_default",  # v0: Kafka since 3.0 says false of everything
-        "synonyms",  # of the second and third name: see config/describe.py
+        "synonyms",  # of the second and third name: see config/describe_configs.py
     )
 )
 Answers = Mapping[str, tuple[Any, Any]]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.workload.log_directory import write_log_directory
-from stepdown.pipeline.workload.plan import Workload
+from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
 from support.jobs import VICTIMS, JobProcess
 

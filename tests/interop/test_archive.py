@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from stepdown.pipeline.archive import CHECKPOINT, Archive, Format, check_identity, keep
+from stepdown.pipeline.archive import CHECKPOINT, Archive, Format, archive_records, check_identity
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage
 from support.archiving import archived, produce
@@ -62,11 +62,11 @@ def test_appends_and_crashes_while_committing_lose_and_repeat_nothing(
     broker.create_topic(topic, partitions=2)
     archive = Archive(out=str(out), format=kind, bootstrap=broker.address, topics=topic, max_offsets=200)
     produce(broker.address, topic, 2, RECORDS)
-    assert keep(spark, archive)["rows"] == RECORDS
+    assert archive_records(spark, archive)["rows"] == RECORDS
     for crash in CRASHES[kind]:
         crash(out)
         produce(broker.address, topic, 2, RECORDS)
-        keep(spark, archive)
+        archive_records(spark, archive)
     produced = RECORDS * (1 + len(CRASHES[kind]))
     assert archived(spark, out, kind) == (produced, produced)
 

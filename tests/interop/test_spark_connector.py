@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from py4j.protocol import Py4JJavaError
 from stepdown.pipeline.connector import read_options, write_options
-from stepdown.pipeline.workload.broker import write_to_broker
-from stepdown.pipeline.workload.plan import Workload
+from stepdown.pipeline.workload.broker_writer import write_to_broker
+from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
 from support.broker import BrokerProcess, broker_under_test
 from support.capping_proxy import MAGIC_1_CAPS, CappingProxy

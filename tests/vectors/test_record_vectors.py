@@ -3,9 +3,10 @@ which were computed by the rules).
 """
 
 import pytest
-from stepdown.protocol.records import kernel, lz4_frame
+from stepdown.protocol.records import kernel
 from stepdown.protocol.records.batches import view
 from stepdown.protocol.records.builder import build_batch, build_control_marker
+from stepdown.protocol.records.compression import lz4_frame
 from stepdown.protocol.records.layout import ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 

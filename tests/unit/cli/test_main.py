@@ -48,7 +48,7 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
 
 def test_a_broker_pays_for_no_command_line_library() -> None:
     script = (
-        "import sys; import stepdown.cli.main, stepdown.cli.serving, stepdown.cli.serve\n"
+        "import sys; import stepdown.cli.main, stepdown.cli.serve.command_line, stepdown.cli.serve.broker_process\n"
         "print(*(name for name in sys.modules if name in ('typer', 'pydantic', 'rich', 'structlog')))"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

@@ -5,8 +5,8 @@ import re
 
 import pytest
 from stepdown.config import load
-from stepdown.config.environment import key_of
-from stepdown.config.keys import BROKER_KEYS
+from stepdown.config.sources.environment import key_of
+from stepdown.config.tables.all_keys import BROKER_KEYS
 from support.docker_files import DOCKER, compose_environment, dashboard, dockerfile, exec_form, image_environment
 
 COMPOSE_FILES = ("compose.yaml", "compose.test.yaml")

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from stepdown import producer as package
-from stepdown.config.kinds import render
+from stepdown.config.keys.value_types import render
 from stepdown.producer.settings import KEYS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "producer.md"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from stepdown.pipeline.bench_report.job import REPORT, followed_lines, make_report, take_new_files
-from stepdown.pipeline.bench_report.lines import read_lines
+from stepdown.pipeline.bench_report.result_lines import read_lines
 from stepdown.pipeline.failures import BadUsage, PipelineFailure
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import sys
 import pyarrow as pa
 from stepdown.pipeline.reading.header_columns import TYPES, header_batch
 from stepdown.pipeline.reading.splits import Split
-from stepdown.storage.log.batch_scan import BatchHeader
+from stepdown.protocol.records.batch_header import BatchHeader
 split = Split(topic="t", partition=0, path="", base_offset=0, start=0, end=1, first_offset=0, end_offset=9)
 schema = pa.schema([pa.field(name, kind) for name, kind in TYPES.items()])
 header_batch([BatchHeader(*range(13)), BatchHeader(*[-1] * 13)], split, schema)

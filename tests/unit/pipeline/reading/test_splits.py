@@ -8,7 +8,7 @@ from stepdown.pipeline.failures import BadUsage, PipelineFailure
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.log_files import partition_logs
 from stepdown.pipeline.reading.rows import DataLoss, Leniency, SplitRows
-from stepdown.pipeline.reading.splits import Planning, Range, Split
+from stepdown.pipeline.reading.splits import Range, Split, SplitPlanner
 from stepdown.protocol.records.columns import Wanted
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.files.files import Files
@@ -21,7 +21,7 @@ FILES = Files(read_only=True)
 def planned(
     log_dir: Path, wanted: Range | None = None, *, max_bytes: int = 500, since: int | None = None
 ) -> tuple[list[Split], list[str]]:
-    planning = Planning(FILES, max_bytes, since)
+    planning = SplitPlanner(FILES, max_bytes, since)
     (log,) = partition_logs(FILES, str(log_dir))
     return list(planning.splits(log, wanted or Range())), planning.warnings
 
@@ -110,7 +110,7 @@ def test_a_torn_batch_ends_the_newest_segment_only(tmp_path: Path) -> None:
         offsets(planned(tmp_path)[0])
     lenient = Leniency(skip_corrupt=True)
     assert offsets(planned(tmp_path)[0], lenient) == [*range(30), *range(40, 70)]
-    assert len(lenient.passed_by) == 1
+    assert len(lenient.skipped) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_damaged_batches_are_named_or_passed_by(tmp_path: Path, at: int, byte: i
     found = offsets(splits, lenient)
     assert found[:10] == list(range(10))
     assert not set(found) & set(range(10, 20))
-    assert len(lenient.passed_by) == 1
+    assert len(lenient.skipped) == 1
 
 
 def test_a_segment_that_goes_away_is_a_loss(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_segment_that_goes_away_is_a_loss(tmp_path: Path) -> None:
         offsets(splits)
     lenient = Leniency(fail_on_data_loss=False)
     assert offsets(splits, lenient) == list(range(40, 80))
-    assert lenient.passed_by
+    assert lenient.skipped
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4], ids=lambda codec: codec.name)

@@ -7,7 +7,7 @@ import pytest
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.workload.log_directory import write_log_directory
-from stepdown.pipeline.workload.plan import Workload
+from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.directories.log_dirs import LogDirs
 from stepdown.storage.files.files import Files

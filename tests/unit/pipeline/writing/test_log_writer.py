@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.writing.log_writer import Batching, LogWriter
+from stepdown.pipeline.writing.log_writer import BatchSettings, LogWriter
 from stepdown.pipeline.writing.staging import Staging
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec, TimestampType
@@ -19,7 +19,7 @@ MAGICS_AND_CODECS = [(magic, codec) for magic in (0, 1, 2) for codec in Codec if
 def written(tmp_path: Path, records: list[Record], **batching: object) -> list[list[Record]]:
     """The records of each batch that was written."""
     log = Staging(Files(), str(tmp_path), "job", segment_bytes=1 << 20).open("topic", 0, records[0].offset)
-    writer = LogWriter(log, Batching(**batching))  # type: ignore[arg-type]
+    writer = LogWriter(log, BatchSettings(**batching))  # type: ignore[arg-type]
     for record in records:
         writer.add(record)
     assert writer.next_offset == records[-1].offset + 1
@@ -64,4 +64,4 @@ def test_what_no_producer_can_write_is_refused() -> None:
         ({"batch_bytes": 0}, "below 1"),
     ):
         with pytest.raises(ValueError, match=reason):
-            Batching(**given)  # type: ignore[arg-type]
+            BatchSettings(**given)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.failures import PipelineFailure
-from stepdown.pipeline.writing.log_writer import Batching, LogWriter
+from stepdown.pipeline.writing.log_writer import BatchSettings, LogWriter
 from stepdown.pipeline.writing.staging import StagedLog, Staging, commit, discard, new_job
 from stepdown.protocol.errors import DiskFault
 from stepdown.protocol.records.layout import Codec
@@ -26,7 +26,9 @@ def stage(files: Files, log_dir: Path, partitions: int = 2, job: str = JOB) -> l
     found = []
     for partition in range(partitions):
         staging = Staging(files, str(log_dir), job, segment_bytes=600)
-        writer = LogWriter(staging.open("topic", partition, first_offset=7), Batching(batch_bytes=200, codec=Codec.LZ4))
+        writer = LogWriter(
+            staging.open("topic", partition, first_offset=7), BatchSettings(batch_bytes=200, codec=Codec.LZ4)
+        )
         for record in keyed_records(7, COUNT):
             writer.add(record)
         writer.flush()

@@ -1,0 +1,268 @@
+"""`stepdown bench`: measures, beside Apache Kafka in the same run, what stepdown claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .shared_options import TURNS, Shared, open_desk, with_shared
+
+if TYPE_CHECKING:
+    from ...bench.cases.fetching import FetchGrid
+    from ...protocol.records.layout import Codec
+
+bench = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Measure speed and memory, beside Apache Kafka in the same run.",
+)
+
+Sizes = Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of records.")]
+Codecs = Annotated[str, typer.Option(metavar="CODEC,...", help="none, gzip, snappy, lz4, zstd.")]
+Versions = Annotated[str, typer.Option(metavar="VERSION,...", help="Fetch versions: 0, 1: magic 0; 2, 3: magic 1.")]
+ReaderCounts = Annotated[str, typer.Option("--readers", metavar="COUNT,...", help="Connections that read at once.")]
+Count = Annotated[int, typer.Option(min=1)]
+
+
+@bench.callback()
+def bench_group() -> None:
+    """Measure speed and memory, beside Apache Kafka in the same run."""
+
+
+@bench.command()
+@with_shared(rounds=1, heap="200m", without=TURNS)
+def memory(
+    readers: ReaderCounts = "1,20,100",
+    stalling: Annotated[
+        int, typer.Option(metavar="PERCENT", help="Of several readers, those that stall.", min=0, max=100)
+    ] = 75,
+    versions: Versions = "2,3",
+    partitions: Count = 250,
+    records: Annotated[int, typer.Option(help="Records a partition.", min=1)] = 4000,
+    record_bytes: Count = 1000,
+    codecs: Codecs = "none",
+    fetch_bytes: Annotated[int, typer.Option(help="fetch.max.bytes of clients and servers.", min=1)] = 250 << 20,
+    partition_fetch_bytes: Annotated[int, typer.Option(help="max.partition.fetch.bytes.", min=1)] = 1 << 20,
+    giant: Annotated[bool, typer.Option("--giant", help="Begin with one batch that is 100 MB once opened.")] = False,
+    giant_bytes: Annotated[int, typer.Option(help="Another size of that batch.", min=1)] = 100_000_000,
+    broker: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="A stepdown that runs already; else one is started.")
+    ] = "",
+    metrics: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where that one answers /metrics.")] = "",
+    *,
+    shared: Shared,
+) -> None:
+    """Show the memory that converting takes: KIP-283's test."""
+    from ...bench.cases.memory import MemoryTest, Readers, run_memory
+
+    tests = [
+        MemoryTest(
+            partitions=partitions,
+            records=records,
+            record_bytes=record_bytes,
+            codec=codec,
+            partition_fetch_bytes=partition_fetch_bytes,
+            fetch_bytes=fetch_bytes,
+            giant_bytes=giant_bytes if giant else 0,
+        )
+        for codec in _codecs(codecs)
+    ]
+    who = [Readers.of(version, count, stalling / 100) for version in _numbers(versions) for count in _numbers(readers)]
+    if bool(broker) != bool(metrics):
+        raise typer.BadParameter("--broker and --metrics go together")
+    with open_desk(shared) as desk:
+        terms = shared.terms(broker=broker, metrics=metrics)
+        run_memory(tests, who, desk.folder, desk.store, terms, shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared()
+def convert(
+    sizes: Sizes = "1000",
+    codecs: Codecs = "none",
+    versions: Versions = "2,0,4",
+    readers: ReaderCounts = "1",
+    partitions: Count = 12,
+    *,
+    shared: Shared,
+) -> None:
+    """Compare what is sent a second, converted down (Fetch 0 to 3) and as it is stored (4 and later)."""
+    _fetch("convert", _grid(sizes, codecs, versions, readers, partitions), shared)
+
+
+@bench.command()
+@with_shared(rounds=3, jvm_warm_up=5.0)
+def fetch(
+    sizes: Sizes = "100,1000,10000,100000",
+    codecs: Codecs = "none,gzip,snappy,lz4",
+    versions: Versions = "0,2,11",
+    readers: ReaderCounts = "1,8,64",
+    partitions: Count = 12,
+    *,
+    shared: Shared,
+) -> None:
+    """Compare fetches over all sizes, codecs, versions and numbers of readers: some hours with a peer."""
+    _fetch("fetch", _grid(sizes, codecs, versions, readers, partitions), shared)
+
+
+@bench.command()
+@with_shared()
+def chunks(
+    chunk_bytes: Annotated[
+        str, typer.Option(metavar="BYTES,...", help="What stepdown converts at a time.")
+    ] = "16384,32768,65536,131072,262144,524288,1048576",
+    *,
+    shared: Shared,
+) -> None:
+    """Compare sizes of converted chunks, as KIP-283's table does, and no conversion."""
+    from ...bench.cases.fetching import run_chunks
+
+    with open_desk(shared) as desk:
+        run_chunks(_numbers(chunk_bytes), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared()
+def produce(
+    batch_bytes: Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of batches, opened.")] = "64000,1800",
+    record_bytes: Count = 600,
+    codecs: Codecs = "none",
+    magics: Annotated[str, typer.Option(metavar="MAGIC,...", help="0 and 1 are converted up.")] = "2",
+    acks: Annotated[str, typer.Option(metavar="ACKS,...", help="1 or -1.")] = "1",
+    compression_types: Annotated[
+        str, typer.Option(metavar="TYPE,...", help="compression.type of the topic; another codec recompresses.")
+    ] = "producer",
+    connections: Count = 8,
+    in_flight: Annotated[int, typer.Option(help="Requests of a connection that wait for answers.", min=1)] = 5,
+    *,
+    shared: Shared,
+) -> None:
+    """Compare what is taken in a second, as it comes and compressed anew."""
+    from ...bench.cases.producing import ProduceGrid, run_produce
+    from ...bench.load.topics import Writing
+
+    grid = ProduceGrid(
+        batch_bytes=_numbers(batch_bytes),
+        record_bytes=record_bytes,
+        codecs=_codecs(codecs),
+        magics=_numbers(magics),
+        acks=_numbers(acks),
+        compression_types=tuple(compression_types.split(",")),
+    )
+    writing = Writing(connections=connections, in_flight=in_flight)
+    with open_desk(shared) as desk:
+        run_produce(grid, writing, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared(seconds=3.0)
+def mixed(
+    old_readers: Annotated[str, typer.Option(metavar="COUNT,...", help="Readers that are converted for.")] = "0,1,8",
+    *,
+    shared: Shared,
+) -> None:
+    """Compare what producers and modern readers wait while old readers convert as fast as they can."""
+    from ...bench.cases.mixed import run_mixed
+
+    with open_desk(shared) as desk:
+        run_mixed(_numbers(old_readers), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared(without=TURNS)
+def start(
+    partitions: Annotated[str, typer.Option(metavar="COUNT,...", help="Partitions of one record each.")] = "0,1000",
+    topic_partitions: Annotated[int, typer.Option(help="Partitions a topic.", min=1)] = 1000,
+    empty: Annotated[bool, typer.Option("--empty", help="Without the one record.")] = False,
+    *,
+    shared: Shared,
+) -> None:
+    """Compare the time until a broker is ready, and its memory when nothing happens."""
+    from ...bench.cases.starting import Directory, run_starts
+
+    held = Directory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
+    with open_desk(shared) as desk:
+        run_starts(held, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared(rounds=1, seconds=5.0)
+def cleaning(
+    keys: Annotated[int, typer.Option(help="Keys of the compacted topic.", min=1)] = 1_000_000,
+    updates: Annotated[int, typer.Option(help="Values of each key.", min=1, max=5)] = 5,
+    value_bytes: Annotated[int, typer.Option(min=4)] = 100,
+    map_bytes: Annotated[int, typer.Option(help="log.cleaner.dedupe.buffer.size.", min=1)] = 128 << 20,
+    *,
+    shared: Shared,
+) -> None:
+    """Compare what producers wait while a topic is compacted and while not; check what compaction left."""
+    from ...bench.cases.cleaning import CleaningTest, run_cleaning
+
+    test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
+    with open_desk(shared) as desk:
+        run_cleaning(test, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+@bench.command()
+@with_shared(peer="kafka:3.9.1")
+def reference(
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path(
+        "benchmarks/results"
+    ),
+    many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the large start.", min=1)] = 10_000,
+    memory_partitions: Annotated[int, typer.Option(help="Partitions of the memory test.", min=1)] = 250,
+    giant_bytes: Annotated[int, typer.Option(help="Size of its giant batch, opened.", min=1)] = 100_000_000,
+    *,
+    shared: Shared,
+) -> None:
+    """Measure everything that stepdown sets out to reach, beside Kafka, and say what it reached."""
+    from ...bench.cases.memory import MemoryTest
+    from ...bench.reference.run import Extent, run_reference, summary
+
+    to.mkdir(parents=True, exist_ok=True)
+    kept = to / f"{date.today().isoformat()}.jsonl"
+    kept.unlink(missing_ok=True)
+    extent = Extent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
+    with open_desk(replace(shared, out=shared.out or kept)) as desk:
+        run_reference(extent, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        kept.with_suffix(".md").write_text(summary(desk.journal))
+
+
+def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
+    from ...bench.cases.fetching import run_fetches
+
+    with open_desk(shared) as desk:
+        run_fetches(name, [grid], desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+
+
+def _grid(sizes: str, codecs: str, versions: str, readers: str, partitions: int) -> FetchGrid:
+    from ...bench.cases.fetching import FetchGrid
+
+    return FetchGrid(
+        record_bytes=_numbers(sizes),
+        codecs=_codecs(codecs),
+        versions=_numbers(versions),
+        readers=_numbers(readers),
+        partitions=partitions,
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"expected whole numbers with commas between, found {text!r}") from None
+
+
+def _codecs(text: str) -> tuple[Codec, ...]:
+    from ...protocol.records.layout import Codec
+
+    try:
+        return tuple(Codec[part.strip().upper()] for part in text.split(","))
+    except KeyError:
+        raise typer.BadParameter(f"expected {', '.join(c.name.lower() for c in Codec)}; found {text!r}") from None

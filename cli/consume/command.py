@@ -1,0 +1,125 @@
+"""`stepdown consume`: prints the records of topics, on and on or up to an end."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.escape_sequences import unescape
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.record_formats import NEWEST, AsFormat, RecordFormat, format_of
+
+if TYPE_CHECKING:
+    from .record_output import RecordPrinter
+
+consume = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
+FETCH_ABORTED_FROM = 4
+
+
+@consume.command()
+def consume_command(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="From the first record; a group only where it has no offset.")
+    ] = False,
+    offset: Annotated[
+        str | None, typer.Option("--offset", "-o", metavar="WHERE", help="earliest, latest, N, -N (last N) or @MS.")
+    ] = None,
+    until_end: Annotated[bool, typer.Option("--until-end", "-e", help="End where the topics end now.")] = False,
+    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many records.")] = None,
+    partitions: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this one; repeatable.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", help="Join this group and commit what was read.")
+    ] = None,
+    isolation: Annotated[
+        str, typer.Option("--isolation", metavar="LEVEL", help="read_uncommitted or read_committed.")
+    ] = "read_uncommitted",
+    as_json: Annotated[bool, typer.Option("--json", help="Print lines of JSON that `produce --json` takes.")] = False,
+    form: Annotated[
+        str | None, typer.Option("--format", "-f", metavar="FMT", help=r"E.g. '%p %o %k=%v\n'; also %t %T %h %K %V.")
+    ] = None,
+    key_separator: Annotated[
+        str | None, typer.Option("--key-separator", "-K", metavar="SEP", help=r"Print keys too; \t is a tab.")
+    ] = None,
+    delimiter: Annotated[
+        str, typer.Option("--delimiter", "-D", metavar="SEP", help=r"Ends a record; \0 and \xHH are understood.")
+    ] = r"\n",
+    null_value: Annotated[str, typer.Option("--null-value", metavar="MARK", help="Printed for a null value.")] = "null",
+    null_key: Annotated[str, typer.Option("--null-key", metavar="MARK", help="Printed for a null key.")] = "null",
+    as_format: AsFormat = None,
+    bootstrap: Bootstrap = LOCAL,
+) -> None:
+    """Print the records of topics."""
+    from .options import ConsumeOptions
+    from .read_loop import run
+    from .start_positions import FROM_EARLIEST, FROM_LATEST, start_of
+
+    if isolation not in ISOLATION:
+        raise _usage(f"--isolation: expected read_uncommitted or read_committed, found {isolation!r}")
+    if from_beginning and offset is not None:
+        raise _usage("either --from-beginning or --offset")
+    if group is not None and (offset is not None or partitions):
+        raise _usage(
+            "a group has its own partitions and offsets: no --partition or --offset with --group",
+            "`stepdown groups reset-offsets` moves the offsets of a group.",
+        )
+    chosen = format_of(as_format)
+    if ISOLATION[isolation]:
+        chosen = _with_aborted(chosen)
+    try:
+        start = start_of(offset) if offset is not None else None
+        show = _shown(as_json, form, key_separator, delimiter, null_value, null_key)
+    except ValueError as fault:
+        raise _usage(str(fault)) from fault
+    otherwise = FROM_EARLIEST if from_beginning or (until_end and group is None) else FROM_LATEST
+    options = ConsumeOptions(
+        topics=topics,
+        partitions=partitions or None,
+        start=start,
+        otherwise=otherwise,
+        until_end=until_end,
+        count=count,
+        group=group,
+        isolation=ISOLATION[isolation],
+        form=chosen,
+        show=show,
+    )
+    stopped_by = run(connect(bootstrap), options, sys.stdout.buffer)
+    if stopped_by is not None:
+        raise typer.Exit(128 + stopped_by)
+
+
+def _with_aborted(form: RecordFormat) -> RecordFormat:
+    if form.fetch[1] < FETCH_ABORTED_FROM:
+        raise _usage(f"clients of the format {form.name} know no transactions: no --isolation with --as {form.name}")
+    return RecordFormat(
+        name=form.name, produce=form.produce, fetch=(FETCH_ABORTED_FROM, NEWEST.fetch[1]), has_headers=form.has_headers
+    )
+
+
+def _shown(
+    as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
+) -> RecordPrinter:
+    """How records are printed. Raises: ValueError."""
+    from .record_output import NullMarks, as_text, by_format
+    from .record_output import as_json as json_shown
+
+    if as_json and (form is not None or separator is not None):
+        raise ValueError("--json prints all there is: no --format or --key-separator with it")
+    if as_json:
+        return json_shown
+    marks = NullMarks(key=null_key.encode(), value=null_value.encode())
+    if form is not None:
+        return by_format(form, marks)
+    return as_text(None if separator is None else unescape(separator), unescape(delimiter), marks)
+
+
+def _usage(message: str, hint: str = "") -> CommandFailed:
+    return CommandFailed(message, hint, EXIT_BAD_USAGE)

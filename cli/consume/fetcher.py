@@ -1,0 +1,185 @@
+"""Reads partitions on: a Fetch to each leader, positions that move with what was taken.
+
+A message set that has no whole message is too short for the next one in versions before 3, and is asked for again with
+more room, up to a bound. A set without bytes in an answer without any says that there is nothing between the position
+and the end that this version can show: compacted away, or a marker before version 4.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import CorruptRecord, ErrorCode, PeerFault
+from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from ...protocol.records.layout import FRAME, LOG_OVERHEAD
+from ...protocol.records.record import Record
+from ..support.broker_client import BrokerClient, error_name
+from ..support.failures import CommandFailed
+from ..support.partition_leaders import PartitionLeaders, TopicPartition
+from ..support.record_formats import RecordFormat
+from .start_positions import EARLIEST, OffsetLookup, is_retriable
+from .visible_records import visible_records
+
+ANSWER_BYTES = 16 << 20
+PARTITION_BYTES = 1 << 20
+LEAST_PARTITION_BYTES = 64 << 10
+MOST_PARTITION_BYTES = 64 << 20
+WAIT_MS = 500
+SHARED_WAIT_MS = 100
+WHOLE_ANSWER_LIMITED_FROM = 3
+TRIES = 100
+NEVER = 1 << 63
+PAUSE_SECONDS = 0.1
+OUT_OF_RANGE_HINT = "What was there was deleted by retention, or the topic was made anew."
+
+
+class Fetcher:
+    """Reads from `positions`, which move on. With `ends` it is done at those offsets, open.
+
+    Raises: CommandFailed from `poll`.
+    """
+
+    def __init__(self, leaders: PartitionLeaders, offsets: OffsetLookup, form: RecordFormat, isolation: int) -> None:
+        self._leaders, self._offsets, self._form, self._isolation = leaders, offsets, form, isolation
+        self.positions: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, int] | None = None
+        self._room: dict[TopicPartition, int] = {}
+        self._failures = 0
+
+    def begin(self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int] | None = None) -> None:
+        """Reads these partitions from now on, and no others."""
+        self.positions = dict(positions)
+        self._ends = None if ends is None else dict(ends)
+        self._room = {}
+        self._drop_ended(positions)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every partition has been read up to its end."""
+        return self._ends is not None and not self._ends
+
+    def poll(self) -> Iterator[tuple[TopicPartition, Record]]:
+        """The records that there are, after half a second at most."""
+        active = [
+            topic_partition for topic_partition in self.positions if self._ends is None or topic_partition in self._ends
+        ]
+        if not active:
+            time.sleep(PAUSE_SECONDS)  # a member that was given nothing, for now
+        by_broker = self._leaders.by_broker(active)
+        if len(active) > sum(map(len, by_broker.values())):
+            self._retry(active, "no leader")
+        wait_ms = WAIT_MS if len(by_broker) == 1 else SHARED_WAIT_MS
+        for client, topic_partitions in by_broker.items():
+            answer = self._fetch(client, topic_partitions, wait_ms)
+            yield from self._records_of(answer)
+        # Who came first goes last: an answer of limited size would starve the others.
+        self.positions = {
+            topic_partition: self.positions[topic_partition]
+            for topic_partition in [*self.positions][1:] + [*self.positions][:1]
+        }
+
+    def _fetch(self, client: BrokerClient, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
+        version = client.version_of(ApiKey.FETCH, self._form.fetch)
+        room = PARTITION_BYTES
+        if version < WHOLE_ANSWER_LIMITED_FROM:
+            room = min(room, max(LEAST_PARTITION_BYTES, ANSWER_BYTES // len(topic_partitions)))
+        by_topic: dict[str, list[FetchPartition]] = {}
+        for topic, partition in topic_partitions:
+            entry = FetchPartition(
+                partition=partition,
+                fetch_offset=self.positions[topic, partition],
+                partition_max_bytes=max(room, self._room.get((topic, partition), 0)),
+            )
+            by_topic.setdefault(topic, []).append(entry)
+        request = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            max_bytes=ANSWER_BYTES,
+            isolation_level=self._isolation,
+            topics=tuple(FetchTopic(topic=name, partitions=tuple(each)) for name, each in by_topic.items()),
+        )
+        return client.call(ApiKey.FETCH, lambda _: request, among=(version, version))
+
+    def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, Record]]:
+        if answer.error_code:
+            raise CommandFailed(f"records cannot be fetched: {error_name(answer.error_code)}")
+        parts = [((topic.topic, each.partition_index), each) for topic in answer.responses for each in topic.partitions]
+        has_records = any(part.records for _, part in parts)
+        for topic_partition, part in parts:
+            if part.error_code:
+                self._handle_error(topic_partition, part.error_code)
+                continue
+            self._failures = 0
+            if part.records:
+                yield from self._records(topic_partition, part)
+            elif not has_records and part.high_watermark >= (self._ends or {}).get(topic_partition, NEVER):
+                self._end(topic_partition)
+        self._drop_ended([topic_partition for topic_partition, _ in parts])
+
+    def _records(self, topic_partition: TopicPartition, part: PartitionData) -> Iterator[tuple[TopicPartition, Record]]:
+        data = memoryview(part.records)  # type: ignore[arg-type]  # a received piece is bytes
+        before, end = self.positions[topic_partition], (self._ends or {}).get(topic_partition, NEVER)
+        try:
+            for position, record in visible_records(data, before, part.aborted_transactions or ()):
+                if record is not None and record.offset >= end:
+                    self.positions[topic_partition] = end
+                    break
+                self.positions[topic_partition] = position
+                if record is not None:
+                    yield topic_partition, record
+        except (CorruptRecord, PeerFault) as fault:
+            topic, partition = topic_partition
+            at = self.positions[topic_partition]
+            hint = (
+                f"`--partition {partition} --offset {at + 1}` may pass over it; `stepdown log dump` looks into files."
+            )
+            raise CommandFailed(f"{topic}-{partition} cannot be read at offset {at}: {fault}", hint) from fault
+        if self.positions[topic_partition] == before:
+            self._ask_for_more_bytes(topic_partition, data)
+
+    def _ask_for_more_bytes(self, topic_partition: TopicPartition, data: memoryview) -> None:
+        """There was no whole message: asks for more next time."""
+        room = self._room.get(topic_partition, PARTITION_BYTES)
+        if len(data) >= LOG_OVERHEAD:
+            offset, size = FRAME.unpack_from(data)
+            if offset >= 0 and size + LOG_OVERHEAD > MOST_PARTITION_BYTES:
+                topic, partition = topic_partition
+                raise CommandFailed(f"the message at offset {offset} of {topic}-{partition} says {size} bytes")
+        if room >= MOST_PARTITION_BYTES:
+            self._end(topic_partition)
+        self._room[topic_partition] = min(2 * room, MOST_PARTITION_BYTES)
+
+    def _handle_error(self, topic_partition: TopicPartition, code: int) -> None:
+        topic, partition = topic_partition
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            (first,) = self._offsets.at([topic_partition], EARLIEST).values()
+            lost = f"{topic}-{partition} has no offset {self.positions[topic_partition]}, going on at {first}"
+            print(f"stepdown: {lost}\n  {OUT_OF_RANGE_HINT}", file=sys.stderr)
+            self.positions[topic_partition] = first
+        elif is_retriable(code):
+            self._retry([topic_partition], error_name(code))
+        else:
+            raise CommandFailed(f"{topic}-{partition} cannot be read: {error_name(code)}")
+
+    def _retry(self, topic_partitions: Iterable[TopicPartition], why: str) -> None:
+        self._failures += 1
+        if self._failures >= TRIES:
+            topic, partition = min(topic_partitions)
+            raise CommandFailed(
+                f"{topic}-{partition} cannot be read: {why}", "`stepdown topics describe` shows leaders."
+            )
+        time.sleep(PAUSE_SECONDS)
+        self._leaders.refresh({topic for topic, _ in topic_partitions})
+
+    def _drop_ended(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            if self._ends is not None and self.positions[topic_partition] >= self._ends.get(topic_partition, NEVER):
+                self._end(topic_partition)
+
+    def _end(self, topic_partition: TopicPartition) -> None:
+        if self._ends is not None:
+            self._ends.pop(topic_partition, None)

@@ -1,0 +1,26 @@
+"""What the command line of `stepdown consume` asks for, checked and parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..support.record_formats import RecordFormat
+from .record_output import RecordPrinter
+from .start_positions import StartPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeOptions:
+    """What was asked for. `partitions` None: all; `start` None: the group's offsets, then `otherwise`."""
+
+    topics: Sequence[str]
+    partitions: Sequence[int] | None
+    start: StartPosition | None
+    otherwise: StartPosition
+    until_end: bool
+    count: int | None
+    group: str | None
+    isolation: int
+    form: RecordFormat
+    show: RecordPrinter

@@ -1,0 +1,98 @@
+"""The loop of `stepdown consume`: fetch, print, and as a member of a group commit what was printed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import BinaryIO
+
+from ..support.broker_client import BrokerClient
+from ..support.failures import CommandFailed
+from ..support.partition_leaders import PartitionLeaders, TopicPartition
+from ..support.stop_signals import StopSignals
+from .fetcher import Fetcher
+from .group_membership import GroupMembership
+from .options import ConsumeOptions
+from .start_positions import LATEST, OffsetLookup
+
+
+def run(entry: BrokerClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
+    """The signal that ended it, if one did. Raises: CommandFailed, BrokenPipeError when nobody reads the output."""
+    with PartitionLeaders(entry) as leaders, StopSignals() as stopping:
+        counts = leaders.refresh(options.topics)
+        offsets = OffsetLookup(leaders, options.isolation)
+        reader = _Reader(options, offsets, Fetcher(leaders, offsets, options.form, options.isolation), output, stopping)
+        if options.group is None:
+            reader.begin(dict.fromkeys(_topic_partitions(options, counts)))
+            reader.read(None)
+        else:
+            _read_as_member(reader, GroupMembership(entry, leaders, options.group, options.topics))
+        return stopping.by
+
+
+def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[TopicPartition]:
+    if options.partitions is None:
+        return [(topic, partition) for topic, count in counts.items() for partition in range(count)]
+    for topic, count in counts.items():
+        for partition in options.partitions:
+            if partition >= count:
+                hint = "`stepdown topics describe` shows partitions."
+                raise CommandFailed(f"topic {topic} has {count} partitions, no partition {partition}", hint)
+    return [(topic, partition) for topic in counts for partition in options.partitions]
+
+
+def _read_as_member(reader: _Reader, membership: GroupMembership) -> None:
+    try:
+        while not reader.is_over:
+            reader.begin(membership.join())
+            reader.read(membership)
+    finally:
+        with suppress(CommandFailed):  # the session ends by itself, and what went wrong before is to be told
+            membership.leave()
+
+
+class _Reader:
+    """Prints until what was asked for is done."""
+
+    def __init__(
+        self, options: ConsumeOptions, offsets: OffsetLookup, fetcher: Fetcher, output: BinaryIO, stopping: StopSignals
+    ) -> None:
+        self._options, self._offsets, self._fetcher = options, offsets, fetcher
+        self._output, self._stopping = output, stopping
+        self._printed = 0
+        self.is_over = False
+
+    def begin(self, committed: dict[TopicPartition, int | None]) -> None:
+        """Reads these partitions from now on; where nothing was committed, from where was asked."""
+        fresh = [topic_partition for topic_partition, offset in committed.items() if offset is None]
+        positions = {topic_partition: offset for topic_partition, offset in committed.items() if offset is not None}
+        if fresh:
+            positions |= self._offsets.resolve(fresh, self._options.start or self._options.otherwise)
+        ends = self._offsets.at(positions, LATEST) if self._options.until_end and positions else None
+        if self._options.until_end and ends is None:
+            ends = {}
+        self._fetcher.begin(positions, ends)
+
+    def read(self, membership: GroupMembership | None) -> None:
+        """Returns when all is done, or the member has to join again; what was printed is committed then."""
+        while not (self._fetcher.is_done or self._is_stopped):
+            self._print()
+            if membership is not None:
+                membership.commit(self._fetcher.positions)
+                membership.heartbeat()
+                if membership.must_join:
+                    break
+        self.is_over = self._fetcher.is_done or self._is_stopped
+        if membership is not None:
+            membership.commit(self._fetcher.positions, now=True)
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._stopping.by is not None or self._printed == self._options.count
+
+    def _print(self) -> None:
+        for topic_partition, record in self._fetcher.poll():
+            self._output.write(self._options.show(topic_partition, record))
+            self._printed += 1
+            if self._is_stopped:
+                break
+        self._output.flush()

@@ -1,0 +1,92 @@
+r"""A record as it is printed.
+
+    %t topic    %p partition    %o offset    %k key       %K its bytes      %v or %s value    %V or %S its bytes
+    %h headers, name=value,...  %T timestamp in ms        %% percent        \n \t \r \0 \xHH
+
+Lengths of null are -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from ...protocol.records.record import Record
+from ..support.escape_sequences import unescape
+from ..support.partition_leaders import TopicPartition
+from ..support.record_json import line_of
+
+Part = Callable[[TopicPartition, Record], bytes]
+RecordPrinter = Callable[[TopicPartition, Record], bytes]
+NULL: Final = "null"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullMarks:
+    """What stands for null."""
+
+    key: bytes = NULL.encode()
+    value: bytes = NULL.encode()
+
+
+def as_json(topic_partition: TopicPartition, record: Record) -> bytes:
+    """A line of JSON."""
+    return line_of(*topic_partition, record).encode() + b"\n"
+
+
+def as_text(separator: bytes | None, end: bytes, marks: NullMarks) -> RecordPrinter:
+    """Prints values, after their keys with a separator between."""
+
+    def show(topic_partition: TopicPartition, record: Record) -> bytes:
+        value = _or(record.value, marks.value) + end
+        return value if separator is None else _or(record.key, marks.key) + separator + value
+
+    return show
+
+
+def by_format(text: str, marks: NullMarks) -> RecordPrinter:
+    """Prints what the format says. Raises: ValueError for a % or an escape that is none of ours."""
+    known: dict[str, Part] = {
+        "t": lambda topic_partition, record: topic_partition[0].encode(),
+        "p": lambda topic_partition, record: b"%d" % topic_partition[1],
+        "o": lambda topic_partition, record: b"%d" % record.offset,
+        "k": lambda topic_partition, record: _or(record.key, marks.key),
+        "v": lambda topic_partition, record: _or(record.value, marks.value),
+        "K": lambda topic_partition, record: _length(record.key),
+        "V": lambda topic_partition, record: _length(record.value),
+        "T": lambda topic_partition, record: b"%d" % record.timestamp,
+        "h": partial(_headers, marks),
+        "%": lambda topic_partition, record: b"%",
+    }
+    known |= {"s": known["v"], "S": known["V"]}
+    parts: list[Part] = []
+    first, *rest = text.split("%")
+    parts.append(_constant(first))
+    while rest:
+        piece = rest.pop(0)
+        code = piece[:1]
+        if not code and rest:  # %% was split in two
+            code, piece = "%", "%" + rest.pop(0)
+        if code not in known:
+            raise ValueError(f"expected one of %{' %'.join(sorted(known))}, found %{code}")
+        parts += (known[code], _constant(piece[1:]))
+    return lambda topic_partition, record: b"".join(part(topic_partition, record) for part in parts)
+
+
+def _constant(text: str) -> Part:
+    data = unescape(text)
+    return lambda topic_partition, record: data
+
+
+def _headers(marks: NullMarks, topic_partition: TopicPartition, record: Record) -> bytes:
+    return b",".join(name.encode() + b"=" + _or(value, marks.value) for name, value in record.headers)
+
+
+def _or(data: bytes | memoryview | None, mark: bytes) -> bytes:
+    return mark if data is None else bytes(data)
+
+
+def _length(data: bytes | memoryview | None) -> bytes:
+    return b"-1" if data is None else b"%d" % len(data)

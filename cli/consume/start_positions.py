@@ -1,0 +1,135 @@
+"""Where a partition is read from: `--offset` and what the broker says to it.
+
+earliest | latest | 42 | -10 (the last ten) | @1700000000000 (the first record of that time or later, in ms)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from ..support.broker_client import ANY_VERSION, BrokerClient, error_name
+from ..support.failures import CommandFailed
+from ..support.partition_leaders import PartitionLeaders, TopicPartition
+
+EARLIEST, LATEST = -2, -1
+NOT_FOUND = -1
+ONE_OFFSET_FROM = 1
+ISOLATION_FROM = 2
+TRIES = 50
+PAUSE_SECONDS = 0.1
+
+
+class Kind(Enum):
+    """What the number of a start means."""
+
+    TIME = "time"
+    OFFSET = "offset"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPosition:
+    """Where to begin; EARLIEST and LATEST are times to the broker."""
+
+    kind: Kind
+    number: int
+
+
+FROM_EARLIEST = StartPosition(kind=Kind.TIME, number=EARLIEST)
+FROM_LATEST = StartPosition(kind=Kind.TIME, number=LATEST)
+
+
+def start_of(text: str) -> StartPosition:
+    """What `--offset` says. Raises: ValueError."""
+    if text in ("earliest", "latest"):
+        return FROM_EARLIEST if text == "earliest" else FROM_LATEST
+    kind, digits = Kind.OFFSET, text
+    if text.startswith("@"):
+        kind, digits = Kind.TIME, text[1:]
+    elif text.startswith("-"):
+        kind, digits = Kind.LAST, text[1:]
+    if not (digits.isascii() and digits.isdigit()) or int(digits) >= 1 << 63:
+        raise ValueError(f"expected earliest, latest, N, -N or @MS, found {text!r}")
+    return StartPosition(kind=kind, number=int(digits))
+
+
+class OffsetLookup:
+    """Asks leaders for offsets as a reader of that isolation level sees them. Raises: CommandFailed from all."""
+
+    def __init__(self, leaders: PartitionLeaders, isolation: int) -> None:
+        self._leaders, self._isolation = leaders, isolation
+
+    def resolve(self, topic_partitions: Iterable[TopicPartition], start: StartPosition) -> dict[TopicPartition, int]:
+        """The position of each topic_partition."""
+        topic_partitions = list(topic_partitions)
+        if start.kind is Kind.TIME:
+            found = self.at(topic_partitions, start.number)
+            late = [topic_partition for topic_partition, offset in found.items() if offset == NOT_FOUND]
+            return found | (self.at(late, LATEST) if late else {})
+        first, end = self.at(topic_partitions, EARLIEST), self.at(topic_partitions, LATEST)
+        if start.kind is Kind.LAST:
+            return {
+                topic_partition: max(first[topic_partition], end[topic_partition] - start.number)
+                for topic_partition in topic_partitions
+            }
+        for topic_partition in topic_partitions:
+            if not first[topic_partition] <= start.number <= end[topic_partition]:
+                topic, partition = topic_partition
+                low, high = first[topic_partition], end[topic_partition]
+                raise CommandFailed(
+                    f"{topic}-{partition} has no offset {start.number}: its offsets go from {low} to {high}",
+                    "Choose one with --partition and --offset, or read --from-beginning.",
+                )
+        return dict.fromkeys(topic_partitions, start.number)
+
+    def at(self, topic_partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        """Offset of the first record of that time or later, or NOT_FOUND; LATEST is the last stable one's successor."""
+        found: dict[TopicPartition, int] = {}
+        left = set(topic_partitions)
+        for tries in reversed(range(TRIES)):
+            for client, asked in self._leaders.by_broker(left).items():
+                found |= self._ask(client, asked, timestamp, is_last_try=not tries)
+            left -= found.keys()
+            if not left:
+                return found
+            time.sleep(PAUSE_SECONDS)  # leaders move: the next answer may know them
+            self._leaders.refresh({topic for topic, _ in left})
+        topic, partition = min(left)
+        raise CommandFailed(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
+
+    def _ask(
+        self, client: BrokerClient, topic_partitions: list[TopicPartition], timestamp: int, *, is_last_try: bool
+    ) -> dict[TopicPartition, int]:
+        by_topic: dict[str, list[ListOffsetsPartition]] = {}
+        for topic, partition in topic_partitions:
+            entry = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
+            by_topic.setdefault(topic, []).append(entry)
+        topics = tuple(ListOffsetsTopic(name=name, partitions=tuple(each)) for name, each in by_topic.items())
+        lowest = ISOLATION_FROM if self._isolation else ONE_OFFSET_FROM
+        response = client.call(
+            ApiKey.LIST_OFFSETS,
+            lambda version: ListOffsetsRequest(replica_id=-1, isolation_level=self._isolation, topics=topics),
+            among=(lowest, ANY_VERSION[1]),
+        )
+        found = {}
+        for answered in response.topics:
+            for each in answered.partitions:
+                if not each.error_code:
+                    found[answered.name, each.partition_index] = each.offset
+                elif is_last_try or not is_retriable(each.error_code):
+                    raise CommandFailed(f"{answered.name}-{each.partition_index}: {error_name(each.error_code)}")
+        return found
+
+
+def is_retriable(code: int) -> bool:
+    """Whether trying again may help."""
+    try:
+        return ErrorCode(code).retriable
+    except ValueError:
+        return False

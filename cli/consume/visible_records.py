@@ -1,0 +1,54 @@
+"""A fetched record set to records, as a consumer of some isolation level sees it.
+
+Markers of transactions are never shown. What an answer lists as aborted counts from the first offset that it names to
+the marker of that producer. Source: KIP-98; Kafka 3.9, CompletedFetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...protocol.messages.fetch import AbortedTransaction
+from ...protocol.records.batches import Batch, iter_batches
+from ...protocol.records.layout import ControlType
+from ...protocol.records.record import Record
+
+CONTROL_TYPE = slice(2, 4)
+"""Where the key of a marker says what it is, after its version."""
+
+
+def visible_records(
+    data: memoryview, position: int, aborted: Sequence[AbortedTransaction] = ()
+) -> Iterator[tuple[int, Record | None]]:
+    """Each record from `position` on with the offset after it; None for offsets that have no record.
+
+    Raises: CorruptRecord for a wrong checksum or frame, InvalidRecord for broken contents.
+    """
+    for batch, is_visible in _with_visibility(data, aborted):
+        for record in batch.records() if is_visible else ():
+            if record.offset >= position:
+                position = record.offset + 1
+                yield position, record
+        # Markers and what compaction took away leave offsets without a record.
+        if batch.next_offset > position:
+            position = batch.next_offset
+            yield position, None
+
+
+def _with_visibility(data: memoryview, aborted: Sequence[AbortedTransaction]) -> Iterator[tuple[Batch, bool]]:
+    """Each batch, and whether it holds records for the reader."""
+    coming = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
+    under_way: set[int] = set()
+    for batch in iter_batches(data):
+        batch.ensure_valid()
+        while coming and coming[-1].first_offset <= batch.last_offset:
+            under_way.add(coming.pop().producer_id)
+        if batch.is_control and _is_abort(batch):
+            under_way.discard(batch.producer_id)
+        is_aborted = batch.is_transactional and batch.producer_id in under_way
+        yield batch, not (batch.is_control or is_aborted)
+
+
+def _is_abort(batch: Batch) -> bool:
+    marker = next(batch.records(), None)
+    return marker is not None and bytes(marker.key or b"")[CONTROL_TYPE] == ControlType.ABORT.to_bytes(2, "big")

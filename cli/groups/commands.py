@@ -1,0 +1,300 @@
+"""`stepdown groups`: list, describe and delete consumer groups of a running broker, and move their offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+
+if TYPE_CHECKING:
+    from ..support.broker_client import BrokerClient
+    from ..support.partition_leaders import TopicPartition
+    from .requests import Group, GroupMember, Outcome
+
+groups = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List, describe and delete groups of a broker, and move their offsets.",
+)
+
+Names = Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)]
+
+DEAD = "Dead"
+HINTS = {
+    "GROUP_ID_NOT_FOUND": "`stepdown groups list` shows what there is.",
+    "NON_EMPTY_GROUP": "Stop its members first.",
+    "UNKNOWN_MEMBER_ID": "Offsets can be moved only while the group has no members: stop them first.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
+}
+"""What to do next, by the error that the broker answered."""
+
+
+@groups.command(name="list")
+def list_command(
+    state: Annotated[
+        list[str] | None, typer.Option("--state", "-s", help="Only groups in this state; may be repeated.")
+    ] = None,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """List the groups."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        found = requests.list_groups(client, state or [])
+    columns = ("group", "state", "type", "protocol")
+    rows = [(each.name, each.state, each.type, each.protocol) for each in found]
+    if as_json:
+        typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    print_table(columns, rows)
+
+
+@groups.command()
+def describe(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+    """Show members, what they own, what is committed and how far that is behind."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        found = requests.describe(client, names)
+        shown = [_described(client, group) for group in found]
+    if as_json:
+        typer.echo(json.dumps(shown, indent=2))
+    else:
+        for each in shown:
+            _show(each)
+    missing = [
+        (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
+    ]
+    fail_for(missing, HINTS)
+
+
+@groups.command()
+def delete(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+    """Delete groups that have no members, with their offsets."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        print_outcomes(requests.delete(client, names), "deleted", as_json=as_json)
+
+
+@groups.command(name="reset-offsets")
+def reset_offsets(
+    name: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", "-t", metavar="TOPIC[:N,N...]", help="All or some partitions; may be repeated."),
+    ] = None,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the first record there is.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="Behind the last record.")] = False,
+    to_offset: Annotated[int | None, typer.Option("--to-offset", help="To this offset, within what there is.")] = None,
+    by: Annotated[int | None, typer.Option("--by", help="So many records forward, or back if negative.")] = None,
+    to_time: Annotated[
+        str | None, typer.Option("--to-time", metavar="TIME", help="To the first record since, e.g. 2026-05-01T12:00.")
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; without this it is only shown.")] = False,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Move the offsets of a group without members, for the topics named or all it has committed."""
+    from ..support.committed_offsets import committed
+    from . import requests
+
+    target = _target(to_earliest, to_latest, to_offset, by, to_time)
+    with connect(bootstrap) as client:
+        before = committed(client, name)
+        topic_partitions = _topic_partitions(client, topic, before)
+        if not topic_partitions:
+            hint = "Name the topics with --topic."
+            raise CommandFailed(f"group {name} has committed no offsets", hint)
+        moved = _new_offsets(client, topic_partitions, before, target)
+        outcomes = requests.commit(client, name, moved) if execute else []
+    _show_moves(name, before, moved, executed=execute, as_json=as_json)
+    fail_for([(outcome.name, outcome.error, "") for outcome in outcomes if outcome.error], HINTS)
+
+
+# Where offsets go
+
+
+def _target(
+    to_earliest: bool, to_latest: bool, to_offset: int | None, by: int | None, to_time: str | None
+) -> tuple[str, int]:
+    chosen = [
+        ("earliest", 0) if to_earliest else None,
+        ("latest", 0) if to_latest else None,
+        None if to_offset is None else ("offset", to_offset),
+        None if by is None else ("by", by),
+        None if to_time is None else ("time", _milliseconds(to_time)),
+    ]
+    given = [each for each in chosen if each is not None]
+    if len(given) != 1:
+        options = "--to-earliest, --to-latest, --to-offset, --by and --to-time"
+        raise CommandFailed(f"one of {options} is needed, found {len(given)}", "", EXIT_BAD_USAGE)
+    return given[0]
+
+
+def _milliseconds(text: str) -> int:
+    """Milliseconds since 1970 of an ISO time, which is UTC unless it says otherwise."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as fault:
+        hint = "Write it as 2026-05-01T12:00, with +02:00 behind it if it is not UTC."
+        raise CommandFailed(f"--to-time: expected a time, found {text!r}", hint, EXIT_BAD_USAGE) from fault
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _topic_partitions(
+    client: BrokerClient, wanted: Sequence[str] | None, known: Mapping[TopicPartition, int]
+) -> list[TopicPartition]:
+    from . import requests
+
+    if not wanted:
+        return sorted(known)
+    topic_partitions: list[TopicPartition] = []
+    for text in wanted:
+        topic, colon, listed = text.partition(":")
+        if not colon:
+            topic_partitions += requests.partitions_of(client, topic)
+            continue
+        try:
+            topic_partitions += [(topic, int(each)) for each in listed.split(",")]
+        except ValueError as fault:
+            raise CommandFailed(f"--topic: expected TOPIC:N,N..., found {text!r}", "", EXIT_BAD_USAGE) from fault
+    return topic_partitions
+
+
+def _new_offsets(
+    client: BrokerClient,
+    topic_partitions: Sequence[TopicPartition],
+    before: Mapping[TopicPartition, int],
+    target: tuple[str, int],
+) -> dict[TopicPartition, int]:
+    """The new offset of each partition, always within what the partition has."""
+    from .requests import EARLIEST, LATEST, offsets_at
+
+    kind, number = target
+    first, last = offsets_at(client, topic_partitions, EARLIEST), offsets_at(client, topic_partitions, LATEST)
+    unknown = [
+        topic_partition
+        for topic_partition in topic_partitions
+        if topic_partition not in first or topic_partition not in last
+    ]
+    if unknown:
+        fail_for([(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION", "") for topic, partition in unknown], HINTS)
+    since = offsets_at(client, topic_partitions, number) if kind == "time" else {}
+    moved = {}
+    for topic_partition in topic_partitions:
+        wanted = {
+            "earliest": first[topic_partition],
+            "latest": last[topic_partition],
+            "offset": number,
+            "by": before.get(topic_partition, first[topic_partition]) + number,
+            "time": last[topic_partition] if since.get(topic_partition, -1) < 0 else since[topic_partition],
+        }[kind]
+        moved[topic_partition] = min(max(wanted, first[topic_partition]), last[topic_partition])
+    return moved
+
+
+# What is shown
+
+
+def _described(client: BrokerClient, group: Group) -> dict[str, Any]:
+    from ..support.committed_offsets import committed
+    from .requests import LATEST, offsets_at
+
+    offsets = committed(client, group.name)
+    owners = {topic_partition: member for member in group.members for topic_partition in member.partitions}
+    topic_partitions = sorted({*offsets, *owners})
+    ends = offsets_at(client, topic_partitions, LATEST)
+    return {
+        "group": group.name,
+        "state": group.state,
+        "type": group.type,
+        "protocol": group.protocol,
+        "members": [_member(member) for member in group.members],
+        "offsets": [
+            _offset(
+                topic_partition, offsets.get(topic_partition), ends.get(topic_partition), owners.get(topic_partition)
+            )
+            for topic_partition in topic_partitions
+        ],
+    }
+
+
+def _member(member: GroupMember) -> dict[str, Any]:
+    return {
+        "member": member.member_id,
+        "instance": member.instance_id,
+        "client": member.client_id,
+        "host": member.host,
+        "partitions": len(member.partitions),
+    }
+
+
+def _offset(
+    topic_partition: TopicPartition, offset: int | None, end: int | None, owner: GroupMember | None
+) -> dict[str, Any]:
+    topic, partition = topic_partition
+    return {
+        "topic": topic,
+        "partition": partition,
+        "committed": offset,
+        "end": end,
+        "lag": None if offset is None or end is None else end - offset,
+        "member": None if owner is None else owner.member_id,
+    }
+
+
+def _show(group: Mapping[str, Any]) -> None:
+    from ..support.terminal_tables import print_table
+
+    typer.echo(f"{group['group']}  {group['state']}, {group['type']} {group['protocol']}".rstrip())
+    for name, numeric in (("members", ("partitions",)), ("offsets", ("partition", "committed", "end", "lag"))):
+        rows = group[name]
+        if rows:
+            cells = [["-" if cell is None else cell for cell in row.values()] for row in rows]
+            print_table(tuple(rows[0]), cells, numeric=numeric)
+
+
+def _show_moves(
+    name: str,
+    before: Mapping[TopicPartition, int],
+    moved: Mapping[TopicPartition, int],
+    *,
+    executed: bool,
+    as_json: bool,
+) -> None:
+    rows = [
+        {"topic": topic, "partition": partition, "from": before.get((topic, partition)), "to": offset}
+        for (topic, partition), offset in moved.items()
+    ]
+    if as_json:
+        typer.echo(json.dumps({"group": name, "executed": executed, "offsets": rows}, indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    typer.echo(f"{name}: moved" if executed else f"{name}: this would be moved, --execute does it")
+    cells = [["-" if cell is None else cell for cell in row.values()] for row in rows]
+    print_table(("topic", "partition", "from", "to"), cells, numeric=("partition", "from", "to"))
+
+
+def print_outcomes(outcomes: Sequence[Outcome], done: str, *, as_json: bool) -> None:
+    """Print what became of each group; ends the command with 1 if one failed."""
+    if as_json:
+        typer.echo(json.dumps([{"group": each.name, "error": each.error} for each in outcomes], indent=2))
+    else:
+        for each in outcomes:
+            if not each.error:
+                typer.echo(f"{each.name}: {done}")
+    fail_for([(each.name, each.error, "") for each in outcomes if each.error], HINTS)

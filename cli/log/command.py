@@ -1,0 +1,55 @@
+"""`stepdown log`: look into the files of a log, without a broker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..support.failures import EXIT_FAILED, CommandFailed
+
+log = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Look into the files of a log."
+)
+
+
+@log.callback()
+def log_files() -> None:
+    """Look into the files of a log."""
+
+
+@log.command()
+def dump(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", show_default=False)],
+    records: Annotated[bool, typer.Option("--records", help="Show the records with their keys and values.")] = False,
+    index_sanity: Annotated[
+        bool, typer.Option("--index-sanity", help="Only compare indexes with their segments.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Show batches, index entries, snapshots and checkpoints, and check them.
+
+    PATH is the folder of a partition, or a file of it. Ends with 1 if something is corrupt.
+    """
+    from ...protocol.errors import DiskFault
+    from ...storage.files.files import Files
+    from . import row_output
+    from .file_dump import FileDump
+
+    shown = FileDump(Files(read_only=True), records=records, index_sanity=index_sanity)
+    corrupt = 0
+    try:
+        for path in [file for given in paths for file in shown.paths(given)]:
+            if not as_json:
+                print(f"Dumping {path}")
+            for row in shown.rows(path):
+                corrupt += row["kind"] == "problem"
+                print(row_output.as_json(str(path), row) if as_json else row_output.as_text(row))
+    except DiskFault as fault:
+        raise CommandFailed(str(fault)) from fault
+    sys.stdout.flush()
+    if corrupt:
+        hint = "A broker that opens the log cuts a torn end and rebuilds indexes; bad batches before that stay bad."
+        raise CommandFailed(f"{corrupt} problem{'' if corrupt == 1 else 's'} found", hint, EXIT_FAILED)

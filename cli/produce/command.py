@@ -1,0 +1,192 @@
+"""`stepdown produce`: writes what stdin says to a topic, a record a line."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.escape_sequences import unescape
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.name_value_options import name_value_pairs
+from ..support.record_formats import AsFormat, format_of
+from ..support.stop_signals import StopSignals
+
+if TYPE_CHECKING:
+    from ..support.record_formats import RecordFormat
+    from .record_writer import Destination, RecordWriter
+    from .stdin_records import RecordParser
+
+produce = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+MOST_TEXT_PER_BYTE = 6
+"""JSON may write a byte as \\u0000."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceOptions:
+    """What was asked for."""
+
+    bootstrap: str
+    destination: Destination
+    reading: RecordParser
+    delimiter: bytes
+    settings: dict[str, str]
+    form: RecordFormat
+
+
+@produce.command()
+def produce_command(
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="Where to write; may be left to lines of JSON.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Lines are JSON, as `stepdown consume --json` prints them.")
+    ] = False,
+    key_separator: Annotated[
+        str | None, typer.Option("--key-separator", "-K", metavar="SEP", help=r"Lines are key SEP value; \t is a tab.")
+    ] = None,
+    delimiter: Annotated[
+        str, typer.Option("--delimiter", "-D", metavar="SEP", help=r"What ends a record; \0 and \xHH are understood.")
+    ] = r"\n",
+    null_value: Annotated[
+        str | None, typer.Option("--null-value", metavar="MARK", help="A value that means null: a tombstone.")
+    ] = None,
+    null_key: Annotated[str | None, typer.Option("--null-key", metavar="MARK", help="A key that means null.")] = None,
+    key: Annotated[str | None, typer.Option("--key", "-k", help="The key of every record.")] = None,
+    headers: Annotated[
+        list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="On every record; repeatable.")
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", "-p", min=-1, help="For all records; -1: by key, even from JSON.")
+    ] = None,
+    timestamp: Annotated[
+        int | None, typer.Option("--timestamp", metavar="MS", min=0, help="Of every record, since 1970; else now.")
+    ] = None,
+    compression: Annotated[
+        str | None, typer.Option("--compression", "-z", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd.")
+    ] = None,
+    acks: Annotated[str | None, typer.Option("--acks", "-a", metavar="0|1|all", help="Who must have a record.")] = None,
+    as_format: AsFormat = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", "-X", metavar="KEY=VALUE", help="Of the producer; repeatable.")
+    ] = None,
+    bootstrap: Bootstrap = LOCAL,
+) -> None:
+    """Write records from stdin to a topic, one a line."""
+    from .record_writer import Destination
+    from .stdin_records import JsonLines, PlainText
+
+    form = format_of(as_format)
+    given_headers = tuple((name, value.encode()) for name, value in name_value_pairs(headers or [], "--header"))
+    if not as_json and not topic:
+        raise CommandFailed(
+            "which topic?", "stepdown produce TOPIC, or --json with lines that name it.", EXIT_BAD_USAGE
+        )
+    if as_json and (key_separator, null_value, null_key, key) != (None, None, None, None):
+        raise CommandFailed(
+            "--json says keys and nulls itself: no --key-separator, --key, --null-…", "", EXIT_BAD_USAGE
+        )
+    if key is not None and key_separator is not None:
+        raise CommandFailed("either --key or --key-separator", "", EXIT_BAD_USAGE)
+    _check_format(form, has_headers=bool(given_headers), has_timestamp=timestamp is not None, codec=compression)
+    settings = dict(name_value_pairs(properties or [], "--property"))
+    chosen = {"compression.type": compression, "acks": acks}
+    settings |= {name: value for name, value in chosen.items() if value is not None}
+    if form.name and not form.has_headers:
+        settings.setdefault("enable.idempotence", "false")  # it came with the format v2
+    reading: RecordParser = (
+        JsonLines(headers=given_headers, timestamp=timestamp)
+        if as_json
+        else PlainText(
+            separator=_bytes(key_separator, "--key-separator"),
+            null_value=None if null_value is None else null_value.encode(),
+            null_key=None if null_key is None else null_key.encode(),
+            key=None if key is None else key.encode(),
+            headers=given_headers,
+            timestamp=timestamp,
+        )
+    )
+    options = ProduceOptions(
+        bootstrap=bootstrap,
+        destination=Destination(topic=topic, partition=partition),
+        reading=reading,
+        delimiter=_bytes(delimiter, "--delimiter") or b"\n",
+        settings={"client.id": "stepdown-cli"} | settings,
+        form=form,
+    )
+    stopped_by = asyncio.run(_produce(options))
+    if stopped_by is not None:
+        raise typer.Exit(128 + stopped_by)
+
+
+def _check_format(form: RecordFormat, *, has_headers: bool, has_timestamp: bool, codec: str | None) -> None:
+    """Raises: CommandFailed when the format cannot hold what the options ask for."""
+    lacks = []
+    if has_headers and not form.has_headers:
+        lacks.append("headers")
+    if has_timestamp and not form.has_timestamps:
+        lacks.append("timestamps")
+    if codec == "zstd" and not form.has_headers:
+        lacks.append("zstd")
+    if lacks:
+        raise CommandFailed(f"the format {form.name} has no {' and no '.join(lacks)}", "", EXIT_BAD_USAGE)
+
+
+def _bytes(text: str | None, option: str) -> bytes | None:
+    try:
+        return unescape(text) if text else None
+    except ValueError as fault:
+        raise CommandFailed(f"{option}: {fault}", "", EXIT_BAD_USAGE) from fault
+
+
+async def _produce(options: ProduceOptions) -> int | None:
+    """The signal that ended it before stdin did; what was read until then has been written."""
+    from .record_writer import RecordWriter
+    from .stdin_records import DelimitedInput, read_some
+    from .topic_lookup import TopicLookup
+
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[int] = loop.create_future()
+
+    def told(number: int) -> None:
+        loop.call_soon_threadsafe(stop.set_result, number)
+
+    with connect(options.bootstrap) as client, StopSignals(told):
+        writer = RecordWriter(
+            options.bootstrap, options.settings, options.form, options.destination, TopicLookup(client)
+        )
+        pieces = DelimitedInput(options.delimiter, MOST_TEXT_PER_BYTE * writer.most_record_bytes)
+        async with writer:
+            number = 0
+            while True:
+                reading = asyncio.ensure_future(read_some(sys.stdin.fileno()))
+                awaited: set[asyncio.Future[Any]] = {reading, stop}
+                await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+                if stop.done():
+                    reading.cancel()
+                    return stop.result()
+                data = reading.result()
+                try:
+                    found = pieces.feed(data) if data else pieces.rest()
+                except ValueError as fault:
+                    raise CommandFailed(f"record {number + 1} of stdin: {fault}") from fault
+                number += await _write(writer, options.reading, found, number)
+                if not data:
+                    return None
+
+
+async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int) -> int:
+    """How many pieces there were; `before` of stdin came earlier."""
+    number = before
+    for number, piece in enumerate(pieces, start=before + 1):
+        try:
+            await writer.write(reading.record(piece))
+        except ValueError as fault:
+            raise CommandFailed(f"record {number} of stdin: {fault}") from fault
+    return number - before

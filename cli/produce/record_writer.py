@@ -1,0 +1,158 @@
+"""Records to a broker, by the producer that applications use; `--as` makes it take the broker for an older one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from ...config import ConfigError
+from ...producer import Producer, ProducerRecord
+from ...producer.clock import Clock
+from ...producer.errors import ProducerError
+from ...producer.link import Link, VersionRanges
+from ...producer.network import Network
+from ...producer.outcome import RecordMetadata
+from ...producer.settings import ProducerSettings
+from ...protocol.api import ApiKey
+from ...protocol.records.layout import NO_TIMESTAMP
+from ..support.broker_client import Versions
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.record_formats import RecordFormat
+from ..support.record_json import NewRecord
+from .topic_lookup import TopicLookup
+
+RECORDS_PER_TURN = 16
+GIVE_UP_MS = 5_000
+"""What was read before a bad line has so long to be written; a broker that is gone is not waited for longer."""
+
+HINTS = {
+    "MESSAGE_TOO_LARGE": "Raise max.message.bytes of the topic, and -X max.request.size=BYTES here.",
+    "UNSUPPORTED_VERSION": "The broker may be too new for --as, or too old for headers.",
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": "Headers need the format v2.",
+    "UNSUPPORTED_COMPRESSION_TYPE": "zstd needs Produce 7, lz4, snappy and gzip are understood by all.",
+    "INVALID_RECORD": "A compacted topic takes no record without a key.",
+    "TOPIC_AUTHORIZATION_FAILED": "The broker's ACLs do not let you write there.",
+}
+"""What to do next, by the code a record failed with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where records go. `topic` and `partition` overrule what a record says; a partition below 0: the partitioner's."""
+
+    topic: str | None
+    partition: int | None
+
+    def topic_of(self, record: NewRecord) -> str:
+        topic = self.topic or record.topic
+        if not topic:
+            raise ValueError("it names no topic, and neither does the command")
+        return topic
+
+    def partition_of(self, record: NewRecord) -> int | None:
+        partition = record.partition if self.partition is None else self.partition
+        return None if partition is None or partition < 0 else partition
+
+
+class OlderBrokerNetwork(Network):
+    """Connections on which brokers seem to speak only some versions of Produce."""
+
+    def __init__(self, produce: Versions, settings: ProducerSettings, clock: Clock, changed: object) -> None:
+        super().__init__(settings, clock, changed)  # type: ignore[arg-type]  # handed on as it came
+        self._produce = produce
+
+    def versions(self, node_id: int) -> VersionRanges:
+        ranges = super().versions(node_id)
+        low, high = ranges.get(ApiKey.PRODUCE, (0, -1))
+        return {**ranges, ApiKey.PRODUCE: (max(low, self._produce[0]), min(high, self._produce[1]))}
+
+
+class TimestampRemover:
+    """Takes the timestamp away from the record that is sent next, which the producer itself would not send."""
+
+    def __init__(self) -> None:
+        self.next = False
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        if self.next:
+            record.timestamp = NO_TIMESTAMP
+        return record
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
+
+
+class RecordWriter:
+    """Writes record after record; `async with` it. Raises: CommandFailed from `write` and at the end of the block."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        settings: Mapping[str, str],
+        form: RecordFormat,
+        destination: Destination,
+        targets: TopicLookup,
+    ) -> None:
+        self._destination, self._targets, self._form = destination, targets, form
+        self._untimed = TimestampRemover()
+        self._failure: tuple[int, ProducerError] | None = None
+        self.written = self._taken = 0
+
+        def link(chosen: ProducerSettings, clock: Clock, changed: object) -> Link:
+            return OlderBrokerNetwork(form.produce, chosen, clock, changed)
+
+        try:
+            self._producer = Producer(bootstrap, interceptors=(self._untimed,), link=link, **settings)  # type: ignore[arg-type]  # settings by name
+        except ConfigError as fault:
+            raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
+
+    @property
+    def most_record_bytes(self) -> int:
+        """What one record may take."""
+        return self._producer.settings.max_request_size
+
+    async def __aenter__(self) -> RecordWriter:
+        await self._producer.start()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: object) -> None:
+        await self._producer.close(None if kind is None else GIVE_UP_MS)
+        if kind is None:
+            self._raise_failure()
+
+    async def write(self, record: NewRecord) -> None:
+        """Returns when the record has its place in a batch. Raises: ValueError for what cannot be sent."""
+        self._raise_failure()
+        topic, partition = self._destination.topic_of(record), self._destination.partition_of(record)
+        if record.headers and not self._form.has_headers:
+            raise ValueError(f"it has headers, which the format {self._form.name} has not")
+        if not self._targets.knows(topic, partition):
+            await asyncio.to_thread(self._targets.check, topic, partition)
+        self._taken += 1
+        self._untimed.next = record.timestamp == NO_TIMESTAMP
+        delivery = self._producer.send(
+            topic,
+            record.value,
+            key=record.key,
+            partition=partition,
+            timestamp=None if record.timestamp == NO_TIMESTAMP else record.timestamp,
+            headers=record.headers,
+            callback=partial(self._ended, self._taken),
+        )
+        if self._taken % RECORDS_PER_TURN == 0:
+            await asyncio.sleep(0)
+        await delivery.accepted()
+
+    def _ended(self, number: int, metadata: RecordMetadata, error: ProducerError | None) -> None:
+        if error is None:
+            self.written += 1
+        elif self._failure is None:
+            self._failure = number, error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            number, error = self._failure
+            raise CommandFailed(
+                f"record {number} was not written: {error}; {self.written} records were", HINTS.get(error.code.name, "")
+            )

@@ -1,0 +1,117 @@
+"""Stdin to records: pieces between delimiters, and what a piece says.
+
+A piece is a value, or `key SEPARATOR value`, or a line of JSON (`record_json.py`). No piece may be longer than a bound,
+so an input without delimiters does not fill the memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ...protocol.records.record import Header
+from ..support.record_json import NewRecord, record_of
+
+READ_BYTES = 65_536
+
+
+class DelimitedInput:
+    """Takes bytes as they come and gives out what lies between delimiters."""
+
+    def __init__(self, delimiter: bytes, most_bytes: int) -> None:
+        self._delimiter, self._most_bytes = delimiter, most_bytes
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The pieces that are whole now. Raises: ValueError when one is too long."""
+        searched = max(0, len(self._held) - len(self._delimiter) + 1)
+        self._held += data
+        whole: list[bytes] = []
+        if self._held.find(self._delimiter, searched) >= 0:
+            *whole, rest = bytes(self._held).split(self._delimiter)
+            self._held = bytearray(rest)
+        if max(map(len, (*whole, self._held))) > self._most_bytes:
+            raise ValueError(f"it is longer than {self._most_bytes} bytes; is the delimiter the right one?")
+        return whole
+
+    def rest(self) -> list[bytes]:
+        """What came after the last delimiter, if anything did."""
+        return [bytes(self._held)] if self._held else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainText:
+    """Pieces as values, with a key before `separator` where there is one."""
+
+    separator: bytes | None = None
+    null_value: bytes | None = None
+    null_key: bytes | None = None
+    key: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    timestamp: int | None = None
+
+    def record(self, piece: bytes) -> NewRecord:
+        """What the piece says. Raises: ValueError without a separator."""
+        key, value = self.key, piece
+        if self.separator is not None:
+            key, found, value = piece.partition(self.separator)
+            if not found:
+                raise ValueError(f"it has no key separator {self.separator!r}")
+        return NewRecord(
+            timestamp=self.timestamp,
+            key=None if key == self.null_key else key,
+            value=None if value == self.null_value else value,
+            headers=self.headers,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonLines:
+    """Pieces as JSON; `headers` are added to each record's own, `timestamp` is for all."""
+
+    headers: tuple[Header, ...] = ()
+    timestamp: int | None = None
+
+    def record(self, piece: bytes) -> NewRecord:
+        """What the piece says. Raises: ValueError that tells what is wrong."""
+        given = record_of(piece)
+        return NewRecord(
+            topic=given.topic,
+            partition=given.partition,
+            timestamp=given.timestamp if self.timestamp is None else self.timestamp,
+            key=given.key,
+            value=given.value,
+            headers=given.headers + self.headers,
+        )
+
+
+RecordParser = PlainText | JsonLines
+
+
+async def read_some(descriptor: int) -> bytes:
+    """What a file descriptor has next, b"" at its end. Raises: OSError.
+
+    A thread reads, since a loop cannot wait for files; it is left behind when nothing more is wanted.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[bytes] = loop.create_future()
+
+    def print_outcomes(end: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody wants it any more
+            loop.call_soon_threadsafe(lambda: None if found.done() else end())
+
+    def read() -> None:
+        try:
+            data = os.read(descriptor, READ_BYTES)
+        except OSError as fault:
+            error = fault
+            print_outcomes(lambda: found.set_exception(error))
+        else:
+            print_outcomes(lambda: found.set_result(data))
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    return await found

@@ -1,0 +1,54 @@
+"""The topics that are written to: looked up once, so that a wrong name or partition is told at once.
+
+A producer waits a minute for a topic or a partition that is not there, as it may come. A command had better ask.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ..support.broker_client import BrokerClient, error_name
+from ..support.failures import CommandFailed
+
+TRIES = 20
+PAUSE_SECONDS = 0.1
+MAY_COME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+class TopicLookup:
+    """Partitions of topics. Raises: CommandFailed from `check`."""
+
+    def __init__(self, client: BrokerClient) -> None:
+        self._client = client
+        self._partitions: dict[str, int] = {}
+
+    def knows(self, topic: str, partition: int | None) -> bool:
+        """Whether there is no need to ask."""
+        return (partition or 0) < self._partitions.get(topic, 0)
+
+    def check(self, topic: str, partition: int | None) -> None:
+        """Returns when the topic is there, created by the broker if it does that, and has the partition."""
+        self._partitions[topic] = count = self._ask(topic)
+        if partition is not None and partition >= count:
+            hint = f"Give it more with `stepdown topics alter {topic} -p {partition + 1}`."
+            raise CommandFailed(f"topic {topic} has {count} partitions, no partition {partition}", hint)
+
+    def _ask(self, topic: str) -> int:
+        for left in reversed(range(TRIES)):
+            response = self._client.call(
+                ApiKey.METADATA,
+                lambda version: MetadataRequest(
+                    topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=True
+                ),
+            )
+            found = response.topics[0]
+            if not found.error_code:
+                return len(found.partitions)
+            if found.error_code not in MAY_COME or not left:
+                break
+            time.sleep(PAUSE_SECONDS)  # a topic that is being created is not there at once
+        hint = f"Create it with `stepdown topics create {topic}`." if found.error_code in MAY_COME else ""
+        raise CommandFailed(f"topic {topic}: {error_name(found.error_code)}", hint)

@@ -1,0 +1,85 @@
+"""`stepdown serve`: the command line of the broker."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ...config import Given, Origin
+
+DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
+
+Options win over environment variables (KAFKA_LOG_DIRS for log.dirs), and those over the file. `stepdown config`
+lists every setting."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The process's exit code, once the broker has stopped. Raises: SystemExit for --help and bad usage."""
+    given = _parser().parse_args(arguments)
+    gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
+    from .broker_process import ServeOptions, serve
+
+    options = ServeOptions(
+        properties=given.properties,
+        flags=flags_of(given.listen, given.log_dir, given.http),
+        overrides=given.override,
+        log_format=given.log_format,
+        log_level=given.log_level.upper(),
+    )
+    return serve(options)
+
+
+def flags_of(listen: str, log_dirs: list[str], http: str) -> list[Given]:
+    """The settings that --listen, --log-dir and --http stand for."""
+    flags = []
+    if listen:
+        flags.append(Given("listeners", f"PLAINTEXT://{listen}", Origin("option --listen")))
+        flags.append(Given("advertised.listeners", "", Origin("option --listen")))
+    if log_dirs:
+        flags.append(Given("log.dirs", ",".join(log_dirs), Origin("option --log-dir")))
+    if http:
+        flags.append(Given("stepdown.http.listen", http, Origin("option --http")))
+    return flags
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="stepdown serve",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    option = parser.add_argument
+    option("properties", type=Path, nargs="?", metavar="SERVER.PROPERTIES", help="Kafka's settings.")
+    option("--listen", default="", metavar="HOST:PORT", help="Address to listen on; port 0 picks one.")
+    option(
+        "--log-dir", type=_directory, action="append", default=[], metavar="DIR", help="Log directory; may be repeated."
+    )
+    option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
+    option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
+    forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
+    option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")
+    option("--log-level", type=_one_of(levels), default="info", metavar="|".join(levels), help="Least level told.")
+    return parser
+
+
+def _directory(path: str) -> str:
+    """A path that can be in log.dirs."""
+    if "," in path:
+        raise argparse.ArgumentTypeError(
+            f"{path!r} has a comma, at which log.dirs would end it; repeat --log-dir for each directory"
+        )
+    return path
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A type that takes one of `choices`, in any case."""
+
+    def check(value: str) -> str:
+        if value.lower() not in choices:
+            raise argparse.ArgumentTypeError(f"expected {' or '.join(choices)}, found {value!r}")
+        return value.lower()
+
+    return check

@@ -1,0 +1,33 @@
+"""`--bootstrap-server` and `--json`, which all commands on a running broker have, and the connection to that broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...config import HostPort
+from ...config.keys.addresses import parse_host_port
+from .failures import EXIT_BAD_USAGE, CommandFailed
+
+if TYPE_CHECKING:
+    from .broker_client import BrokerClient
+
+Bootstrap = Annotated[
+    str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT", help="Where the broker listens.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+LOCAL = "127.0.0.1:9092"
+
+
+def connect(bootstrap: str) -> BrokerClient:
+    """A connection to the broker at HOST:PORT. Raises: CommandFailed."""
+    from .broker_client import DEFAULT_PORT, BrokerClient
+
+    text = bootstrap.strip().rstrip("/")
+    try:
+        address = parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}")
+    except ValueError as fault:
+        raise CommandFailed(f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE) from fault
+    return BrokerClient(HostPort(address.host, address.port))

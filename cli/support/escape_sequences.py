@@ -1,0 +1,26 @@
+r"""Escapes in what separates records, keys and fields on the command line: \n \t \r \0 \\ and \xHH."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+ESCAPES: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
+
+
+def unescape(text: str) -> bytes:
+    """The bytes that the text stands for. Raises: ValueError for an escape that is none of ours."""
+    found = bytearray()
+    at = 0
+    for match in _ESCAPE.finditer(text):
+        found += text[at : match.start()].encode(errors="surrogateescape")
+        code = match[1]
+        if len(code) == 3:
+            found.append(int(code[1:], 16))
+        elif code in ESCAPES:
+            found += ESCAPES[code]
+        else:
+            raise ValueError(rf"expected \n \t \r \0 \\ or \xHH, found \{code}")
+        at = match.end()
+    return bytes(found + text[at:].encode(errors="surrogateescape"))

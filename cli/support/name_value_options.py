@@ -1,0 +1,18 @@
+"""NAME=VALUE on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .failures import EXIT_BAD_USAGE, CommandFailed
+
+
+def name_value_pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """Each text in two at its first `=`, the name without spaces around it. Raises: CommandFailed."""
+    found = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise CommandFailed(f"{option}: expected NAME=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+        found.append((name.strip(), value))
+    return found

@@ -1,0 +1,212 @@
+"""`stepdown topics`: create, list, describe, delete and alter topics of a running broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...config import Problem
+from ...config.similar_names import nearest
+from ...config.tables.all_keys import TOPIC_KEYS
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+
+if TYPE_CHECKING:
+    from .requests import Outcome
+
+topics = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Create, list, describe, delete and alter topics of a broker.",
+)
+
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
+Configs = Annotated[
+    list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting; may be repeated.")
+]
+
+HINTS = {
+    "TOPIC_ALREADY_EXISTS": "Change it with `stepdown topics alter`, or pass --if-not-exists.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
+    "INVALID_TOPIC_EXCEPTION": "Names have 1 to 249 of a-z A-Z 0-9 . _ - where `.` and `_` count as the same.",
+    "INVALID_PARTITIONS": "Partitions can be added, never removed.",
+    "INVALID_REPLICATION_FACTOR": "There have to be that many brokers.",
+    "INVALID_CONFIG": "`stepdown config` lists the settings of topics.",
+    "TOPIC_DELETION_DISABLED": "The broker's delete.topic.enable is false.",
+}
+"""What to do next, by the error that the broker answered."""
+
+
+@topics.command()
+def create(
+    names: Names,
+    partitions: Annotated[int, typer.Option("--partitions", "-p", help="-1: the broker's num.partitions.")] = -1,
+    replication_factor: Annotated[int, typer.Option(help="-1: the broker's default.replication.factor.")] = -1,
+    config: Configs = None,
+    if_not_exists: Annotated[bool, typer.Option(help="Be content with a topic that is there.")] = False,
+    validate_only: Annotated[bool, typer.Option(help="Only find out whether it could be done.")] = False,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Create topics."""
+    from . import requests
+
+    configs = pairs(config or [])
+    wanted = [
+        requests.NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs)
+        for name in names
+    ]
+    with connect(bootstrap) as client:
+        outcomes = requests.create(client, wanted, validate_only=validate_only)
+    accepted = ("TOPIC_ALREADY_EXISTS",) if if_not_exists else ()
+    print_outcomes(outcomes, "could be created" if validate_only else "created", as_json=as_json, accepted=accepted)
+
+
+@topics.command(name="list")
+def list_command(
+    internal: Annotated[
+        bool, typer.Option(help="Show topics of the broker itself, such as __consumer_offsets.")
+    ] = False,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """List the topics."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        found = [topic for topic in requests.describe(client, None) if internal or not topic["internal"]]
+    if as_json:
+        shown = [{**topic, "partitions": len(topic["partitions"])} for topic in found]
+        typer.echo(json.dumps(shown, indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    print_table(
+        ("topic", "partitions", "replicas"),
+        [(topic["name"], len(topic["partitions"]), replica_count(topic)) for topic in found],
+        numeric=("partitions", "replicas"),
+    )
+
+
+@topics.command()
+def describe(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...")] = None,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Show partitions, leaders and the settings that topics have of their own."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        found = requests.describe(client, names or None)
+        whole = [topic["name"] for topic in found if not topic["error"]]
+        configs = requests.configs_of(client, whole) if whole else {}
+    for topic in found:
+        topic["configs"] = {
+            row["name"]: row["value"]
+            for row in configs.get(topic["name"], [])
+            if row["source"] == requests.TOPIC_SOURCE
+        }
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        show_topics([topic for topic in found if not topic["error"]])
+    fail_for([(topic["name"], topic["error"], "") for topic in found if topic["error"]], HINTS)
+
+
+@topics.command()
+def delete(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+    """Delete topics and their records."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        outcomes = requests.delete(client, names)
+    print_outcomes(outcomes, "deleted", as_json=as_json)
+
+
+@topics.command()
+def alter(
+    name: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    partitions: Annotated[int | None, typer.Option("--partitions", "-p", help="The new, larger number.")] = None,
+    config: Configs = None,
+    delete_config: Annotated[
+        list[str] | None, typer.Option("--delete-config", "-d", metavar="KEY", help="Back to the broker's default.")
+    ] = None,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Add partitions to a topic, or change its settings."""
+    from . import requests
+
+    changed = pairs(config or [])
+    if partitions is None and not changed and not delete_config:
+        raise CommandFailed(
+            "nothing to alter", "Pass --partitions, --config KEY=VALUE or --delete-config KEY.", EXIT_BAD_USAGE
+        )
+    outcomes = []
+    with connect(bootstrap) as client:
+        if changed or delete_config:
+            outcomes.append(requests.alter_configs(client, name, changed, delete_config or []))
+        if partitions is not None and not any(outcome.failed for outcome in outcomes):
+            outcomes.append(requests.add_partitions(client, name, partitions))
+    print_outcomes(outcomes[-1:], "altered", as_json=as_json)
+
+
+def pairs(texts: Sequence[str]) -> dict[str, str]:
+    """Key to value, of `key=value` texts; a name that no topic setting has is refused here, with the nearest one."""
+    result = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise CommandFailed(f"--config: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+        if key.strip() not in TOPIC_KEYS:
+            problem = Problem(key=key.strip(), expected="no such topic setting", nearest=nearest(key, TOPIC_KEYS))
+            raise CommandFailed(str(problem), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
+        result[key.strip()] = value
+    return result
+
+
+def replica_count(topic: dict[str, Any]) -> int:
+    """How many replicas a topic's partitions have."""
+    return max((len(partition["replicas"]) for partition in topic["partitions"]), default=0)
+
+
+def print_outcomes(outcomes: Sequence[Outcome], done: str, *, as_json: bool, accepted: Sequence[str] = ()) -> None:
+    """Print what became of each topic; ends the command with 1 if one failed."""
+    failed = [outcome for outcome in outcomes if outcome.failed and outcome.error not in accepted]
+    if as_json:
+        shown = [{"topic": item.topic, "error": item.error, "message": item.message} for item in outcomes]
+        typer.echo(json.dumps(shown, indent=2))
+    else:
+        for outcome in outcomes:
+            if outcome not in failed:
+                typer.echo(f"{outcome.topic}: {'is there already' if outcome.failed else done}")
+    fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in failed], HINTS)
+
+
+def show_topics(found: Sequence[dict[str, Any]]) -> None:
+    """Print each topic: a line on it, its own settings, and a table of its partitions."""
+    from ..support.terminal_tables import print_table
+
+    for topic in found:
+        heading = f"{topic['name']}  {len(topic['partitions'])} partitions, {replica_count(topic)} replicas"
+        typer.echo(f"{heading}, id {topic['id']}" if topic["id"] else heading)
+        for key, value in topic["configs"].items():
+            typer.echo(f"  {key}={value}")
+        columns = ("partition", "leader", "epoch", "replicas", "isr", "error")
+        print_table(columns, [_partition_row(partition) for partition in topic["partitions"]], numeric=columns[:3])
+
+
+def _partition_row(partition: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        partition["partition"],
+        partition["leader"],
+        partition["leader_epoch"],
+        ",".join(map(str, partition["replicas"])),
+        ",".join(map(str, partition["isr"])),
+        partition["error"],
+    )

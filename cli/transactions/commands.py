@@ -1,0 +1,170 @@
+"""`stepdown transactions`: list, describe and abort transactions of a running broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+
+if TYPE_CHECKING:
+    from ..support.partition_leaders import TopicPartition
+    from .requests import Outcome, TransactionDescription
+
+transactions = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List, describe and abort transactions of a broker.",
+)
+
+HINTS = {
+    "TRANSACTIONAL_ID_NOT_FOUND": "`stepdown transactions list` shows what there is.",
+    "NOT_COORDINATOR": "No transaction was ever begun on this broker, or another broker keeps this one.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
+    "COORDINATOR_LOAD_IN_PROGRESS": "The broker has just started; try again in a moment.",
+    "CONCURRENT_TRANSACTIONS": "Try again in a moment.",
+}
+"""What to do next, by the error that the broker answered."""
+
+
+@transactions.command(name="list")
+def list_command(
+    state: Annotated[
+        list[str] | None, typer.Option("--state", "-s", help="Only in this state, e.g. Ongoing; may be repeated.")
+    ] = None,
+    producer_id: Annotated[
+        list[int] | None, typer.Option("--producer-id", help="Only of this producer; may be repeated.")
+    ] = None,
+    longer_than_ms: Annotated[
+        int, typer.Option("--longer-than-ms", help="Only those begun so long ago, in milliseconds; -1: all.")
+    ] = -1,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """List the transactional ids and what their transactions are at."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        found = requests.list_transactions(client, state or [], producer_id or [], longer_than_ms)
+    columns = ("transactional id", "state", "producer id")
+    rows = [(each.name, each.state, each.producer_id) for each in found]
+    if as_json:
+        keys = ("transactional_id", "state", "producer_id")
+        typer.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    print_table(columns, rows, numeric=("producer id",))
+
+
+@transactions.command()
+def describe(
+    names: Annotated[list[str], typer.Argument(metavar="TRANSACTIONAL_ID...", show_default=False)],
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Show producer, state, age and partitions of transactions."""
+    from . import requests
+
+    with connect(bootstrap) as client:
+        found = requests.describe(client, names)
+    shown = [each for each in found if not each.error]
+    if as_json:
+        typer.echo(json.dumps([_as_json(each) for each in shown], indent=2))
+    elif shown:
+        _show(shown)
+    fail_for([(each.name, each.error, "") for each in found if each.error], HINTS)
+
+
+@transactions.command()
+def abort(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[TRANSACTIONAL_ID]...", show_default=False)] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPIC:N", help="Abort in this partition only, where no coordinator knows of it any more."
+        ),
+    ] = None,
+    producer_id: Annotated[
+        int | None, typer.Option("--producer-id", help="Whose transaction in that partition.")
+    ] = None,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Abort open transactions. Their producers are fenced: what they send from then on is refused."""
+    from . import requests
+
+    if bool(names) == (partition is not None) or (partition is None) != (producer_id is None):
+        raise CommandFailed(
+            "nothing to abort", "Name transactional ids, or pass --partition and --producer-id.", EXIT_BAD_USAGE
+        )
+    with connect(bootstrap) as client:
+        if partition is not None and producer_id is not None:
+            outcomes = [requests.abort_in_partition(client, topic_partition_of(partition), producer_id)]
+        else:
+            outcomes = [requests.abort(client, name) for name in names or []]
+    print_outcomes(outcomes, as_json=as_json)
+
+
+def topic_partition_of(text: str) -> TopicPartition:
+    """Topic and partition of `TOPIC:N`. Raises: CommandFailed."""
+    topic, _, number = text.rpartition(":")
+    if not topic or not number.isascii() or not number.isdigit():
+        raise CommandFailed(f"--partition: expected TOPIC:N, found {text!r}", "", EXIT_BAD_USAGE)
+    return topic, int(number)
+
+
+def print_outcomes(outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+    """Print what became of each; ends the command with 1 if one failed."""
+    if as_json:
+        shown = [{"name": each.name, "error": each.error, "message": each.message} for each in outcomes]
+        typer.echo(json.dumps(shown, indent=2))
+    else:
+        for each in outcomes:
+            if not each.error:
+                typer.echo(f"{each.name}: aborted")
+    fail_for([(each.name, each.error, each.message) for each in outcomes if each.error], HINTS)
+
+
+def _as_json(each: TransactionDescription) -> dict[str, Any]:
+    return {
+        "transactional_id": each.name,
+        "state": each.state,
+        "producer_id": each.producer_id,
+        "producer_epoch": each.producer_epoch,
+        "timeout_ms": each.timeout_ms,
+        "start_ms": each.start_ms,
+        "partitions": [{"topic": topic, "partition": index} for topic, index in each.partitions],
+    }
+
+
+def _show(found: Sequence[TransactionDescription]) -> None:
+    from ..support.terminal_tables import print_table
+
+    columns = ("transactional id", "state", "producer id", "epoch", "timeout ms", "since", "partitions")
+    rows = [
+        (
+            each.name,
+            each.state,
+            each.producer_id,
+            each.producer_epoch,
+            each.timeout_ms,
+            _time(each.start_ms),
+            " ".join(f"{topic}-{index}" for topic, index in each.partitions),
+        )
+        for each in found
+    ]
+    if rows:
+        print_table(columns, rows, numeric=columns[2:5])
+
+
+def _time(milliseconds: int) -> str:
+    if milliseconds < 0:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "seconds").removesuffix("+00:00") + "Z"

@@ -1,0 +1,147 @@
+"""What `stepdown transactions` asks a broker, and what it makes of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
+from ...protocol.messages.describe_transactions import DescribeTransactionsRequest
+from ...protocol.messages.init_producer_id import InitProducerIdRequest
+from ...protocol.messages.list_transactions import ListTransactionsRequest
+from ...protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from ..support.broker_client import BrokerClient, error_name
+from ..support.failures import CommandFailed
+from ..support.partition_leaders import TopicPartition
+
+ONGOING = "Ongoing"
+FIRST_VERSION_WITH_DURATION = 1
+NO_DURATION = -1
+# Only the epoch counts of a producer that is made up to fence another.
+FENCING_TIMEOUT_MS = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionListing:
+    """One transactional id of the list."""
+
+    name: str
+    state: str
+    producer_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionDescription:
+    """One transactional id; `error` is "" when it was found. `start_ms` is -1 without a transaction."""
+
+    name: str
+    error: str = ""
+    state: str = ""
+    producer_id: int = -1
+    producer_epoch: int = -1
+    timeout_ms: int = -1
+    start_ms: int = -1
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one abort; `error` is "" when it is done."""
+
+    name: str
+    error: str = ""
+    message: str = ""
+
+
+def list_transactions(
+    client: BrokerClient, states: Sequence[str], producer_ids: Sequence[int], longer_than_ms: int
+) -> list[TransactionListing]:
+    """The ids that pass the filters, by name. Raises: CommandFailed."""
+
+    def request(version: int) -> ListTransactionsRequest:
+        if longer_than_ms != NO_DURATION and version < FIRST_VERSION_WITH_DURATION:
+            raise CommandFailed("this broker cannot filter by duration", "Leave out --longer-than-ms.")
+        return ListTransactionsRequest(
+            state_filters=states, producer_id_filters=producer_ids, duration_filter=longer_than_ms
+        )
+
+    answer = client.call(ApiKey.LIST_TRANSACTIONS, request)
+    if answer.error_code:
+        raise CommandFailed(f"transactions cannot be listed: {error_name(answer.error_code)}")
+    if answer.unknown_state_filters:
+        unknown = ", ".join(answer.unknown_state_filters)
+        raise CommandFailed(f"there is no state {unknown}", "Ongoing, PrepareCommit, CompleteCommit, Empty and so on.")
+    found = [
+        TransactionListing(name=each.transactional_id, state=each.transaction_state, producer_id=each.producer_id)
+        for each in answer.transaction_states
+    ]
+    return sorted(found, key=lambda each: each.name)
+
+
+def describe(client: BrokerClient, names: Sequence[str]) -> list[TransactionDescription]:
+    """Each of the ids, in the order asked."""
+    answer = client.call(
+        ApiKey.DESCRIBE_TRANSACTIONS, lambda version: DescribeTransactionsRequest(transactional_ids=names)
+    )
+    return [
+        TransactionDescription(
+            name=each.transactional_id,
+            error=error_name(each.error_code) if each.error_code else "",
+            state=each.transaction_state,
+            producer_id=each.producer_id,
+            producer_epoch=each.producer_epoch,
+            timeout_ms=each.transaction_timeout_ms,
+            start_ms=each.transaction_start_time_ms,
+            partitions=tuple((topic.topic, index) for topic in each.topics for index in topic.partitions),
+        )
+        for each in answer.transaction_states
+    ]
+
+
+def abort(client: BrokerClient, name: str) -> Outcome:
+    """Aborts the open transaction of an id and fences its producer, as the next producer of that id would."""
+    (before,) = describe(client, [name])
+    if before.error:
+        return Outcome(name=name, error=before.error)
+    if before.state != ONGOING:
+        return Outcome(name=name, error="INVALID_TXN_STATE", message=f"it is {before.state}: nothing to abort")
+    answer = client.call(
+        ApiKey.INIT_PRODUCER_ID,
+        lambda version: InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=FENCING_TIMEOUT_MS),
+    )
+    (after,) = describe(client, [name])
+    if after.state == ONGOING and after.start_ms == before.start_ms:
+        return Outcome(name=name, error=error_name(answer.error_code), message="it is still open")
+    return Outcome(name=name)
+
+
+def abort_in_partition(client: BrokerClient, topic_partition: TopicPartition, producer_id: int) -> Outcome:
+    """Writes an abort marker for a producer whose transaction no coordinator knows any more."""
+    name = f"{topic_partition[0]}-{topic_partition[1]} producer {producer_id}"
+    producer = _producer(client, topic_partition, producer_id)
+    if isinstance(producer, str):
+        return Outcome(name=name, error=producer)
+    if producer is None or producer.current_txn_start_offset < 0:
+        return Outcome(name=name, error="INVALID_TXN_STATE", message="it has no open transaction there")
+    marker = WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=producer.producer_epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name=topic_partition[0], partition_indexes=[topic_partition[1]])],
+        coordinator_epoch=max(producer.coordinator_epoch, 0),
+    )
+    answer = client.call(ApiKey.WRITE_TXN_MARKERS, lambda version: WriteTxnMarkersRequest(markers=[marker]))
+    code = answer.markers[0].topics[0].partitions[0].error_code
+    return Outcome(name=name, error=error_name(code) if code else "")
+
+
+def _producer(client: BrokerClient, topic_partition: TopicPartition, producer_id: int) -> ProducerState | str | None:
+    """What the partition remembers of the producer; the name of an error when it cannot be asked."""
+    topics = [TopicRequest(name=topic_partition[0], partition_indexes=[topic_partition[1]])]
+    answer = client.call(ApiKey.DESCRIBE_PRODUCERS, lambda version: DescribeProducersRequest(topics=topics))
+    found = answer.topics[0].partitions[0]
+    if found.error_code != ErrorCode.NONE:
+        return error_name(found.error_code)
+    return next((each for each in found.active_producers if each.producer_id == producer_id), None)

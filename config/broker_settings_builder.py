@@ -1,0 +1,161 @@
+"""Builds BrokerSettings from layered values: settings that several keys make up, and rules that join two keys.
+
+Rules of Kafka 3.9 KafkaConfig.validateValues, as far as they concern one broker that is its own controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from .errors import ConfigError, Problem, wrong_value
+from .keys.addresses import (
+    SERVED_PROTOCOLS,
+    Endpoint,
+    HostPort,
+    parse_host_port,
+    parse_listeners,
+    parse_overrides_per_ip,
+    parse_protocol_map,
+)
+from .layered_values import Layers
+from .settings import BrokerSettings
+from .tables.all_keys import BROKER_KEYS
+
+T = TypeVar("T")
+
+
+class _Collector:
+    """Reads values from layers and collects problems instead of stopping at the first."""
+
+    def __init__(self, layers: Layers) -> None:
+        self.layers = layers
+        self.problems: list[Problem] = []
+
+    def text(self, name: str) -> str:
+        return str(self.layers.value(name) or "")
+
+    def take(self, name: str, parse: Callable[[str], T], otherwise: T) -> T:
+        """What `parse` makes of a key's text; a ValueError becomes a problem."""
+        try:
+            return parse(self.text(name))
+        except ValueError as fault:
+            self.problems.append(wrong_value(self.layers.written(name), str(fault)))
+            return otherwise
+
+    def refuse(self, name: str, expected: str) -> None:
+        self.problems.append(wrong_value(self.layers.written(name), expected))
+
+
+def broker_settings(layers: Layers) -> BrokerSettings:
+    """The broker's settings.
+
+    Raises:
+        ConfigError: settings contradict each other, or addresses are malformed.
+    """
+    taken = _Collector(layers)
+    values: dict[str, Any] = {
+        key.attribute: layers.first_of(key.synonyms) if key.synonyms else layers.value(key.name)
+        for key in BROKER_KEYS.values()
+        if key.attribute
+    }
+    values.update(_identity(taken), **_listeners(taken), **_directories(taken))
+    values["log_flush_scheduler_interval_ms"] = layers.value("log.flush.scheduler.interval.ms")
+    none: tuple[tuple[str, int], ...] = ()
+    overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
+    values["max_connections_per_ip_overrides"] = overrides
+    values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
+    _check_bounds(taken, values)
+    _check_topic_defaults(taken)
+    if taken.problems:
+        raise ConfigError(taken.problems)
+    return BrokerSettings(**values)
+
+
+def _identity(taken: _Collector) -> dict[str, Any]:
+    """broker.id and node.id are one setting; given both, they have to agree."""
+    ids = {name: taken.layers.value(name) for name in ("broker.id", "node.id") if any(taken.layers.given(name))}
+    if len(set(ids.values())) > 1:
+        taken.refuse("node.id", f"the same number as broker.id, which is {ids['broker.id']}")
+    return {"broker_id": next(iter(ids.values()), -1)}
+
+
+def _directories(taken: _Collector) -> dict[str, Any]:
+    name = "log.dirs" if taken.text("log.dirs") else "log.dir"
+    directories = tuple(filter(None, (item.strip() for item in taken.text(name).split(","))))
+    if not directories:
+        taken.refuse(name, "at least one directory")
+    if len(set(directories)) != len(directories):
+        taken.refuse(name, "each directory once")
+    return {"log_dirs": directories}
+
+
+def _listeners(taken: _Collector) -> dict[str, Any]:
+    named: dict[str, str] = taken.take("listener.security.protocol.map", parse_protocol_map, {})
+    controllers = _names(taken.text("controller.listener.names"))
+    protocols = {**dict.fromkeys(controllers, "PLAINTEXT"), **named}
+    bound = _served(taken, "listeners", protocols, controllers)
+    if not any(problem.key == "listeners" for problem in taken.problems) and not bound:
+        taken.refuse("listeners", "at least one listener that is not the controller's")
+    if not taken.text("advertised.listeners"):
+        return {"listeners": bound, "advertised_listeners": tuple(_unbound(endpoint) for endpoint in bound)}
+    advertised = _served(taken, "advertised.listeners", protocols, controllers)
+    _check_advertised(taken, bound, advertised)
+    return {"listeners": bound, "advertised_listeners": advertised}
+
+
+def _served(
+    taken: _Collector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
+) -> tuple[Endpoint, ...]:
+    """The endpoints of a key, the controller's left out."""
+    nothing: tuple[Endpoint, ...] = ()
+    endpoints = taken.take(name, lambda text: parse_listeners(text, protocols), nothing)
+    served = tuple(endpoint for endpoint in endpoints if endpoint.listener_name not in controllers)
+    for endpoint in served:
+        if endpoint.protocol not in SERVED_PROTOCOLS:
+            taken.refuse(name, f"protocol {' or '.join(SERVED_PROTOCOLS)} for {endpoint.listener_name}")
+    return served
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip().upper() for name in text.split(","))))
+
+
+def _unbound(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with no host where its host is every address, which no client can connect to."""
+    if endpoint.host not in ("0.0.0.0", "::"):
+        return endpoint
+    return Endpoint(listener_name=endpoint.listener_name, protocol=endpoint.protocol, host="", port=endpoint.port)
+
+
+def _check_advertised(taken: _Collector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
+    names = {endpoint.listener_name for endpoint in bound}
+    unknown = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
+    if unknown and bound:
+        taken.refuse("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
+    if any(endpoint.host in ("0.0.0.0", "::") for endpoint in advertised):
+        taken.refuse("advertised.listeners", "hosts that clients can connect to, not the address of every interface")
+
+
+def _check_bounds(taken: _Collector, values: Mapping[str, Any]) -> None:
+    """Rules of KafkaConfig.validateValues that join two keys."""
+    if 0 < values["queued_max_request_bytes"] < values["socket_request_max_bytes"]:
+        taken.refuse(
+            "queued.max.request.bytes",
+            f"-1, or at least socket.request.max.bytes, which is {values['socket_request_max_bytes']}",
+        )
+    if values["max_connections_per_ip"] == 0 and not values["max_connections_per_ip_overrides"]:
+        taken.refuse("max.connections.per.ip", "at least 1 unless max.connections.per.ip.overrides is set")
+    name = values["inter_broker_listener_name"]
+    advertised = [endpoint.listener_name for endpoint in values["advertised_listeners"]]
+    if name is not None and advertised and name.upper() not in advertised:
+        taken.refuse("inter.broker.listener.name", f"a name out of advertised.listeners ({', '.join(advertised)})")
+    if values["log_cleaner_dedupe_buffer_bytes"] // max(values["log_cleaner_threads"], 1) <= 1 << 20:
+        taken.refuse("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
+
+
+def _check_topic_defaults(taken: _Collector) -> None:
+    """Rules of a topic's settings that the broker's defaults for topics have to obey."""
+    least, most = (taken.layers.value(f"log.cleaner.{end}.compaction.lag.ms") for end in ("min", "max"))
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        taken.refuse("log.cleaner.min.compaction.lag.ms", f"at most log.cleaner.max.compaction.lag.ms, which is {most}")

@@ -1,0 +1,96 @@
+"""Settings as DescribeConfigs v0-v4 describes them: value, source, synonyms, type, documentation.
+
+Rules of Kafka 3.9 ConfigHelper. Passwords have no value. Synonyms come in the order of precedence. Unlike Kafka, a
+topic value that comes from a second synonym (log.retention.hours) names its real source instead of the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from .keys.key import Key
+from .keys.value_types import render
+from .layered_values import Layers, Source
+from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
+from .topic_settings_builder import broker_default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synonym:
+    """A key and source that give a setting's value, or would if none came before it."""
+
+    name: str
+    value: str | None
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One described setting; `kind` is the code of its type, `value` None if it is absent or secret."""
+
+    name: str
+    value: str | None
+    source: Source
+    read_only: bool
+    sensitive: bool
+    synonyms: tuple[Synonym, ...]
+    kind: int
+    doc: str
+
+
+def describe_topic(layers: Layers, overrides: Mapping[str, str]) -> list[Row]:
+    """Every setting of a topic whose own values are `overrides`, which are valid."""
+    return [_topic_row(layers, overrides, key) for key in TOPIC_KEYS.values()]
+
+
+def describe_broker(layers: Layers) -> list[Row]:
+    """Every setting of the broker but the internal ones that are not set."""
+    shown = (key for key in BROKER_KEYS.values() if not key.internal or any(layers.given(key.name)))
+    return [_broker_row(layers, key) for key in shown]
+
+
+def describe_cluster_defaults(layers: Layers) -> list[Row]:
+    """The dynamic defaults of the cluster that are set, and nothing else."""
+    only = Layers(cluster=layers.cluster)
+    return [_broker_row(only, BROKER_KEYS[name]) for name in layers.cluster if name in BROKER_KEYS]
+
+
+def _topic_row(layers: Layers, overrides: Mapping[str, str], key: Key) -> Row:
+    synonyms = tuple(synonym for name in key.synonyms for synonym in _synonyms(layers, BROKER_KEYS[name]))
+    synonyms = tuple(sorted(synonyms, key=lambda synonym: synonym.source))
+    value = render(broker_default(layers, key))
+    if key.name in overrides:
+        value = render(key.value_of(overrides[key.name]))
+        synonyms = (Synonym(name=key.name, value=value, source=Source.TOPIC), *synonyms)
+    source = synonyms[0].source if synonyms else Source.DEFAULT
+    return _row(key, value, source, synonyms, read_only=False)
+
+
+def _broker_row(layers: Layers, key: Key) -> Row:
+    names = key.synonyms or (key.name,)
+    synonyms = tuple(synonym for name in names for synonym in _synonyms(layers, BROKER_KEYS[name]))
+    own = next((synonym.source for synonym in _synonyms(layers, key)), Source.DEFAULT)
+    ordered = tuple(sorted(synonyms, key=lambda synonym: synonym.source))
+    return _row(key, render(layers.value(key.name)), own, ordered, read_only=not key.dynamic)
+
+
+def _row(key: Key, value: str | None, source: Source, synonyms: tuple[Synonym, ...], *, read_only: bool) -> Row:
+    return Row(
+        name=key.name,
+        value=None if key.sensitive else value,
+        source=source,
+        read_only=read_only,
+        sensitive=key.sensitive,
+        synonyms=synonyms,
+        kind=key.kind.value,
+        doc=key.doc,
+    )
+
+
+def _synonyms(layers: Layers, key: Key) -> Iterator[Synonym]:
+    """What gives one broker key a value, the built-in default last."""
+    for source, text in layers.given(key.name):
+        yield Synonym(name=key.name, value=None if key.sensitive else text, source=source)
+    if key.default is not None:
+        yield Synonym(name=key.name, value=render(key.default), source=Source.DEFAULT)

@@ -1,0 +1,135 @@
+"""Changes of settings while the broker runs (KIP-226, KIP-339).
+
+The tables say which keys may change. `lay_over` returns layers with the new dynamic values, or raises all problems.
+Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool and LogCleaner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from .broker_settings_builder import broker_settings
+from .errors import ConfigError, Problem, wrong_value
+from .keys.key import AT_START, PER_BROKER, Key
+from .keys.value_types import Kind, render
+from .layered_values import Layers
+from .sources.origin import NOWHERE, Given
+from .tables.all_keys import BROKER_KEYS
+from .unknown_keys import is_foreign, unknown_key
+
+THREAD_COUNTS = (
+    "num.io.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.network.threads",
+    "background.threads",
+    "log.cleaner.threads",
+)
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does to one key, by its code."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """One operation; `text` is not used by DELETE."""
+
+    key: str
+    operation: Operation
+    text: str = ""
+
+
+def altered(current: Mapping[str, str], alterations: Iterable[Alteration], keys: Mapping[str, Key]) -> dict[str, str]:
+    """The texts of a resource after the alterations; values are not checked yet. A copy.
+
+    APPEND and SUBTRACT start from the key's built-in default where nothing is set; APPEND leaves out what is there.
+
+    Raises:
+        ConfigError: APPEND or SUBTRACT for a key that is no list.
+    """
+    texts = dict(current)
+    problems = []
+    for alteration in alterations:
+        name = alteration.key
+        if alteration.operation is Operation.SET:
+            texts[name] = alteration.text
+        elif alteration.operation is Operation.DELETE:
+            texts.pop(name, None)
+        elif name in keys and keys[name].kind is Kind.LIST:
+            texts[name] = ",".join(_changed_items(texts, keys[name], alteration))
+        else:
+            problems.append(Problem(key=name, expected=f"cannot {alteration.operation.name}: its type is not a list"))
+    if problems:
+        raise ConfigError(problems)
+    return texts
+
+
+def _changed_items(texts: Mapping[str, str], key: Key, alteration: Alteration) -> list[str]:
+    present = texts.get(key.name, render(key.default) or "")
+    items = [item.strip() for item in present.split(",") if item.strip()]
+    for item in (part.strip() for part in alteration.text.split(",")):
+        if alteration.operation is Operation.APPEND and item and item not in items:
+            items.append(item)
+        elif alteration.operation is Operation.SUBTRACT and item in items:
+            items.remove(item)
+    return items
+
+
+def lay_over(
+    layers: Layers, *, cluster: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None
+) -> Layers:
+    """The layers with the cluster's dynamic defaults, or the broker's own dynamic values, replaced by these.
+
+    Raises:
+        ConfigError: a key is unknown or may not change, or values are wrong or contradict each other.
+    """
+    problems: list[Problem] = []
+    changed = layers
+    if cluster is not None:
+        problems += _faults(layers, cluster, layers.cluster, for_one_broker=False)
+        changed = replace(changed, cluster=dict(cluster))
+    if broker is not None:
+        problems += _faults(layers, broker, layers.broker, for_one_broker=True)
+        changed = replace(changed, broker=dict(broker))
+    if problems:
+        raise ConfigError(problems)
+    broker_settings(changed)
+    return changed
+
+
+def _faults(
+    layers: Layers, texts: Mapping[str, str], before: Mapping[str, str], *, for_one_broker: bool
+) -> Iterable[Problem]:
+    for name, text in texts.items():
+        if before.get(name) == text or (name not in BROKER_KEYS and is_foreign(name)):
+            continue
+        fault = _fault(layers, Given(name, text, NOWHERE), for_one_broker=for_one_broker)
+        if fault is not None:
+            yield fault
+
+
+def _fault(layers: Layers, given: Given, *, for_one_broker: bool) -> Problem | None:
+    key = BROKER_KEYS.get(given.key)
+    if key is None:
+        return unknown_key(given.key)
+    if key.change is AT_START:
+        return Problem(key=key.name, expected="cannot change while the broker runs; set it where the broker is started")
+    if not for_one_broker and (key.change is PER_BROKER or key.sensitive):
+        return Problem(key=key.name, expected="can only be set for one broker, not as a default of the cluster")
+    try:
+        value = key.value_of(given.text)
+    except ValueError:
+        return wrong_value(given, key.expected, sensitive=key.sensitive)
+    present = layers.value(key.name)
+    if key.name in THREAD_COUNTS and isinstance(present, int) and isinstance(value, int):
+        low, high = max(1, present // 2), max(1, present * 2)
+        if not low <= value <= high:
+            return wrong_value(given, f"a number from {low} to {high}, half to double the present {present}")
+    return None

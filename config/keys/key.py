@@ -1,0 +1,111 @@
+"""A key: one setting's name, type, default, range and documentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .value_checks import Check
+from .value_types import Kind, Value, parse
+
+
+class Change(Enum):
+    """When a broker setting may change; the values are Kafka's update modes."""
+
+    AT_START = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER = "cluster-wide"
+
+
+class Status(Enum):
+    """Whether a key that is set has an effect."""
+
+    ACTED_ON = "acted on"
+    ACCEPTED = "accepted without effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A setting that stepdown or Kafka 3.9 knows.
+
+    `default` is a parsed value, None where the setting is absent unless given. `doc` is in whole sentences. `attribute`
+    is the field of BrokerSettings or TopicSettings that carries the value ("" if none does: keys without effect, and
+    second synonyms). `synonyms` are broker keys in order of precedence: for a topic key those that give its default,
+    for a broker key those it shares a setting with, itself included.
+    """
+
+    name: str
+    kind: Kind
+    default: Value | None
+    check: Check | None
+    change: Change
+    doc: str
+    attribute: str = ""
+    status: Status = Status.ACTED_ON
+    internal: bool = False
+    synonyms: tuple[str, ...] = ()
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value must never be shown."""
+        return self.kind is Kind.PASSWORD
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the value may change while the broker runs."""
+        return self.change is not Change.AT_START
+
+    @property
+    def expected(self) -> str:
+        """What a value has to be, in words."""
+        if self.check is None:
+            return self.kind.expected
+        return f"{self.kind.expected} {self.check.expected}"
+
+    def value_of(self, text: str) -> Value:
+        """The checked value that `text` stands for.
+
+        Raises:
+            ValueError: the text is not of this kind, or outside of the range.
+        """
+        value = parse(self.kind, text)
+        if self.check is not None and not self.check.accepts(value):
+            raise ValueError("out of range")
+        return value
+
+
+AT_START, PER_BROKER, CLUSTER = Change.AT_START, Change.PER_BROKER, Change.CLUSTER
+BOOLEAN, STRING, INT, SHORT, LONG = Kind.BOOLEAN, Kind.STRING, Kind.INT, Kind.SHORT, Kind.LONG
+DOUBLE, LIST, CLASS, PASSWORD = Kind.DOUBLE, Kind.LIST, Kind.CLASS, Kind.PASSWORD
+MAX_LONG = 2**63 - 1
+MAX_INT = 2**31 - 1
+
+
+def acted_on(
+    name: str,
+    kind: Kind,
+    default: Value | None,
+    check: Check | None,
+    change: Change,
+    doc: str,
+    *,
+    attribute: str | None = None,
+    internal: bool = False,
+    synonyms: tuple[str, ...] = (),
+) -> Key:
+    """A key whose value stepdown uses; the attribute is the name with `_` unless it is given."""
+    if attribute is None:
+        attribute = name.replace(".", "_").replace("-", "_")
+    return Key(name, kind, default, check, change, doc, attribute, Status.ACTED_ON, internal, synonyms)
+
+
+def accepted(
+    reason: str,
+    *rows: tuple[str, Kind, Value | None, Check | None, Change],
+    internal: bool = False,
+) -> tuple[Key, ...]:
+    """Keys that Kafka knows and stepdown does not act on, all for the same reason."""
+    return tuple(
+        Key(name, kind, default, check, change, reason, "", Status.ACCEPTED, internal)
+        for name, kind, default, check, change in rows
+    )

@@ -1,0 +1,32 @@
+"""The known name that is most like a misspelt one, for "did you mean"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LETTERS_PER_MISTAKE = 4
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that takes the fewest changes of letters to reach; None if all take more than one in four."""
+    asked = name.strip().lower().replace("_", ".")
+    most = max(1, len(asked) // _LETTERS_PER_MISTAKE)
+    near = (candidate for candidate in known if abs(len(candidate) - len(asked)) <= most)
+    ranked = [(distance(asked, candidate.lower()), abs(len(candidate) - len(asked)), candidate) for candidate in near]
+    best = min(ranked, default=None)
+    return best[2] if best is not None and best[0] <= most else None
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters must be added, dropped, replaced or swapped with their neighbour."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, start=1):
+        current = [row]
+        for column, wanted in enumerate(other, start=1):
+            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                cost = min(cost, before[column - 2] + 1)
+            current.append(cost)
+        before, last = last, current
+    return last[-1]

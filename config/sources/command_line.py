@@ -1,0 +1,15 @@
+"""`-o KEY=VALUE`, the option of `stepdown serve` that sets any key."""
+
+from __future__ import annotations
+
+from .origin import Given, Origin
+
+OVERRIDE = Origin("option -o")
+
+
+def parse_override(text: str) -> Given:
+    """The key and value of one option. Raises: ValueError with what was expected."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ValueError("expected KEY=VALUE")
+    return Given(key.strip(), value, OVERRIDE)

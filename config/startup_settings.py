@@ -1,0 +1,147 @@
+"""The settings that a broker starts with, from a file, the environment and the command line.
+
+Later sources win: the .properties file, then environment variables, then options. All problems are collected before
+they are reported. A key that Kafka knows and stepdown does not act on is warned of once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .broker_settings_builder import broker_settings
+from .errors import ConfigError, Problem, wrong_value
+from .keys.key import Key, Status
+from .layered_values import Layers
+from .settings import BrokerSettings
+from .similar_names import nearest
+from .sources.command_line import OVERRIDE, parse_override
+from .sources.environment import settings_from
+from .sources.origin import Given, Origin
+from .sources.properties_file import MalformedProperties, decode, parse_properties
+from .tables.all_keys import BROKER_KEYS
+from .unknown_keys import REMOVED, is_foreign, unknown_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The settings, the layers they were built from, and warnings for the operator."""
+
+    settings: BrokerSettings
+    layers: Layers
+    warnings: tuple[str, ...]
+
+
+def load(
+    path: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Sequence[str] = (),
+    flags: Sequence[Given] = (),
+) -> Loaded:
+    """The settings of a .properties file, variables, flags and `key=value` overrides, the later over the earlier.
+
+    Raises:
+        ConfigError: the file cannot be read, a key is unknown, or values are wrong; with all problems found.
+    """
+    merge = _SourceMerge()
+    if path is not None:
+        merge.take_file(Path(path))
+    merge.take(settings_from(environ or {}), from_environment=True)
+    merge.take(flags)
+    merge.take_overrides(overrides)
+    return merge.loaded()
+
+
+def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
+    """The settings of a few keys given as text, everything else at its default.
+
+    Raises:
+        ConfigError: a key is unknown or a value wrong.
+    """
+    return load(overrides=[f"{key}={text}" for key, text in texts.items()]).settings
+
+
+class _SourceMerge:
+    """Merges the sources in order, and collects warnings and problems."""
+
+    def __init__(self) -> None:
+        self.static: dict[str, str] = {}
+        self.origins: dict[str, Origin] = {}
+        self.warnings: dict[str, str] = {}
+        self.problems: list[Problem] = []
+
+    def take_file(self, path: Path) -> None:
+        try:
+            properties = parse_properties(decode(path.read_bytes()))
+        except OSError as fault:
+            reason = fault.strerror or "unreadable"
+            self.problems.append(Problem(key=str(path), expected=f"cannot read the configuration file: {reason}"))
+            return
+        except MalformedProperties as fault:
+            origin = Origin(str(path), fault.line)
+            expected = "expected four hexadecimal digits after \\u; write \\\\ for a backslash"
+            self.problems.append(Problem(key=fault.key, expected=expected, origin=origin))
+            return
+        first: dict[str, int] = {}
+        for entry in properties:
+            if entry.key in first:
+                where = f"{path}:{entry.line}"
+                text = f"{where}: {entry.key} was already set on line {first[entry.key]}; the later value counts"
+                self.warnings[f"{entry.key} repeated"] = text
+            first[entry.key] = entry.line
+        self.take(Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
+
+    def take_overrides(self, overrides: Iterable[str]) -> None:
+        for text in overrides:
+            try:
+                self.take([parse_override(text)])
+            except ValueError as fault:
+                self.problems.append(Problem(key=text, expected=str(fault), origin=OVERRIDE))
+
+    def take(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
+        for given in givens:
+            key = BROKER_KEYS.get(given.key)
+            if key is not None:
+                self._take_known(key, given)
+            else:
+                self._take_unknown(given, from_environment)
+
+    def _take_known(self, key: Key, given: Given) -> None:
+        if given.text.strip() == "" and key.default is None:
+            self.static.pop(key.name, None)
+            return
+        try:
+            key.value_of(given.text)
+        except ValueError:
+            self.problems.append(wrong_value(given, key.expected, sensitive=key.sensitive))
+            return
+        self.static[key.name] = given.text.strip()
+        self.origins[key.name] = given.origin
+        if key.status is Status.ACCEPTED:
+            self.warnings[key.name] = f"{given.origin}: {key.name} is accepted but has no effect. {key.doc}"
+
+    def _take_unknown(self, given: Given, from_environment: bool) -> None:
+        """Warns of keys of plugins and old brokers, and of variables that only look like settings; refuses others."""
+        name = given.key
+        if name in REMOVED:
+            instead = f"; use {REMOVED[name]}" if REMOVED[name] else ""
+            self.warnings[name] = f"{given.origin}: {name} was removed from Kafka and has no effect{instead}"
+            return
+        close = nearest(name, BROKER_KEYS)
+        if is_foreign(name) or (from_environment and close is None):
+            hint = f"; did you mean {close}?" if close else ""
+            self.warnings[name] = f"{given.origin}: {name} is no setting of the broker and has no effect{hint}"
+            return
+        self.problems.append(unknown_key(name, given.origin))
+
+    def loaded(self) -> Loaded:
+        layers = Layers(static=self.static, origins=self.origins)
+        settings = None
+        try:
+            settings = broker_settings(layers)
+        except ConfigError as fault:
+            self.problems.extend(fault.problems)
+        if self.problems or settings is None:
+            raise ConfigError(self.problems)
+        return Loaded(settings=settings, layers=layers, warnings=tuple(self.warnings.values()))

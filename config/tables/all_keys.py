@@ -1,0 +1,79 @@
+"""The table of every setting: stepdown's own, those of Kafka 3.9 that it acts on, and those it only accepts.
+
+Each subject has a module beside this one. `PENDING` has the keys that are to be acted on but are not yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ..keys.key import Key, Status
+from . import (
+    broker,
+    cleaner,
+    controller,
+    groups,
+    log,
+    metrics,
+    network,
+    plugins,
+    quotas,
+    replication,
+    security,
+    stepdown,
+    tiers,
+    topics,
+    transactions,
+)
+
+_BROKER_TABLES = (
+    broker,
+    network,
+    log,
+    cleaner,
+    groups,
+    transactions,
+    stepdown,
+    replication,
+    quotas,
+    security,
+    controller,
+    metrics,
+    plugins,
+    tiers,
+)
+
+PENDING = frozenset(
+    (
+        "inter.broker.listener.name",
+        "max.connection.creation.rate",
+        "queued.max.requests",
+        "num.io.threads",
+        "num.recovery.threads.per.data.dir",
+        # Limits of consumer groups that are set for one group (KIP-848).
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        # More than one replica.
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+    )
+)
+"""Keys whose values are checked and kept in the settings, but not used so far."""
+
+
+def _keyed(rows: Iterable[Key]) -> dict[str, Key]:
+    return {key.name: _as_pending(key) if key.name in PENDING else key for key in rows}
+
+
+def _as_pending(key: Key) -> Key:
+    return replace(key, status=Status.ACCEPTED, doc=f"{key.doc} Not acted on yet.")
+
+
+BROKER_KEYS: Mapping[str, Key] = _keyed(key for table in _BROKER_TABLES for key in table.KEYS)
+"""Every broker key by its name."""
+
+TOPIC_KEYS: Mapping[str, Key] = _keyed(topics.KEYS)
+"""Every topic key by its name."""

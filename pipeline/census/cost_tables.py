@@ -1,0 +1,114 @@
+"""The exact census on Spark: a task a segment gives a row a batch, which are summed up by segment and topic."""
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from .segment_costs import ExactTask, segment_costs
+
+_TYPES: dict[str, tuple[str, Any]] = {
+    "topic": ("string", pa.string()),
+    "partition": ("int", pa.int32()),
+    "segment": ("bigint", pa.int64()),
+    "position": ("bigint", pa.int64()),
+    "base_offset": ("bigint", pa.int64()),
+    "magic": ("int", pa.int32()),
+    "codec": ("string", pa.string()),
+    "stored_bytes": ("bigint", pa.int64()),
+    "converted_bytes": ("bigint", pa.int64()),
+    "promised_bytes": ("bigint", pa.int64()),
+    "sent_bytes": ("bigint", pa.int64()),
+    "padding_bytes": ("bigint", pa.int64()),
+    "left_out": ("boolean", pa.bool_()),
+    "chunk_bytes": ("bigint", pa.int64()),
+    "compressed_bytes": ("bigint", pa.int64()),
+    "opened_bytes": ("bigint", pa.int64()),
+    "observed_ratio": ("double", pa.float64()),
+    "estimated_ratio": ("double", pa.float64()),
+    "underestimated": ("boolean", pa.bool_()),
+    "split": ("boolean", pa.bool_()),
+}
+"""Fields of `BatchCost` with their types in Spark and Arrow, which Spark compares only as the rows arrive."""
+ROWS_A_BATCH = 8192
+
+
+def batch_costs(session: SparkSession, tasks: Sequence[ExactTask]) -> DataFrame:
+    """Return a frame of a row a batch, the fields of `BatchCost`; converting is done by whatever reads it."""
+    packed = session.sparkContext.parallelize([(pickle.dumps(task),) for task in tasks], max(1, len(tasks)))
+    schema = ", ".join(f"{name} {kind}" for name, (kind, _) in _TYPES.items())
+    return session.createDataFrame(packed, "task binary").mapInArrow(_costs_of_tasks, schema)
+
+
+def _costs_of_tasks(batches: Iterable[Any]) -> Iterator[Any]:
+    """Record batches of tasks to record batches of costs."""
+    fields = attrgetter(*_TYPES)
+    kinds = [kind for _, kind in _TYPES.values()]
+    for batch in batches:
+        for packed in batch.column(0).to_pylist():
+            costs = map(fields, segment_costs(pickle.loads(packed)))
+            while rows := list(islice(costs, ROWS_A_BATCH)):
+                columns = zip(*rows, strict=True)
+                arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, list(_TYPES))
+
+
+def by_segment(costs: DataFrame) -> DataFrame:
+    """Sums of the rows; `unreadable_bytes` are zstd, which the client cannot have."""
+    unreadable = F.when(F.col("converted_bytes").isNull(), F.col("stored_bytes")).otherwise(0)
+    return costs.groupBy("topic", "partition", "segment").agg(
+        F.count("*").alias("batches"),
+        _sum("stored_bytes"),
+        _sum("converted_bytes"),
+        F.sum(unreadable).alias("unreadable_bytes"),
+        F.count("promised_bytes").alias("fetches"),
+        _sum("promised_bytes"),
+        _sum("sent_bytes"),
+        _sum("padding_bytes"),
+        F.count_if("left_out").alias("left_out_batches"),
+        F.coalesce(F.max("chunk_bytes"), F.lit(0)).alias("largest_chunk_bytes"),
+        _sum("compressed_bytes"),
+        _sum("opened_bytes"),
+        F.max_by("estimated_ratio", "position").alias("estimated_ratio"),
+        F.count_if("underestimated").alias("underestimated_batches"),
+        F.count_if("split").alias("split_batches"),
+    )
+
+
+def _sum(name: str) -> Any:
+    return F.coalesce(F.sum(name), F.lit(0)).alias(name)
+
+
+def summary(segments: Sequence[Row]) -> list[dict[str, object]]:
+    """One row a topic, of those of `by_segment`."""
+    topics: dict[str, list[Row]] = {}
+    for each in segments:
+        topics.setdefault(each.topic, []).append(each)
+    return [_summary(topic, parts) for topic, parts in sorted(topics.items())]
+
+
+def _summary(topic: str, parts: Sequence[Row]) -> dict[str, object]:
+    def total(name: str) -> int:
+        return sum(part[name] for part in parts)
+
+    readable = total("stored_bytes") - total("unreadable_bytes")
+    return {
+        "topic": topic,
+        "stored_bytes": total("stored_bytes"),
+        "converted_bytes": total("converted_bytes"),
+        "growth": total("converted_bytes") / readable if readable else None,
+        "fetches": total("fetches"),
+        "promised_bytes": total("promised_bytes"),
+        "padding_bytes": total("padding_bytes"),
+        "left_out_batches": total("left_out_batches"),
+        "largest_chunk_bytes": max(part.largest_chunk_bytes for part in parts),
+        "compression_ratio": total("compressed_bytes") / total("opened_bytes") if total("opened_bytes") else None,
+        "estimated_ratio": max(parts, key=lambda part: (part.segment, part.partition)).estimated_ratio,
+        "underestimated_batches": total("underestimated_batches"),
+        "split_batches": total("split_batches"),
+    }

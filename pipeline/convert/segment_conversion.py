@@ -1,0 +1,225 @@
+"""Converts one segment to another magic: reads, counts, converts, writes under a temporary name, syncs, renames.
+
+What is being written has the names a broker's cleaner gives its unfinished copies (`.cleaned`), which brokers delete
+when they start. The `.log` is renamed last: where it is, the segment is finished. A note beside it keeps what was
+counted until the manifest has it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from ...protocol.errors import ApiError, UnsupportedCompression
+from ...protocol.records import kernel
+from ...protocol.records.batch_header import headers_in
+from ...protocol.records.columns import ColumnFiller, Wanted
+from ...protocol.records.conversion.down import convert_down
+from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2, Codec
+from ...protocol.records.record import Buffer
+from ...storage.compaction.cleaned_segment import CleanedSegment
+from ...storage.files.file_names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
+from ...storage.files.files import Files
+from ...storage.log.log_config import LogConfig
+from ..failures import PipelineFailure
+from ..reading.rows import allocate
+from .up_conversion import convert_chunk_up
+
+CHUNK_BYTES = 128 * 1024
+WINDOW_BYTES = 1 << 20
+NOTE = ".converted"
+MAX_NOTE_BYTES = 1 << 16
+_CONFIG = LogConfig()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A segment to convert into the partition's folder `target`. `recompress` is what zstd becomes below magic 2."""
+
+    topic: str
+    partition: int
+    base_offset: int
+    source: str
+    size_bytes: int
+    is_newest: bool
+    target: str
+    magic: int
+    recompress: Codec | None = None
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return self.topic, self.partition, self.base_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The result for one segment. `records` and `batches` are those written; the other counts are of what was lost."""
+
+    topic: str
+    partition: int
+    segment: int
+    bytes_in: int
+    bytes_out: int
+    records: int
+    batches: int
+    sha256: str
+    headers: int = 0
+    producer_batches: int = 0
+    control_batches: int = 0
+    timestamps: int = 0
+    cpu_s: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return self.topic, self.partition, self.segment
+
+
+def convert_segment(task: Task) -> Outcome:
+    """Convert one segment; its files are in place and on the disk when this returns.
+
+    Raises: PipelineFailure naming file, position and reason.
+    """
+    began = process_time()
+    files = Files()
+    files.make_directory(task.target)
+    conversion = _Conversion(files, task)
+    try:
+        conversion.run()
+    except ApiError as error:
+        advice = "; --recompress CODEC converts it" if isinstance(error, UnsupportedCompression) else ""
+        raise PipelineFailure(f"{task.source}: position {conversion.position}: {error}{advice}") from error
+    outcome = conversion.outcome(process_time() - began)
+    # The note speaks of the `.log` beside it, so one of an earlier conversion goes first.
+    files.remove(segment_file(task.target, task.base_offset, LOG))
+    note = json.dumps(asdict(outcome)).encode()
+    files.replace(segment_file(task.target, task.base_offset, NOTE), note)
+    for suffix in (OFFSET_INDEX, TIME_INDEX, LOG):
+        path = segment_file(task.target, task.base_offset, suffix)
+        files.rename(path + CLEANED, path)
+    files.sync_directory(task.target)
+    return outcome
+
+
+def finished(files: Files, task: Task) -> Outcome | None:
+    """What a former run noted of this segment if it finished it."""
+    note = files.read_whole(segment_file(task.target, task.base_offset, NOTE), MAX_NOTE_BYTES)
+    if note is None or not files.exists(segment_file(task.target, task.base_offset, LOG)):
+        return None
+    return Outcome(**json.loads(note))
+
+
+class _Conversion:
+    """The steps of one segment. `position` is where in the source it is."""
+
+    def __init__(self, files: Files, task: Task) -> None:
+        self._files = files
+        self._task = task
+        self._out = bytearray(0)
+        self._sha = hashlib.sha256()
+        self._written = CleanedSegment.begin(files, task.target, task.base_offset, 0)
+        self._counts = dict.fromkeys(
+            ("records", "batches", "headers", "producer_batches", "control_batches", "timestamps"), 0
+        )
+        self.position = 0
+
+    def run(self) -> None:
+        for chunk in self._chunks():
+            self._count(chunk)
+            self._append(self._converted(chunk), chunk)
+            self.position += len(chunk)
+        self._written.complete(self._files.modified_ms(self._task.source))
+
+    def outcome(self, cpu_s: float) -> Outcome:
+        task = self._task
+        return Outcome(
+            topic=task.topic,
+            partition=task.partition,
+            segment=task.base_offset,
+            bytes_in=task.size_bytes,
+            bytes_out=self._written.size,
+            sha256=self._sha.hexdigest(),
+            cpu_s=cpu_s,
+            **self._counts,
+        )
+
+    def _chunks(self) -> Iterator[memoryview]:
+        """Yield whole batches of about `CHUNK_BYTES`; a torn one ends the newest segment."""
+        source = self._files.handle(self._task.source)
+        wanted = WINDOW_BYTES
+        try:
+            while self.position < self._task.size_bytes:
+                window = memoryview(source.read(min(wanted, self._task.size_bytes - self.position), self.position))
+                at = 0
+                while size := kernel.plan(window[at:], self._task.magic, CHUNK_BYTES)[0]:
+                    yield window[at : at + size]
+                    at += size
+                wanted = WINDOW_BYTES if at else self._needed_bytes(window)
+                if not wanted:
+                    return
+        finally:
+            source.close()
+
+    def _needed_bytes(self, window: memoryview) -> int:
+        """How many bytes the next batch takes; 0 where the log ends in a part of one."""
+        left = self._task.size_bytes - self.position
+        size = int.from_bytes(window[8:LOG_OVERHEAD], "big") + LOG_OVERHEAD if left >= LOG_OVERHEAD else left + 1
+        if size <= left and size > len(window):
+            return size
+        if not self._task.is_newest:
+            raise PipelineFailure(f"{self._task.source}: position {self.position}: a batch runs past the segment's end")
+        return 0
+
+    def _count(self, chunk: memoryview) -> None:
+        """Check the chunk's batches and count its records and what they lose."""
+        loses = self._task.magic < MAGIC_V2
+        filler = ColumnFiller(Wanted(key=False, value=False, headers=loses, max_rows=1 << 14), allocate)
+        columns = filler.columns
+        self._last_offset, self._max_timestamp = -1, -1
+        for _ in filler.fill(chunk):
+            if columns.rows:
+                self._counts["records"] += columns.rows
+                self._counts["headers"] += columns.header_key.count if loses else 0
+                timestamps: Any = np.frombuffer(columns.timestamps_buffer, np.int64, columns.rows)
+                self._counts["timestamps"] += int((timestamps >= 0).sum()) if self._task.magic == 0 else 0
+                self._max_timestamp = max(self._max_timestamp, int(timestamps.max()))
+                self._last_offset = int(np.frombuffer(columns.offsets_buffer, np.int64, columns.rows)[-1])
+                columns.clear()
+        for header in headers_in(chunk):
+            if loses and header.magic == MAGIC_V2:
+                self._counts["producer_batches"] += header.producer_id >= 0
+                self._counts["control_batches"] += header.is_control
+            self._last_offset = max(self._last_offset, header.last_offset if not loses else -1)
+
+    def _converted(self, chunk: memoryview) -> Buffer:
+        task = self._task
+        if task.magic == MAGIC_V2:
+            return convert_chunk_up(chunk)
+        bound = kernel.plan(chunk, task.magic, len(chunk))[3]
+        if len(self._out) < bound:
+            self._out = bytearray(bound)
+        return convert_down(
+            chunk, target=task.magic, first_offset=-(1 << 63), out=self._out, zstd_to=task.recompress
+        ).data
+
+    def _append(self, data: Buffer, chunk: memoryview) -> None:
+        if not len(data):
+            return
+        self._sha.update(data)
+        self._counts["batches"] += _batches(data)
+        self._written.append(
+            [data],
+            len(data),
+            first_offset=self._last_offset,
+            last_offset=self._last_offset,
+            max_timestamp=-1 if self._task.magic == 0 else self._max_timestamp,
+            max_timestamp_offset=self._last_offset,
+            config=_CONFIG,
+        )
+
+
+def _batches(data: Buffer) -> int:
+    return kernel.plan(data, MAGIC_V2, len(data))[1]

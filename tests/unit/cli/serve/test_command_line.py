@@ -1,0 +1,72 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stepdown.cli.serve.command_line import flags_of
+from stepdown.config import load
+from support.command import run_command
+
+
+def test_options_are_settings() -> None:
+    settings = load(flags=flags_of("127.0.0.1:0", ["/a", "/b"], "127.0.0.1:9100")).settings
+    assert [str(endpoint) for endpoint in settings.listeners] == ["PLAINTEXT://127.0.0.1:0"]
+    assert settings.log_dirs == ("/a", "/b")
+    assert str(settings.stepdown_http_listen) == "127.0.0.1:9100"
+
+
+def test_listen_replaces_what_the_file_advertises(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("listeners=PLAINTEXT://:1\nadvertised.listeners=PLAINTEXT://far.example:1")
+    settings = load(path, flags=flags_of("127.0.0.1:2", [], "")).settings
+    assert [str(endpoint) for endpoint in settings.advertised_listeners] == ["PLAINTEXT://127.0.0.1:2"]
+
+
+def test_without_options_nothing_is_set() -> None:
+    assert flags_of("", [], "") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--listen", "localhost"], "option --listen: listeners: expected NAME://HOST:PORT"),
+        (["--http", "9100"], "option --http: stepdown.http.listen"),
+        (["-o", "num.prtitions=1"], "did you mean num.partitions?"),
+        (["-o", "num.partitions"], "expected KEY=VALUE"),
+        (["nothing.properties"], "cannot read the configuration file"),
+        (["--log-dir", "data,more"], "repeat --log-dir for each directory"),
+        (["--log-format", "xml"], "expected console or json, found 'xml'"),
+    ],
+    ids=["listen", "http", "typo", "no value", "no file", "log dir", "log format"],
+)
+def test_a_bad_configuration_ends_with_2_and_says_why(arguments: list[str], told: str) -> None:
+    ended = run_command("serve", *arguments)
+    assert ended.exit_code == 2
+    assert told in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_a_broker_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "stepdown",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--log-dir",
+        str(tmp_path / "data"),
+    ]
+    environ = {**os.environ, "STEPDOWN_HTTP_LISTEN": "127.0.0.1:0"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ) as process:
+        assert process.stdout is not None
+        greeting = process.stdout.readline()
+        listed = run_command("topics", "list", "--json", "-b", greeting.split()[3].rstrip(","))
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+    assert greeting.startswith("stepdown listening on 127.0.0.1:")
+    assert ", http 127.0.0.1:" in greeting
+    assert (listed.exit_code, listed.stdout) == (0, "[]\n")
+    assert (process.returncode, "Traceback" in log) == (0, False)

@@ -1,0 +1,40 @@
+"""Rows as Arrow batches."""
+
+import subprocess
+import sys
+
+from stepdown.pipeline.reading.arrow_columns import ArrowRows
+from stepdown.pipeline.reading.rows import allocate
+from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.columns import ColumnFiller, Wanted
+from support.log_directories import keyed_records
+
+NAMES = ("topic", "partition", "offset")
+WITHOUT_PANDAS = """
+import sys
+from stepdown.pipeline.reading.arrow_columns import ArrowRows
+from stepdown.protocol.records.columns import ColumnFiller, Wanted
+batch = ArrowRows(sys.argv[1:], "topic", 3).batch(ColumnFiller(Wanted()).columns)
+assert batch.num_rows == 0
+assert "pandas" not in sys.modules, "each worker of Spark would import it"
+"""
+
+
+def filled(count: int) -> ColumnFiller:
+    filler = ColumnFiller(Wanted(), allocate)
+    assert list(filler.fill(memoryview(build_batch(keyed_records(0, count)))))
+    return filler
+
+
+def test_topic_and_partition_are_repeated_for_batches_of_any_size() -> None:
+    rows = ArrowRows(NAMES, "größer", 3)
+    for count in (2, 5, 1):
+        assert rows.batch(filled(count).columns).to_pylist() == [
+            {"topic": "größer", "partition": 3, "offset": offset} for offset in range(count)
+        ]
+
+
+def test_pandas_is_not_imported() -> None:
+    words = [sys.executable, "-c", WITHOUT_PANDAS, *NAMES]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
