@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import CaseInsensitiveDict
-from stepdown.pipeline.sources.write import SegmentsWriter, Written, write_options
+from stepdown.pipeline.sources.write import SegmentsWriter, StagedLogs, write_options
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 _KINDS = {
@@ -30,7 +30,7 @@ def writer(log_dir: Path, **options: str) -> SegmentsWriter:
     return SegmentsWriter(write_options(CaseInsensitiveDict({"path": str(log_dir), **options})), overwrite=False)
 
 
-def write(job: SegmentsWriter, *tasks: Sequence[pa.RecordBatch]) -> list[Written]:
+def write(job: SegmentsWriter, *tasks: Sequence[pa.RecordBatch]) -> list[StagedLogs]:
     """Write and commit the record batches of each task."""
     messages = [job.write(iter(batches)) for batches in tasks]
     job.commit(messages)
