@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from support.broker import BrokerProcess
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+QUESTIONS = Path(__file__).resolve().parents[2] / "bench" / "questions"
 SMALL = {
     "kip480": ["--partitions", "1", "3", "--linger", "0", "20", "--seconds", "0.2"],
     "kip126": ["--records", "3000"],
@@ -18,7 +18,7 @@ SMALL = {
 
 
 def experiment(name: str) -> ModuleType:
-    path = BENCHMARKS / f"producer_{name}.py"
+    path = QUESTIONS / f"producer_{name}.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
