@@ -211,9 +211,7 @@ def cleaning(
 @bench.command()
 @with_shared(peer="kafka:3.9.1")
 def reference(
-    to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path(
-        "benchmarks/results"
-    ),
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path("docs/results"),
     many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the large start.", min=1)] = 10_000,
     memory_partitions: Annotated[int, typer.Option(help="Partitions of the memory test.", min=1)] = 250,
     giant_bytes: Annotated[int, typer.Option(help="Size of its giant batch, opened.", min=1)] = 100_000_000,
