@@ -24,7 +24,7 @@ from .transport import PlainWire
 
 FILE_BUFFER_SHARE = 5 / 8
 """Of the grown send buffer, for what is not converted: a quick peer empties a larger one before `sendfile` has filled
-it, sleeps each time, and is woken for every 64 KiB (docs/performance.md, Limits)."""
+it, sleeps each time, and is woken for every 64 KiB."""
 
 _Done = TypeVar("_Done")
 
