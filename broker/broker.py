@@ -100,9 +100,7 @@ class Broker:
         pool = settings.queued_max_request_bytes
         self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)
         self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
-        self.log_dirs = LogDirs.open_all(
-            settings, files or Files(growth_bytes=settings.stepdown_log_growth_bytes), self.clock
-        )
+        self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
         node_id = self.log_dirs.node_id
         self.cluster = Cluster(
             cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id

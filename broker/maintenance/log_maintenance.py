@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 TIDY_INTERVAL_MS = 1000
-LOGS_A_TURN = 50
 
 log = logging.getLogger(__name__)
 
@@ -84,14 +83,9 @@ class Upkeep:
         await self._broker.heavy(self._broker.log_dirs.checkpoint_high_watermarks, marks)
 
     async def _tidy(self) -> None:
-        """Syncs segments that were closed meanwhile, cuts files of logs that are quiet to what they hold, and removes
-        files whose readers had their time."""
+        """Syncs segments that were closed meanwhile, and removes files whose readers had their time."""
         for rolled in self._broker.log_dirs.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
-        for at, quiet in enumerate(self._broker.log_dirs.take_quiet(), 1):
-            quiet.settle()
-            if at % LOGS_A_TURN == 0:
-                await self._broker.breathe()
         self._broker.log_dirs.delete_due(self._broker.clock.now_ms())
 
     async def _sync(self, which: Log, flush: Flush) -> None:

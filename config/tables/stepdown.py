@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..keys.key import AT_START, CLUSTER, INT, LONG, STRING, acted_on
-from ..keys.value_checks import AtLeast, Between, Matching, OneOf
+from ..keys.value_checks import AtLeast, Matching, OneOf
 
 KEYS = (
     acted_on(
@@ -44,17 +44,6 @@ KEYS = (
         "if that is smaller and not -1; five eighths of it while nothing is converted. "
         "Up to 8 readers on the broker's own host have one of 1.25 MiB once records are converted for them. "
         "-1 keeps it.",
-    ),
-    acted_on(
-        "stepdown.log.growth.bytes",
-        INT,
-        131_072,
-        Between(0, 1_048_576),
-        AT_START,
-        "How much at a time the newest file of a log grows that many small batches are appended to: zeros behind the "
-        "last of them, for which the system keeps it in larger pieces of memory, so that appending and reading take "
-        "less. Cut off when nothing has been appended for a second or two, when the log is flushed, and when the file "
-        "is closed. Only on ext4 since Linux 6.16 and on XFS since 6.6. 0: no file is longer than what it holds.",
     ),
     acted_on(
         "stepdown.downconversion.zstd",

@@ -11,7 +11,7 @@ from ...protocol.records.batch_header import HEADER_BYTES_TO_MAGIC
 from ...storage.files.file_handle import FileHandle
 from ...storage.files.files import Files
 from ...storage.log.batch_scan import batch_headers
-from ...storage.log.room import is_room
+from ...storage.log.preallocated import is_preallocated
 from .index_files import offset_entries
 from .segment_file import SegmentFile
 
@@ -45,11 +45,11 @@ def without_preallocated_tail(files: Files, segment: SegmentFile) -> SegmentFile
 
 def _batches_end(files: Files, file: FileHandle, segment: SegmentFile, size: int) -> int | None:
     """The position where zeros begin that reach to `size`, `size` without zeros; None if something else is between."""
-    if not is_room(file, max(0, size - HEADER_BYTES_TO_MAGIC - 1), size):  # fewer are taken for the end of the file
+    if not is_preallocated(file, max(0, size - HEADER_BYTES_TO_MAGIC - 1), size):
         return size
     for start in _starts(files, segment, size):
         end = _end_of_batches(file, start, size)
-        if (end > start or not start) and is_room(file, end, size):
+        if (end > start or not start) and is_preallocated(file, end, size):
             return end
         if end > start and (further := _end_of_batches(file, end, size)) > end:  # appended meanwhile
             return further

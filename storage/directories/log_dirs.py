@@ -60,7 +60,6 @@ class LogDirs:
         self.deletions = PendingDeletions(files)
         self.logs: dict[TopicPartition, Log] = {}
         self._rolled: dict[Log, None] = {}
-        self._grown: dict[Log, int | None] = {}  # and the end of each when it was last looked at
         self._has_stale_checkpoints = False
         self._directories: list[LogDirectory] = []
         try:
@@ -168,18 +167,13 @@ class LogDirs:
             recovery_point=recovery_point,
             producer_expiration_ms=self.producer_expiration_ms,
             rolled=self._note_rolled,
-            grown=self._note_grown,
         )
 
     def _note_rolled(self, log: Log) -> None:
         self._rolled[log] = None
 
-    def _note_grown(self, log: Log) -> None:
-        self._grown.setdefault(log, None)
-
     def _forget(self, log: Log) -> None:
         self._rolled.pop(log, None)
-        self._grown.pop(log, None)
 
     # Making and deleting logs
 
@@ -284,15 +278,6 @@ class LogDirs:
         rolled = list(self._rolled)
         self._rolled.clear()
         return rolled
-
-    def take_quiet(self) -> list[Log]:
-        """The logs with a file that has grown ahead, and with no append since the call before; for `settle`."""
-        quiet = [log for log, end in self._grown.items() if log.log_end_offset == end]
-        for log in quiet:
-            del self._grown[log]
-        for log in self._grown:
-            self._grown[log] = log.log_end_offset
-        return quiet
 
     def checkpoint_recovery_points(self) -> None:
         """Write up to where each log is known to be on the disk.

@@ -109,10 +109,6 @@ class FileHandle:
     def truncate(self, size: int) -> None:
         self._files.truncate(self, size)
 
-    def trim(self, size: int) -> None:
-        """As `truncate`, of what nobody was ever given: what is known of the file stays known."""
-        self._files.trim(self, size)
-
     def sync(self) -> None:
         """Return when all that was written is on the disk."""
         self._files.sync(self)

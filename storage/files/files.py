@@ -23,7 +23,6 @@ from threading import Lock
 from ...protocol.errors import DiskFault
 from .file_handle import Buffer, FileHandle, OpenFile
 from .file_lock import FileLock, acquire_lock
-from .large_folios import MOUNTS, has_large_folios
 
 MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
 DEFAULT_MAX_OPEN = 512
@@ -49,15 +48,12 @@ def _disk(path: str) -> Iterator[None]:
 class Files:
     """The file system, with at most `max_open` descriptors kept open (more only while somebody holds them).
 
-    With `read_only` handles are opened for reading, so that somebody else's files can be looked at. `growth_bytes`: how
-    much at a time files grow that small appends are written to, where that helps; 0: by each of them.
+    With `read_only` handles are opened for reading, so that somebody else's files can be looked at.
     """
 
-    def __init__(self, *, max_open: int = DEFAULT_MAX_OPEN, read_only: bool = False, growth_bytes: int = 0) -> None:
+    def __init__(self, *, max_open: int = DEFAULT_MAX_OPEN, read_only: bool = False) -> None:
         self._access = os.O_RDONLY if read_only else os.O_RDWR
         self._max_open = max_open
-        self._growth_bytes = growth_bytes
-        self._growth_by_parent: dict[str, int] = {}
         self._recent: OrderedDict[FileHandle, None] = OrderedDict()
         self._admission = Lock()
 
@@ -129,22 +125,6 @@ class Files:
                 os.ftruncate(opened.fd, size)
         finally:  # what a thread has read meanwhile is neither known by the number before nor by the one after
             opened.generation += 1
-
-    def trim(self, handle: FileHandle, size: int) -> None:
-        """As `truncate`, of what nobody was ever given: what is known of the file stays known."""
-        opened = handle.opened()
-        with _disk(handle.path):
-            os.ftruncate(opened.fd, size)
-
-    def growth_bytes(self, directory: str) -> int:
-        """How much at a time a file in the folder of a log grows; 0: by what is written to it."""
-        if not self._growth_bytes:
-            return 0
-        parent = os.path.dirname(directory)
-        known = self._growth_by_parent.get(parent)
-        if known is None:
-            known = self._growth_by_parent[parent] = self._growth_bytes if _has_large_folios(parent) else 0
-        return known
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""
@@ -280,14 +260,6 @@ class Files:
         """
         with _disk(path):
             return acquire_lock(path)
-
-
-def _has_large_folios(path: str) -> bool:
-    try:
-        with open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
-            return has_large_folios(os.stat(path).st_dev, mounts.read(), os.uname().release)
-    except OSError:  # not Linux
-        return False
 
 
 def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:

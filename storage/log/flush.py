@@ -22,7 +22,7 @@ class Flush:
     __slots__ = ("_log", "_segments", "offset")
 
     def __init__(self, log: "Log", offset: int, *, include_active: bool) -> None:
-        """Called where the log is appended to. Where a file cannot be cut to what it holds, `run` says so.
+        """Called where the log is appended to.
 
         Raises: DiskFault when index entries cannot be written.
         """
@@ -33,9 +33,6 @@ class Flush:
         segments = [*log.take_closed(), *log.segments.reaching(log.recovery_point, end)]
         self._segments = list({id(segment): segment for segment in segments}.values())
         for segment in self._segments:
-            # What is below the recovery point is not looked at after a crash: with zeros behind its last batch on the
-            # disk, a segment that is closed there would keep them, as cutting them off then may not get to the disk.
-            self._settle(segment)
             segment.offset_index.write_out()
             segment.time_index.write_out()
 
@@ -59,14 +56,6 @@ class Flush:
             raise
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = log.clock.now_ms()
-
-    def _settle(self, segment: "Segment") -> None:
-        log = self._log
-        if log.fault is None:  # nor deleted: another log may have its name
-            try:
-                segment.settle()
-            except DiskFault as fault:
-                log.fault = fault
 
     def _sync(self, segment: "Segment") -> None:
         try:

@@ -8,7 +8,6 @@ end, producer state, transaction index, leader epochs. What fails before or whil
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
 
@@ -53,7 +52,6 @@ class Log(LogReading):
     __slots__ = (
         "_closed",
         "_deletions",
-        "_grown",
         "_is_as_opened",
         "_latest_epoch",
         "_rolled",
@@ -93,10 +91,8 @@ class Log(LogReading):
         deletions: PendingDeletions,
         is_clean: bool = False,
         rolled: Callable[["Log"], None] | None = None,
-        grown: Callable[["Log"], None] | None = None,
     ) -> None:
-        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet, `grown`
-        of a file that has grown by more than was appended, for which `settle` is to be called when it is quiet."""
+        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet."""
         self.files = files
         self.clock = clock
         self.directory = directory
@@ -114,7 +110,6 @@ class Log(LogReading):
         self.last_flush_ms = clock.now_ms()
         self._deletions = deletions
         self._rolled = rolled
-        self._grown = grown
         self._closed: list[Segment] = []  # since the last flush
         self._latest_epoch: int | None = None  # not read from its file yet
         self._is_as_opened = is_clean  # nothing to flush or trim when it closes
@@ -234,13 +229,11 @@ class Log(LogReading):
         segment = self.segments.active
         if segment.should_roll(size_bytes, last_offset, max_timestamp, self.config, self.clock):
             segment = self.roll(first_offset)
-        has_grown = segment.append(
+        segment.append(
             pieces, size_bytes, first_offset=first_offset, last_offset=last_offset, max_timestamp=max_timestamp,
             max_timestamp_offset=newest, config=self.config,
         )  # fmt: skip
         self.log_end_offset = last_offset + 1
-        if has_grown and self._grown is not None:
-            self._grown(self)
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
         self.epochs.assign(epoch, start_offset)
@@ -352,13 +345,6 @@ class Log(LogReading):
         rebuild_producers(self.producers, self.segments, self.log_start_offset, offset)
 
     # Keeping
-
-    def settle(self) -> None:
-        """Nothing more is expected soon: files are as long as what they hold. A disk that fails at it is asked again by
-        the next flush, or when the segment closes."""
-        if self.fault is None:
-            with suppress(DiskFault):
-                self.segments.active.settle()
 
     def plan_flush(self) -> Flush:
         """A flush of all that is written so far, to be run here or in a worker thread."""

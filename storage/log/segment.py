@@ -26,8 +26,6 @@ from .log_config import LogConfig
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_SEGMENT_BYTES = 2**31 - 1
 
-_ZEROS = memoryview(bytes(1 << 20))  # as much as `stepdown.log.growth.bytes` may be; nothing writes to it, so no memory
-
 
 class Place(NamedTuple):
     """Where a batch is."""
@@ -37,19 +35,12 @@ class Place(NamedTuple):
 
 
 class Segment:
-    """The batches from `base_offset` on, up to the next segment's; `size` is the number of valid bytes in the file.
-
-    The file may be longer: many small appends are given room ahead, zeros behind the last batch, so that the system
-    keeps the file in larger pieces of memory than it would for each of them (docs/decisions/log-growth.md).
-    """
+    """The batches from `base_offset` on, up to the next segment's; `size` is the number of valid bytes in the file."""
 
     __slots__ = (
         "_first_timestamp",
-        "_grows_at",
-        "_has_room",
         "_last_append",
         "_last_found",
-        "_settled_size",
         "_tail_is_dirty",
         "base_offset",
         "bytes_since_index_entry",
@@ -89,9 +80,6 @@ class Segment:
         self._last_append: tuple[int, int] | None = None  # first offset, position
         self._last_found: tuple[int, Place] | None = None  # what offset was looked for
         self._tail_is_dirty = False
-        self._has_room = False  # behind `size`
-        self._settled_size = self.size
-        self._grows_at = 0  # an append beyond it may be given room
         if self.time_index.count:
             self.read_max_timestamp()
 
@@ -118,18 +106,13 @@ class Segment:
     def append(
         self, pieces: Sequence[Buffer], size_bytes: int, *, first_offset: int, last_offset: int, max_timestamp: int,
         max_timestamp_offset: int, config: LogConfig,
-    ) -> bool:  # fmt: skip
-        """Write one record set at the end, or nothing of it; whether the file has grown by more, until `settle`.
+    ) -> None:  # fmt: skip
+        """Write one record set at the end, or nothing of it.
 
         Raises: DiskFault.
         """
         position = self.size
-        room = 0
-        if position + size_bytes > self._grows_at and not config.preallocate:
-            room = self._room_behind(position + size_bytes, size_bytes, config.segment_bytes)
-        has_grown = room > 0 and self._try_write(pieces, size_bytes, position, room)
-        if not has_grown:
-            self._write(pieces, size_bytes, position)
+        self._write(pieces, size_bytes, position)
         self.size = position + size_bytes
         self._last_append = (first_offset, position)
         if position == 0:
@@ -141,35 +124,6 @@ class Segment:
             self.add_index_entries(last_offset, position)
             self.bytes_since_index_entry = 0
         self.bytes_since_index_entry += size_bytes
-        return has_grown
-
-    def _room_behind(self, end: int, size_bytes: int, segment_bytes: int) -> int:
-        """By how much the file is to grow behind an append of that size up to `end`.
-
-        None for what is large enough to be kept in large pieces of itself, nor before half as much was appended: most
-        files get little, and wait long for more.
-        """
-        growth = self.files.growth_bytes(self.directory)
-        if not growth:
-            self._grows_at = MAX_SEGMENT_BYTES
-            return 0
-        start = self._settled_size + growth // 2
-        if end <= start:
-            self._grows_at = start
-            return 0
-        if size_bytes > growth // 4:
-            return 0
-        self._grows_at = max(end, min(-(-end // growth) * growth, segment_bytes))
-        return self._grows_at - end
-
-    def _try_write(self, pieces: Sequence[Buffer], size_bytes: int, position: int, room: int) -> bool:
-        """Whether that and as many zeros were written: a disk may have space for the one but not for the other."""
-        with suppress(DiskFault):
-            self._write([*pieces, _ZEROS[:room]], size_bytes + room, position)
-            self._has_room = True
-            return True
-        self._settled_size, self._grows_at = position + size_bytes, 0  # tried again later
-        return False
 
     def _write(self, pieces: Sequence[Buffer], size_bytes: int, position: int) -> None:
         if self._tail_is_dirty:
@@ -311,20 +265,6 @@ class Segment:
 
     # Ending
 
-    def settle(self) -> None:
-        """Nothing more is expected soon: the file is as long as what it holds.
-
-        Raises: DiskFault.
-        """
-        if self._has_room:
-            self.file.trim(self.size)
-            self._is_cut()
-
-    def _is_cut(self) -> None:
-        """The file is as long as what it holds."""
-        self._has_room = False
-        self._settled_size, self._grows_at = self.size, 0
-
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Drop the batches from the one that contains `offset` on; how many bytes that were."""
         place = self.locate(offset)
@@ -337,7 +277,6 @@ class Segment:
             dropped = self.size - place.position
             self.file.truncate(place.position)
             self.size = place.position
-            self._is_cut()
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
@@ -382,7 +321,6 @@ class Segment:
         self.offset_index.trim()
         self.time_index.trim()
         self._tail_is_dirty = False
-        self._is_cut()
 
     def sync(self) -> None:
         """Return when batches and written index entries are on the disk; safe beside appends.
@@ -397,7 +335,6 @@ class Segment:
 
     def close(self) -> None:
         """Let go of the files; slices that are being sent keep theirs."""
-        self._has_room = False  # whose name the file has now, is not known
         self.file.close()
         self.offset_index.close()
         self.time_index.close()

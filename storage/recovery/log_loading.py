@@ -55,7 +55,6 @@ class Opening:
     recovery_point: int = 0
     producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS
     rolled: Callable[[Log], None] | None = None
-    grown: Callable[[Log], None] | None = None
 
 
 def open_log(directory: str, topic: str, partition: int, config: LogConfig, opening: Opening) -> Log:
@@ -317,5 +316,4 @@ class _Loader:
             deletions=opening.deletions,
             is_clean=opening.clean and not self.was_changed and not self.config.preallocate,
             rolled=opening.rolled,
-            grown=opening.grown,
         )

@@ -9,7 +9,7 @@ from ...protocol.errors import CorruptRecord, InvalidRecord
 from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader
 from ..log.leader_epochs import LeaderEpochs
 from ..log.log_config import LogConfig
-from ..log.room import is_room
+from ..log.preallocated import is_preallocated
 from ..log.segment import Segment
 from ..log.segments import Segments
 from ..producers.producer_tracking import ProducerTracking
@@ -71,7 +71,7 @@ def recover_segment(
 def _tell(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
     """Says in the log what is cut off. Room that was set aside is nothing to be warned of."""
     path, cut_bytes = segment.file.path, segment.size - valid_bytes
-    if is_room(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
+    if is_preallocated(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
         _logger.info("%s: the last %d bytes were set aside for more batches and are cut off", path, cut_bytes)
         return
     if fault is not None:

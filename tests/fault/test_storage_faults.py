@@ -47,8 +47,6 @@ def exercise(log: Log, random: Random, acknowledged: list[int]) -> None:
         acknowledged.append(log.log_end_offset)
         if random.random() < 0.05:
             log.flush()
-        if random.random() < 0.05:
-            log.settle()
 
 
 def assert_prefix(log: Log, at_least: int) -> None:
@@ -84,20 +82,18 @@ def until_it_crashes(
     return acknowledged[-1], log.recovery_point
 
 
-@pytest.mark.parametrize("growth_bytes", [0, 700])
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_acknowledged_is_there_after_the_process_dies_at_any_change_of_the_disk(
-    tmp_path: Path, seed: int, growth_bytes: int
+    tmp_path: Path, seed: int
 ) -> None:
-    files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
+    files = FaultyFiles(seed=seed)
     acknowledged, checkpoint = until_it_crashes(exercise, tmp_path, files, Random(seed), 300)
     assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=checkpoint, **SETTINGS), acknowledged)
 
 
-@pytest.mark.parametrize("growth_bytes", [0, 700])
 @pytest.mark.parametrize("seed", range(40))
-def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: int, growth_bytes: int) -> None:
-    files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
+def test_everything_flushed_is_there_after_the_power_went(tmp_path: Path, seed: int) -> None:
+    files = FaultyFiles(seed=seed)
     _, flushed = until_it_crashes(exercise, tmp_path, files, Random(seed), 400)
     files.lose_power()
     assert_prefix(make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS), flushed)
@@ -114,18 +110,15 @@ def exercise_with_workers(log: Log, random: Random, acknowledged: list[int]) -> 
             planned.append(log.plan_flush())
         elif choice < 0.08:
             planned.append(log.plan_flush_of_rolled())
-        elif choice < 0.12:
-            log.settle()
         elif choice < 0.15:
             log.roll()
         if planned and random.random() < 0.15:
             planned.pop(random.randrange(len(planned))).run()
 
 
-@pytest.mark.parametrize("growth_bytes", [0, 300, 700])
 @pytest.mark.parametrize("seed", range(40))
-def test_so_it_is_when_flushes_run_later_than_they_were_planned(tmp_path: Path, seed: int, growth_bytes: int) -> None:
-    files = FaultyFiles(seed=seed, growth_bytes=growth_bytes)
+def test_so_it_is_when_flushes_run_later_than_they_were_planned(tmp_path: Path, seed: int) -> None:
+    files = FaultyFiles(seed=seed)
     _, flushed = until_it_crashes(exercise_with_workers, tmp_path, files, Random(seed), 500)
     files.lose_power()
     log = make_log(tmp_path / "orders-0", clean=False, recovery_point=flushed, **SETTINGS)
@@ -253,7 +246,7 @@ from stepdown.storage.log.log_config import LogConfig
 from stepdown.storage.directories.log_dirs import LogDirs
 from support.logs import append
 config = LogConfig(segment_bytes=4000, index_interval_bytes=300)
-dirs = LogDirs([sys.argv[1]], FaultyFiles(growth_bytes=600), SystemClock(), config)
+dirs = LogDirs([sys.argv[1]], FaultyFiles(), SystemClock(), config)
 log = dirs.logs.get(("orders", 0)) or dirs.create("orders", 0, None)
 while True:
     append(log, b"%d" % log.log_end_offset)

@@ -19,12 +19,11 @@ class FaultyFiles(Files):
 
     `space_left`: bytes until the disk is full; cutting a file gives some back.
     `crash_in`: how many changes of the disk succeed before the process ends in the middle of the next one.
-    `growth_bytes`: how much at a time a log's file grows, whatever the file system.
     `lose_power` leaves what a machine may find after its power went: synced bytes, and any part of the others.
     """
 
-    def __init__(self, *, max_open: int = 64, seed: int = 0, growth_bytes: int = 0) -> None:
-        super().__init__(max_open=max_open, growth_bytes=growth_bytes)
+    def __init__(self, *, max_open: int = 64, seed: int = 0) -> None:
+        super().__init__(max_open=max_open)
         self.space_left: int | None = None
         self.fails_sync = False
         self.fails_truncate = False
@@ -50,13 +49,6 @@ class FaultyFiles(Files):
     def truncate(self, handle: FileHandle, size: int) -> None:
         self._before_cutting(handle, size)
         super().truncate(handle, size)
-
-    def trim(self, handle: FileHandle, size: int) -> None:
-        self._before_cutting(handle, size)
-        super().trim(handle, size)
-
-    def growth_bytes(self, directory: str) -> int:
-        return self._growth_bytes
 
     def sync(self, handle: FileHandle) -> None:
         self._maybe_crash()

@@ -1,15 +1,11 @@
-"""Zeros behind the last batch of a file: room that was set aside for more.
-
-stepdown lets a file grow ahead of small appends (docs/decisions/log-growth.md); Kafka takes a whole segment at once
-where `preallocate` is set.
-"""
+"""Zeros behind the last batch of a segment: with `preallocate` its file has its full size from the start."""
 
 from ..files.file_handle import FileHandle
 
 WINDOW_BYTES = 1 << 20
 
 
-def is_room(file: FileHandle, start: int, end: int) -> bool:
+def is_preallocated(file: FileHandle, start: int, end: int) -> bool:
     """Whether there are zeros only between these positions.
 
     Raises: DiskFault.
