@@ -10,7 +10,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
-KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py conversion/compressed_batch.py)) $(addprefix storage/downconversion/,first_batch.py helping.py kept_chunks.py relay.py) $(addprefix producer/,delivery.py entrance.py lane.py loop_clock.py stay.py waiting.py)
+KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py conversion/compressed_batch.py)) $(addprefix producer/,delivery.py entrance.py lane.py loop_clock.py stay.py waiting.py)
 GENERATED := $(shell find protocol storage producer -name "*.c")
 
 .DEFAULT_GOAL := help

@@ -18,7 +18,6 @@ from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.frame import FrameParser
 from ..protocol.records.layout import Codec
 from ..storage.directories.log_dirs import LogDirs
-from ..storage.downconversion.shared_chunks import SharedChunks
 from ..storage.files.files import Files
 from .fetch.session import FetchSessions
 from .handlers import SERVED
@@ -34,7 +33,6 @@ from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
 from .metrics.metrics import Metrics
 from .network.buffer_pool import BufferPool
-from .network.company import Company
 from .network.connection import Connection, Peer
 from .network.dispatch import Dispatcher
 from .network.interceptor import Interceptor
@@ -43,7 +41,6 @@ from .network.memory_budget import MemoryBudget
 from .network.sender import Sender
 from .network.transport import PlainWire
 from .produce.append import RulesByTopic
-from .produce.shortcuts import Shortcuts
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
 from .scheduling.worker_threads import in_worker
@@ -89,14 +86,6 @@ class Broker:
             self.metrics.conversion_wait.observe,
             clock=self.clock,
         )
-        self.shared_chunks = SharedChunks(
-            self.conversion_budget,
-            self.clock,
-            min(settings.stepdown_conversion_shared_bytes, self.conversion_budget.limit_bytes // 2),
-            self.metrics.shared_bytes.add,
-            self.metrics.shared_kept.add,
-            self.metrics.shared_dropped.add,
-        )
         pool = settings.queued_max_request_bytes
         self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)
         self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
@@ -114,9 +103,6 @@ class Broker:
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._company = Company(self.conversion_budget)
-        self.shortcuts = Shortcuts(self)
-        self.topics.on_deleted.append(self.shortcuts.forget)
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self))
         self._upkeep = Upkeep(self)
@@ -246,7 +232,7 @@ class Broker:
     def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
         parser = FrameParser(self.settings.socket_request_max_bytes)
         sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
-        return Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._company)
+        return Connection(wire, peer, parser, sender, self.clock, self.request_memory)
 
     def _limits(self) -> Limits:
         return _limits(self.settings)
@@ -285,6 +271,5 @@ def _limits(settings: BrokerSettings) -> Limits:
         idle_ms=settings.connections_max_idle_ms,
         backlog=settings.socket_listen_backlog_size,
         send_buffer_bytes=settings.socket_send_buffer_bytes,
-        most_send_buffer_bytes=settings.stepdown_socket_send_buffer_bytes,
         receive_buffer_bytes=settings.socket_receive_buffer_bytes,
     )

@@ -110,8 +110,6 @@ class BrokerSettings:
     # stepdown's own
     stepdown_downconversion_chunk_bytes: int
     stepdown_conversion_memory_bytes: int
-    stepdown_conversion_shared_bytes: int
-    stepdown_socket_send_buffer_bytes: int
     stepdown_downconversion_zstd: str
     stepdown_decompression_max_bytes: int
     stepdown_http_listen: HostPort

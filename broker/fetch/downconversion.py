@@ -192,7 +192,7 @@ async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int
         min(broker.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
         shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
     )
-    converted = ConvertedSlice(reading.slice, rules, broker.shared_chunks)
+    converted = ConvertedSlice(reading.slice, rules)
     is_promised = not converted.needs_worker and converted.promise()
     while not is_promised:
         with await broker.conversion_budget.claim(converted.claim_bytes):

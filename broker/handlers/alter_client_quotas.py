@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Broker", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
+def handle(broker: "Broker", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
     changes: dict[QuotaEntity, dict[str, float]] = {}
     results = []
     for entry in request.entries:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Broker", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+def handle(broker: "Broker", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
     counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
     for resource in request.resources:

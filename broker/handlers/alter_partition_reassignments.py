@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(
+def handle(
     broker: "Broker", request: AlterPartitionReassignmentsRequest, call: Call
 ) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(

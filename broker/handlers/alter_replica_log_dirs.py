@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
+def handle(broker: "Broker", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

@@ -29,7 +29,7 @@ FIRST_VERSION_WITH_LEVEL_ZERO = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-async def handle(broker: "Broker", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+def handle(broker: "Broker", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
     from . import SERVED
 
     if call.version >= FIRST_VERSION_WITH_SOFTWARE:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
+def handle(broker: "Broker", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
     raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
 
 

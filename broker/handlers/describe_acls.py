@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
+def handle(broker: "Broker", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
     raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
 
 

@@ -28,7 +28,7 @@ DEFAULT = 1
 SPECIFIED = 2
 
 
-async def handle(broker: "Broker", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
+def handle(broker: "Broker", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
     _check(request.components)
     quotas = broker.topics.store.state.client_quotas
     return DescribeClientQuotasResponse(

@@ -22,7 +22,7 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-async def handle(broker: "Broker", request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+def handle(broker: "Broker", request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
     _check_endpoint_type(request.endpoint_type, call.version)
     cluster = broker.cluster
     reachable = ((node, node.endpoints.get(call.peer.listener)) for node in cluster.brokers.values())

@@ -30,7 +30,7 @@ LOGGER_SOURCE = 6
 UNKNOWN_TYPE = 0
 
 
-async def handle(broker: "Broker", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+def handle(broker: "Broker", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
     for resource in request.resources:
         resource_type(resource.resource_type)  # an unknown type fails the request, as in Kafka
     return DescribeConfigsResponse(results=[_result(broker, request, resource, call) for resource in request.resources])

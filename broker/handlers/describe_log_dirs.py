@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+def handle(broker: "Broker", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
     logs = broker.log_dirs.logs
     asked: Collection[tuple[str, int]] = logs
     if request.topics is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+def handle(broker: "Broker", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(

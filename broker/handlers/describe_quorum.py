@@ -28,7 +28,7 @@ LEADER_EPOCH = 1
 FIRST_VERSION_WITH_NODES = 2
 
 
-async def handle(broker: "Broker", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
+def handle(broker: "Broker", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
     if not _is_metadata_partition(request):
         return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
     has_nodes = call.version >= FIRST_VERSION_WITH_NODES

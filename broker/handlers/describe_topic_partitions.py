@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(
+def handle(
     broker: "Broker", request: DescribeTopicPartitionsRequest, call: Call
 ) -> DescribeTopicPartitionsResponse:
     topics = broker.cluster.topics

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
+def handle(broker: "Broker", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
     )

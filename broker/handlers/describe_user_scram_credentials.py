@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(
+def handle(
     broker: "Broker", request: DescribeUserScramCredentialsRequest, call: Call
 ) -> DescribeUserScramCredentialsResponse:
     counts = Counter(user.name for user in request.users or ())

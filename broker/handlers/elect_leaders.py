@@ -24,7 +24,7 @@ UNCLEAN = 1
 FIRST_VERSION_WITH_ERROR = 1
 
 
-async def handle(broker: "Broker", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
+def handle(broker: "Broker", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(f"election type {request.election_type} is not known", ErrorCode.INVALID_REQUEST)
     if request.topic_partitions is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(
+def handle(
     broker: "Broker", request: ListClientMetricsResourcesRequest, call: Call
 ) -> ListClientMetricsResourcesResponse:
     return ListClientMetricsResourcesResponse()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
+def handle(broker: "Broker", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
     states, types = _folded(request.states_filter), _folded(request.types_filter)
     loading = broker.groups.is_loading()
     return ListGroupsResponse(

@@ -45,7 +45,7 @@ FIRST_VERSION_WITH_EPOCHS = 4
 NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 
 
-async def handle(broker: "Broker", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+def handle(broker: "Broker", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     if call.version == 0:
         return _answer(request, lambda name, asked: _old_style(broker, request, name, asked))
     counts = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(
+def handle(
     broker: "Broker", request: ListPartitionReassignmentsRequest, call: Call
 ) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(error_message=None)

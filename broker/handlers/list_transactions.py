@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+def handle(broker: "Broker", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
     if broker.transactions.is_loading():
         raise ApiError("the transactions are being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     now_ms = broker.clock.now_ms()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 UNDEFINED = -1
 
 
-async def handle(broker: "Broker", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
+def handle(broker: "Broker", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

@@ -70,8 +70,6 @@ def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Co
         return _handle_in_turns(broker, request, call, items)
     effort = Effort()
     outcomes = [_produce(broker, request, name, data, call, effort) for name, data in items]
-    if len(outcomes) == 1:
-        broker.shortcuts.learn(call, request, outcomes[0])
     return _answer(broker, request, call, outcomes, effort)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
+def handle(broker: "Broker", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
     raise ApiError("this listener does not authenticate", ErrorCode.ILLEGAL_SASL_STATE)
 
 

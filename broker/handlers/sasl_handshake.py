@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
+def handle(broker: "Broker", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
     raise ApiError("this listener does not authenticate", ErrorCode.ILLEGAL_SASL_STATE)
 
 

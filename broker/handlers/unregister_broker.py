@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-async def handle(broker: "Broker", request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
+def handle(broker: "Broker", request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
     if request.broker_id not in broker.cluster.brokers:
         raise ApiError(f"there is no broker {request.broker_id}", ErrorCode.BROKER_ID_NOT_REGISTERED)
     raise ApiError(f"broker {request.broker_id} is running", ErrorCode.INVALID_REQUEST)

@@ -27,7 +27,7 @@ UNSAFE_DOWNGRADE = 3
 LOWEST_LOSSLESS_METADATA_VERSION = 17
 
 
-async def handle(broker: "Broker", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
+def handle(broker: "Broker", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
     store = broker.topics.store
     levels = dict(store.state.features)
     results = []

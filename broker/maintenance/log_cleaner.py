@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from ...protocol.errors import ApiError, DiskFault
 from ...storage.compaction.cleanable_range import Cleanable, cleanable
-from ...storage.downconversion.niceness import be_nice
 from ...storage.files.checkpoint_file import TopicPartition
 from ...storage.log.log import Log
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
+from ..scheduling.niceness import be_nice
 from ..scheduling.periodic_task import FOREVER_MS, Periodic
 
 if TYPE_CHECKING:

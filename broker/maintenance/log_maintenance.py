@@ -25,6 +25,7 @@ from ..scheduling.periodic_task import Periodic
 if TYPE_CHECKING:
     from ..broker import Broker
 
+LOGS_A_TURN = 50
 TIDY_INTERVAL_MS = 1000
 
 log = logging.getLogger(__name__)

@@ -28,11 +28,6 @@ def show_state(broker: "Broker") -> None:
     )
     gauge("stepdown_downconversion_limit_bytes", "Conversion memory that can be claimed", lambda: budget.limit_bytes)
     gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting)
-    gauge(
-        "stepdown_downconversion_shared_held_bytes",
-        "Conversion memory that holds chunks for several readers",
-        lambda: broker.shared_chunks.held_bytes,
-    )
     gauge("stepdown_request_memory_pool_used_bytes", "Memory of large requests", lambda: requests.in_use_bytes)
     gauge(
         "stepdown_request_memory_pool_available_bytes",

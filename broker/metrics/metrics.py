@@ -105,15 +105,6 @@ class Metrics:
         self.conversion_wait = kept.histogram(
             "stepdown_downconversion_wait_seconds", "Time that a chunk waited for conversion memory", DURATION_BUCKETS
         )
-        self.shared_bytes = kept.counter(
-            "stepdown_downconversion_shared_bytes", "Converted bytes found that had been made for another reader"
-        )
-        self.shared_kept = kept.counter(
-            "stepdown_downconversion_shared_kept_chunks", "Converted chunks kept for other readers"
-        )
-        self.shared_dropped = kept.counter(
-            "stepdown_downconversion_shared_dropped_chunks", "Chunks kept for other readers that were given up"
-        )
         self.request_memory_wait = kept.counter(
             "stepdown_request_memory_pool_depleted_seconds", "Time that requests waited for queued.max.request.bytes"
         )

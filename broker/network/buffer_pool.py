@@ -1,8 +1,6 @@
 """Output buffers that are used again: fresh ones cost more in page faults than the conversion itself."""
 
 STANDARD_BYTES = 256 * 1024
-FOR_NOW_BYTES = 5 * STANDARD_BYTES
-"""A slice of 1 MiB, which is what consumers ask for, in chunks that each have room for a standard one."""
 KEPT = 4
 FORGOTTEN_A_RETURN = 1 / 16
 
@@ -12,20 +10,12 @@ class BufferPool:
 
     So many are kept, with those that are out, as were out at once of late, `KEPT` at least: many readers come and go
     in waves; when all have gone, so has the memory. Never are there more than were claimed from the budget at one time.
-    The one that is lent `for_now` is kept beside them.
     """
 
     def __init__(self) -> None:
         self._kept: list[bytearray] = []
         self._out = 0
         self._most_out = float(KEPT)
-        self._for_now = memoryview(b"")
-
-    def for_now(self, size_bytes: int) -> memoryview:
-        """The same to everybody, for who is done with it before anybody else runs: up to `FOR_NOW_BYTES`."""
-        if len(self._for_now) < size_bytes:
-            self._for_now = memoryview(bytearray(size_bytes))
-        return self._for_now[:size_bytes]
 
     def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least `size_bytes`, holding anything."""

@@ -5,17 +5,16 @@ meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel.
 frame, what was read ahead, and one response.
 
 Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
-handler waits for anything, or when no whole frame is left. But while several connections are at it, then at the end of
-the loop's turn, together with those of the others: a process that sleeps is dear to wake, and one that has many
-connections is woken once.
+handler waits for anything, when no whole frame is left, or when the connection's turn ends. A turn is `TURN_REQUESTS`
+or `TURN_S`, whichever comes first: then others have theirs.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from ...protocol.errors import MalformedFrame
@@ -24,8 +23,6 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece
 from ..metrics.request_metrics import RequestMeter
 from ..scheduling.clock import Clock
-from ..scheduling.eager import eagerly
-from .company import Company
 from .memory_budget import Claim, MemoryBudget
 from .sender import Sender
 from .transport import PlainWire
@@ -34,11 +31,8 @@ READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 256 * 1024
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
-TURN_READS = 4
-"""How often one peer is read from before the others get their turn."""
-
-ENOUGH_BYTES = READ_BYTES // 4
-"""A read that brought less has most likely brought all that there is."""
+TURN_REQUESTS = 64
+TURN_S = 0.001
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +93,6 @@ class Connection:
         sender: Sender,
         clock: Clock,
         request_memory: MemoryBudget,
-        company: Company,
     ) -> None:
         self.peer = peer
         self.last_active_ms = clock.now_ms()
@@ -112,15 +105,13 @@ class Connection:
         self._request_memory = request_memory
         self._claim: Claim | None = None
         self._seen_sent_bytes = 0
-        self._turn_reads = 0  # since others had their turn
-        self._is_dry = False  # the last read has most likely brought all
+        self._turn_began_s = 0.0
+        self._turn_requests = 0
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
         self._held: list[Reply] = []  # answers that are to leave together
         self._unsent = b""  # of answers that are held no more
-        self._is_sending_soon = False
-        self._company = company
 
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
@@ -128,14 +119,22 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    if not self._goes_on(answerer) and await self._has_ended(answerer):
+                    await self._send_held(answerer)
+                    if self._at_end or self._is_draining:
                         return "end"
+                    await self._more()
                     continue
+                if self._is_turn_over():
+                    await self._send_held(answerer)
+                    await self._end_turn()
                 self.is_busy = self.is_waiting = True
-                self.last_active_ms = now_ms = self._clock.now_ms()
-                self._company.note(id(self), now_ms)
+                self.last_active_ms = self._clock.now_ms()
                 answer = answerer.answer(frame, self.peer)
-                reply = answer if isinstance(answer, Reply) else await self._awaited(answer, answerer)
+                if isinstance(answer, Reply):
+                    reply = answer
+                else:
+                    self._try_to_send_held(answerer)
+                    reply = await answer
                 self.is_waiting = False
                 del frame, answer  # a peer that does not read its answer must not keep us holding what it sent
                 if self._claim is not None:
@@ -163,33 +162,17 @@ class Connection:
         finally:
             self.close()
 
-    def _goes_on(self, answerer: Answerer) -> bool:
-        """Without a whole frame: whether more bytes have come, and there was nothing to wait for. Else `_has_ended`."""
-        if self._is_dry or self._turn_reads + 1 >= TURN_READS or self._unsent or self._at_end or self._is_draining:
-            return False
-        if self._parser.pending_frame_bytes > READ_AHEAD_BYTES:
-            return False
-        if self._held:
-            if not self._company.is_there(self.last_active_ms):
-                return False
-            self._send_soon(answerer)
-        if not self._read():
-            return False
-        self._turn_reads += 1
-        return True
+    def _is_turn_over(self) -> bool:
+        """Whether others are to have their turn before the next request is answered."""
+        self._turn_requests += 1
+        return self._turn_requests > TURN_REQUESTS or perf_counter() - self._turn_began_s > TURN_S
 
-    async def _has_ended(self, answerer: Answerer) -> bool:
-        """Without a whole frame: sees to what is held; whether that was the end, else when more bytes have come."""
-        if self._unsent or self._at_end or self._is_draining:
-            await self._send_held(answerer)
-            if self._at_end or self._is_draining:
-                return True
-        elif self._held and not self._may_defer():
-            await self._send_held(answerer)
-        elif self._held:
-            self._send_soon(answerer)
-        await self._more()
-        return False
+    async def _end_turn(self) -> None:
+        await asyncio.sleep(0)
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        self._turn_requests, self._turn_began_s = 0, perf_counter()
 
     def close(self) -> None:
         """Hangs up now."""
@@ -210,10 +193,6 @@ class Connection:
         if not self.is_busy:
             self.close()
 
-    def _awaited(self, answering: Coroutine[Any, Any, Reply], answerer: Answerer) -> Awaitable[Reply]:
-        """What is answered sooner leaves before there is any waiting."""
-        return eagerly(answering, partial(self._try_to_send_held, answerer))
-
     async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
         if self._held or self._unsent:
             await self._send_held(answerer)
@@ -227,25 +206,6 @@ class Connection:
             if data:
                 await self._sender.send((data,))
             self._sent(held, answerer)
-
-    def _may_defer(self) -> bool:
-        """Whether what is held may leave at the end of the turn: not so if the peer's next frame has to wait before."""
-        return self._company.is_there(self.last_active_ms) and self._parser.pending_frame_bytes <= READ_AHEAD_BYTES
-
-    def _send_soon(self, answerer: Answerer) -> None:
-        if not self._is_sending_soon:
-            self._is_sending_soon = True
-            asyncio.get_running_loop().call_soon(self._send_at_last, answerer)
-
-    def _send_at_last(self, answerer: Answerer) -> None:
-        """Sends what is held; what the socket does not take, or that there is an end to it, is for `serve`."""
-        self._is_sending_soon = False
-        if not self._held:
-            return
-        self._try_to_send_held(answerer)
-        self.is_busy = self.is_waiting or bool(self._unsent)
-        if (self._unsent or self._is_draining) and self._arrival is not None and not self._arrival.done():
-            self._arrival.set_result(None)
 
     def _try_to_send_held(self, answerer: Answerer) -> None:
         """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
@@ -275,19 +235,17 @@ class Connection:
     async def _more(self) -> None:
         """Returns when bytes have been fed to the parser, or the stream has ended."""
         await self._charge_frame()
-        if not self._is_dry and self._read():
-            self._turn_reads += 1
-            if self._turn_reads >= TURN_READS:
-                self._turn_reads = 0
-                await asyncio.sleep(0)
+        if self._is_turn_over():
+            await self._end_turn()
+        if self._read():
             return
-        self._turn_reads = 0
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         try:
             await self._arrival
         finally:
             self._arrival = None
+        self._begin_turn()
 
     async def _charge_frame(self) -> None:
         """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read."""
@@ -304,7 +262,6 @@ class Connection:
     def _read(self) -> bool:
         """Feeds what has arrived to the parser; False when nothing has."""
         data = self._wire.try_receive(READ_BYTES)
-        self._is_dry = data is None or 0 < len(data) < ENOUGH_BYTES
         if data is None:
             return False
         if data:

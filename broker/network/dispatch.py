@@ -78,7 +78,6 @@ class Dispatcher:
 
     def __init__(self, broker: "Broker", served: Mapping[ApiKey, Served]) -> None:
         self._broker = broker
-        self._shortcuts = broker.shortcuts
         self._served = served
         self._modules: dict[str, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
@@ -90,9 +89,6 @@ class Dispatcher:
         Raises: MalformedFrame, CloseConnection.
         """
         began = perf_counter()
-        reply = self._shortcuts.answer(frame, peer, began)
-        if reply is not None:
-            return reply
         header, body = decode_request_header(frame)
         peer.client_id = header.client_id or ""
         route = self._routes.get((header.api_key, header.api_version)) or self._find(header, peer)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..scheduling.clock import Clock, Timer
-from .appetite import LargeBuffers
 from .connection import Answerer, Connection, Peer
 from .transport import PlainWire
 
@@ -24,8 +23,8 @@ log = logging.getLogger(__name__)
 class Limits:
     """How many connections, and for how long without a word.
 
-    `per_host` overrides `per_ip` for the addresses it names. A send buffer of `send_buffer_bytes` (-1: the
-    operating system's) grows to `most_send_buffer_bytes` (-1: it does not) when a response does not fit.
+    `per_host` overrides `per_ip` for the addresses it names. `send_buffer_bytes` and
+    `receive_buffer_bytes`: -1 leaves them to the operating system.
     """
 
     connections: int
@@ -34,14 +33,7 @@ class Limits:
     idle_ms: int
     backlog: int
     send_buffer_bytes: int
-    most_send_buffer_bytes: int
     receive_buffer_bytes: int
-
-    @property
-    def grown_send_buffer_bytes(self) -> int | None:
-        """What a send buffer grows to; None if it stays as it is."""
-        is_larger = 0 < self.send_buffer_bytes < self.most_send_buffer_bytes
-        return self.most_send_buffer_bytes if is_larger else None
 
 
 class Server:
@@ -60,7 +52,6 @@ class Server:
         self._answerer = answerer
         self._connect = connect
         self._on_closed = on_closed
-        self._large_buffers = LargeBuffers()
         self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._per_host: Tally[str] = Tally()
@@ -181,12 +172,8 @@ class Server:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if self._limits.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
-        grown_bytes, large = self._limits.grown_send_buffer_bytes, None
-        if _is_near(sock, peer):
-            _do_not_pace(sock)
-            large = self._large_buffers if grown_bytes is not None else None
         loop = asyncio.get_running_loop()
-        connection = self._connect(PlainWire(sock, loop, grown_bytes, large), peer)
+        connection = self._connect(PlainWire(sock, loop), peer)
         self._per_host[peer.host] += 1
         self._open[connection] = loop.create_task(self._serve(connection))
 
@@ -213,18 +200,3 @@ class Server:
             if connection.last_active_ms < oldest_ms and not connection.is_waiting:
                 connection.close()
         self._schedule_sweep()
-
-
-def _is_near(sock: socket.socket, peer: Peer) -> bool:
-    """Whether the peer is a process of this host: it comes from the address that it connected to."""
-    try:
-        return bool(sock.getsockname()[0] == peer.host)
-    except OSError:  # it has gone, which reading finds
-        return False
-
-
-def _do_not_pace(sock: socket.socket) -> None:
-    """Between processes of one host there is no network to be gentle to, but BBR, where it is the system's default,
-    still sends what it is given in portions, by a timer, for each of which a reader is woken."""
-    with contextlib.suppress(OSError, AttributeError):  # not everywhere is there a choice
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")

@@ -87,14 +87,7 @@ class MemoryBudget:
         self.waits = 0
         self._queue: deque[tuple[int, asyncio.Future[Claim]]] = deque()
         self._offers: dict[Claim, Callable[[], None]] = {}
-        self._spare: dict[Claim, Callable[[], None]] = {}
-        self.spare_bytes = 0
         self._reclaiming = False
-
-    @property
-    def free_bytes(self) -> int:
-        """What can be claimed without waiting, and without spare memory being given up."""
-        return 0 if self._queue else self.limit_bytes - self.in_use_bytes
 
     @property
     def waiting(self) -> int:
@@ -102,26 +95,9 @@ class MemoryBudget:
 
     def try_claim(self, size_bytes: int) -> Claim | None:
         """A claim if there is room and nobody is waiting before."""
-        if self._queue:
-            return None
-        while not self._fits(size_bytes):
-            if not self._spare:
-                return None
-            self._drop_spare()
-        return self._take(size_bytes)
-
-    def try_spare(self, size_bytes: int, drop: Callable[[], None]) -> Claim | None:
-        """As `try_claim`, of memory that is given up before anybody waits: `drop` releases the claim at once."""
         if self._queue or not self._fits(size_bytes):
             return None
-        claim = self._take(size_bytes)
-        self._spare[claim] = drop
-        self.spare_bytes += size_bytes
-        return claim
-
-    def _drop_spare(self) -> None:
-        """Has what was taken first of the spare memory given up."""
-        next(iter(self._spare.values()))()
+        return self._take(size_bytes)
 
     async def claim(self, size_bytes: int) -> Claim:
         """A claim of `size_bytes`, after waiting for its turn."""
@@ -155,8 +131,6 @@ class MemoryBudget:
     def _give_back(self, claim: Claim | None, size_bytes: int) -> None:
         if claim is not None:
             self._offers.pop(claim, None)
-            if self._spare.pop(claim, None) is not None:
-                self.spare_bytes -= size_bytes
         self.in_use_bytes -= size_bytes
         self._serve_queue()
 
@@ -192,9 +166,6 @@ class MemoryBudget:
         self._reclaiming = True
         try:
             while self._queue and not self._fits(self._queue[0][0]):
-                if self._spare:
-                    self._drop_spare()
-                    continue
                 claim = self._longest_stalled()
                 if claim is None:
                     break

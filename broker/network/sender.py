@@ -1,32 +1,33 @@
-"""Sends responses, by `outflow.py`, and does what it cannot: waits, and has chunks made in a worker.
+"""Sends responses: bytes, slices of files, and slices that are converted while they are sent.
 
-Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one converted chunk,
-charged to the conversion budget. When others wait for that budget the chunk is dropped and made again once the reader
-takes more: conversion is a function of the stored bytes, so the second making equals the first.
+Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one filled buffer of a
+converted slice, charged to the conversion budget. When others wait for that budget it is dropped and filled again once
+the reader takes more: conversion is a function of the stored bytes, so it holds the same then.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import TypeVar, cast
+from typing import cast
 
 from ...protocol.primitives import BUFFER_TYPES
 from ...protocol.schema import Piece
+from ...storage.downconversion.converted_slice import ConvertedSlice
+from ...storage.downconversion.converted_stream import ConvertedStream
+from ...storage.files.file_slice import FileSlice
 from ..metrics.metrics import Metrics
 from ..scheduling.worker_threads import in_worker
-from .buffer_pool import STANDARD_BYTES, BufferPool
-from .held_chunk import HeldChunk
-from .lazy_piece import Chunks
+from .buffer_pool import BufferPool
+from .claimed_buffer import ClaimedBuffer
 from .memory_budget import Claim, MemoryBudget
-from .outflow import TURN_BYTES, Outflow
 from .transport import PlainWire
 
-FILE_BUFFER_SHARE = 5 / 8
-"""Of the grown send buffer, for what is not converted: a quick peer empties a larger one before `sendfile` has filled
-it, sleeps each time, and is woken for every 64 KiB."""
+TURN_BYTES = 1 << 20
+"""Sent in one go while the peer takes all: then others have their turn."""
 
-_Done = TypeVar("_Done")
+SLICE_BYTES = 16 * 1024
+"""What a slice counts for in a turn beside its bytes: ten thousand small ones, 20 µs each, would be one turn else."""
 
 
 class Sender:
@@ -40,99 +41,107 @@ class Sender:
         self._buffers = buffers
         self._workers = workers
         self._metrics = metrics
+        self._turn_left = TURN_BYTES
 
     async def send(self, pieces: Sequence[Piece]) -> None:
-        """Sends all of `pieces`, in order. Raises OSError when the peer has gone."""
-        sent, is_full = 0, False
-        if len(pieces) == 1 and type(pieces[0]) in BUFFER_TYPES:  # most answers are
-            data = cast(bytes, pieces[0])
-            sent = self._wire.try_send(data)
-            if sent == len(data):
-                return
-            is_full = True
-        flow = Outflow(self._wire, self._budget, self._buffers, pieces, sent)
-        has_waited = False
+        """Sends all of `pieces`, in order. Raises OSError when the peer has gone, EOFError when a file has shrunk."""
+        at, last = 0, len(pieces) - 1
         try:
-            while True:
-                if is_full or not flow.push():
-                    await self._wire.drive(flow.push, buffer_share=1 if flow.converts else FILE_BUFFER_SHARE)
-                    is_full, has_waited = False, True
-                if flow.is_over:
-                    if not has_waited:  # the peer may have asked for a thousand more: others have their turn in between
-                        await asyncio.sleep(0)
-                    return
-                await self._help_on(flow, cast(Chunks, flow.chunks))
+            for at, piece in enumerate(pieces):
+                if type(piece) in BUFFER_TYPES:
+                    await self._send_bytes(cast(bytes, piece), more=at < last)
+                elif isinstance(piece, FileSlice):
+                    await self._send_file(piece)
+                else:
+                    await self._send_converted(cast(ConvertedSlice, piece), more=at < last)
         finally:
             self._wire.rest()
-            flow.close()
-            self._metrics.sendfile_bytes.add(flow.file_bytes)
-            self._metrics.copied_bytes.add(flow.converted_bytes)
+            for unsent in pieces[at + 1 :]:
+                if type(unsent) not in BUFFER_TYPES and not isinstance(unsent, FileSlice):
+                    cast(ConvertedSlice, unsent).done()
 
-    async def _help_on(self, flow: Outflow, chunks: Chunks) -> None:
-        """Does what the flow halts for, and no more of it than one turn."""
-        if flow.unsent_bytes:
-            flow.resume(await self._make(chunks, await self._hold(chunks)))
-        elif flow.held is not None:
-            flow.take_up(0, await self._make(chunks, flow.held))
-            await asyncio.sleep(0)
-        elif chunks.needs_worker:
-            if not self._wire.has_room():
-                await self._wire.room()
-            await self._send_by_worker(flow, chunks)
-        else:
-            flow.take_up(0, await self._hold(chunks))
+    async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
+        sent = self._wire.try_send(data, more=more)
+        while sent < len(data):
+            await self._wire.room()
+            sent += self._wire.try_send(memoryview(data)[sent:], more=more)
 
-    async def _send_by_worker(self, flow: Outflow, chunks: Chunks) -> None:
-        """A turn's chunks, since the way to a worker and back takes as long as 30 kB of LZ4.
-
-        Nothing is sent of a large chunk: what making it took is to be given back before.
-        """
-        held, done = await self._hold(chunks), 0
-        if chunks.buffer_bytes <= STANDARD_BYTES:
-            run = partial(chunks.run, held.buffer, self._wire, flow.remaining_bytes, TURN_BYTES)
-            done, data, held.sent = await self._in_worker(held, run)
-            if data:
-                held.keep_only(data)
-        if not held.data and not done:
-            if not held.is_for(chunks.claim_bytes, chunks.buffer_bytes):
-                held.drop()
-                held = await self._hold(chunks)
-            held = await self._make(chunks, held)
-        flow.take_up(done, held)
-
-    async def _hold(self, chunks: Chunks) -> HeldChunk:
-        """What the next chunk takes, charged to the budget."""
-        return HeldChunk(await self._claim(chunks.claim_bytes), self._buffers, chunks.buffer_bytes)
-
-    async def _make(self, chunks: Chunks, held: HeldChunk) -> HeldChunk:
-        """The next chunk in `held`, or in a larger one in its place."""
-        while True:
-            if chunks.needs_worker:
-                made = await self._in_worker(held, partial(chunks.make, held.buffer))
+    async def _send_file(self, piece: FileSlice) -> None:
+        sent = 0
+        while sent < piece.size_bytes:
+            size = min(piece.size_bytes - sent, TURN_BYTES)
+            taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
+            sent += taken
+            self._metrics.sendfile_bytes.add(taken)
+            if taken:
+                await self._count(taken)
             else:
-                made = _make_here(chunks, held)
-            if made is not None:
-                held.keep_only(made)
-                return held
-            held.drop()
-            held = await self._hold(chunks)
+                await self._wire.room()
+        await self._count(SLICE_BYTES)
 
-    async def _in_worker(self, held: HeldChunk, work: Callable[[], _Done]) -> _Done:
-        """What `work` returns. Buffer and socket are the worker's until it is done, even if nobody waits any more."""
-        self._wire.rest()
-
-        def over() -> None:
-            self._wire.take_back()
-            held.take_back()
-
-        done = in_worker(self._workers, work, over)
-        self._wire.lend()
-        held.lend()
+    async def _send_converted(self, piece: ConvertedSlice, *, more: bool) -> None:
+        stream, left = piece.open(), piece.size_bytes
+        held: ClaimedBuffer | None = None
         try:
-            return await done
-        except BaseException:
+            while left:
+                held = await self._filled(stream, held)
+                size, sent = len(held.data), 0
+                left -= size
+                while (sent := sent + self._wire.try_send(held.data[sent:], more=more or left > 0)) < size:
+                    held.offer()
+                    await self._wire.room()
+                    if held.was_dropped:
+                        held = await self._filled_again(stream, size)
+                    else:
+                        held.keep()
+                self._metrics.copied_bytes.add(size)
+                if self._budget.waiting:  # who stalls at each buffer would keep the same memory to its end
+                    held.drop()
+                    held = None
+                await self._count(size)
+            await self._count(SLICE_BYTES)
+        finally:
+            if held is not None:
+                held.drop()
+            piece.done()
+
+    async def _filled_again(self, stream: ConvertedStream, size: int) -> ClaimedBuffer:
+        """What was dropped. Raises EOFError when it has become less, since its file has changed."""
+        stream.step_back()
+        held = await self._filled(stream, None)
+        if len(held.data) < size:
             held.drop()
-            raise
+            raise EOFError(f"{len(held.data)} converted bytes of which {size} had been promised")
+        held.data = held.data[:size]
+        return held
+
+    async def _filled(self, stream: ConvertedStream, held: ClaimedBuffer | None) -> ClaimedBuffer:
+        """The next bytes of the stream in `held`, if that is as large as they take, or in another."""
+        while True:
+            if held is None or stream.needs_worker or not held.is_for(stream.claim_bytes, stream.buffer_bytes):
+                if held is not None:
+                    held.drop()
+                held = ClaimedBuffer(await self._claim(stream.claim_bytes), self._buffers, stream.buffer_bytes)
+            try:
+                if stream.needs_worker:
+                    size = await self._in_worker(stream, held)
+                else:
+                    size = stream.fill(held.buffer)
+                    if not size:
+                        await asyncio.sleep(0)
+            except BaseException:
+                held.drop()
+                raise
+            if size:
+                held.keep_only(size)
+                return held
+
+    async def _in_worker(self, stream: ConvertedStream, held: ClaimedBuffer) -> int:
+        """As `fill`. The buffer is the worker's until it is done, even if nobody waits any more."""
+        self._wire.rest()
+        filling = in_worker(self._workers, partial(stream.fill, held.buffer), held.take_back)
+        held.lend()
+        return await filling
 
     async def _claim(self, size_bytes: int) -> Claim:
         claim = self._budget.try_claim(size_bytes)
@@ -141,10 +150,9 @@ class Sender:
             claim = await self._budget.claim(size_bytes)
         return claim
 
-
-def _make_here(chunks: Chunks, held: HeldChunk) -> memoryview | None:
-    try:
-        return chunks.make(held.buffer)
-    except BaseException:
-        held.drop()
-        raise
+    async def _count(self, size_bytes: int) -> None:
+        """So much was sent: others have their turn when it is enough for one."""
+        self._turn_left -= size_bytes
+        if self._turn_left <= 0:
+            self._turn_left = TURN_BYTES
+            await asyncio.sleep(0)

@@ -25,27 +25,6 @@ KEYS = (
         "with them. Work beyond it waits for its turn; one chunk is always let through.",
     ),
     acted_on(
-        "stepdown.conversion.shared.bytes",
-        LONG,
-        8_388_608,
-        AtLeast(0),
-        AT_START,
-        "How much of that memory may hold chunks that several readers get at about the same time, each converted once; "
-        "whole MiB, what is less than one counts as 0, at most a quarter of it, given up when others need it. 0: each "
-        "reader has its own converted.",
-    ),
-    acted_on(
-        "stepdown.socket.send.buffer.bytes",
-        INT,
-        262_144,
-        AtLeast(-1),
-        AT_START,
-        "Size of a socket's send buffer from its first response on that does not fit into socket.send.buffer.bytes, "
-        "if that is smaller and not -1; five eighths of it while nothing is converted. "
-        "Up to 8 readers on the broker's own host have one of 1.25 MiB once records are converted for them. "
-        "-1 keeps it.",
-    ),
-    acted_on(
         "stepdown.downconversion.zstd",
         STRING,
         "error",

@@ -1,7 +1,5 @@
 """What a response streams from a log: a range of bytes of a segment file, read only when it is sent."""
 
-from typing import Protocol
-
 from .file_handle import Buffer, OpenFile, read_at, read_at_into
 
 
@@ -66,20 +64,3 @@ class FileSlice:
 
 
 EMPTY_SLICE = FileSlice(None, 0, 0)
-
-
-class Outlet(Protocol):
-    """A socket that takes what it has room for; it has a `number`, from 1 on, that no other ever has."""
-
-    @property
-    def number(self) -> int: ...
-
-    def fileno(self) -> int: ...
-
-    def try_send(self, data: memoryview, /) -> int:
-        """How many of the bytes were taken."""
-        ...
-
-    def took(self, size_bytes: int) -> None:
-        """So many bytes were taken that were not given to `try_send`."""
-        ...

@@ -13,11 +13,10 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.compression import lz4_functions
 from stepdown.protocol.records.conversion import compressed_batch as single
-from stepdown.protocol.records.conversion.compressed_batch import SINGLE_BYTES, singles_of_thread
+from stepdown.protocol.records.conversion.compressed_batch import SINGLE_BYTES
 from stepdown.protocol.records.conversion.down import convert_compressed
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, V1_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.downconversion.helping import HELP, convert_with_help
 from support.mutations import mended, mutate, random_batch
 from support.twin import load_twin
 
@@ -269,25 +268,3 @@ def test_ten_thousand_sources_each_are_converted_or_refused_alike(twin: ModuleTy
     random = Random(seed)
     for _ in range(1000):
         throw(random, [single.convert_singles, twin.convert_singles])
-
-
-def with_help(source: memoryview, at: int, target: int, out: bytearray, end: int) -> tuple[int, int, int, int]:
-    """As `convert_singles`, from the beginning of both."""
-    assert at == end == 0
-    return convert_with_help(singles_of_thread(), source, target, out)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_helper_changes_nothing(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(HELP, "most_converting", 1)
-    random = Random(seed)
-    for _ in range(15):
-        many = [compressed(random, Codec.GZIP) for _ in range(random.randrange(3, 12))]
-        if random.random() < 0.3:
-            number = random.randrange(len(many))
-            many[number] = mended(mutate(random, many[number]))
-        source = b"".join(many) + several(random)
-        target, room = random.choice((0, 1)), random.choice((*ROOMS, random.randrange(600_000)))
-        alone = outcome(single.convert_singles, source, target, room, 0, 0)
-        assert [outcome(with_help, source, target, room, 0, 0) for _ in range(4)] == [alone] * 4, source.hex()
-    assert (HELP.is_busy, HELP.converting) == (False, 0)

@@ -224,7 +224,7 @@ async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClie
     destination = other(broker)
     broker.topics.moves.request("orders", 0, destination)
     call: Call = None  # type: ignore[assignment]
-    response = await describe_log_dirs.handle(broker, DescribeLogDirsRequest(topics=None), call)
+    response = describe_log_dirs.handle(broker, DescribeLogDirsRequest(topics=None), call)
     shown = {result.log_dir: result.topics[0].partitions[0] for result in response.results}
     assert (shown[destination].is_future_key, shown[destination].offset_lag) == (True, 60)
     assert [part.is_future_key for path, part in shown.items() if path != destination] == [False]

@@ -13,8 +13,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
-from stepdown.broker.network.company import Company
-from stepdown.broker.network.connection import READ_BYTES, CloseConnection, Connection, Peer, Reply
+from stepdown.broker.network.connection import TURN_REQUESTS, CloseConnection, Connection, Peer, Reply
 from stepdown.broker.network.memory_budget import MemoryBudget
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
@@ -32,7 +31,7 @@ from support.clock import ManualClock, settle
 from support.fetching import create, fetch, parked, produce, records
 from support.running import running_broker
 
-NARROW = {"socket_send_buffer_bytes": 16384, "stepdown_socket_send_buffer_bytes": -1}
+NARROW = {"socket_send_buffer_bytes": 16384}
 """The kernel takes little of a response ahead of its reader, however long the reader lets it wait."""
 
 
@@ -121,66 +120,14 @@ async def test_small_answers_to_what_was_read_together_leave_together(
             return try_send(wire, data, more=more)
 
         monkeypatch.setattr(PlainWire, "try_send", counted)
-        await client.send_raw(client.frame(MetadataRequest(topics=None), 1) * 5)
+        await client.send_raw(client.frame(ApiVersionsRequest(), 0) * 5)
         for _ in range(5):
             assert await client.read_frame() is not None
         assert len(sends) == 1
 
 
-async def test_answers_to_connections_that_were_heard_together_leave_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that has many connections and sleeps was woken for each of them."""
-    async with running_broker(tmp_path) as broker:
-        clients = [await connect(broker) for _ in range(3)]
-        for client in clients:
-            await client.send(ApiVersionsRequest(), 0)
-        steps: list[str] = []
-        try_send, answer = PlainWire.try_send, broker._server._answerer.answer
-        monkeypatch.setattr(
-            PlainWire, "try_send", lambda *args, **more: steps.append("sent") or try_send(*args, **more)
-        )
-        monkeypatch.setattr(broker._server._answerer, "answer", lambda *args: steps.append("answered") or answer(*args))
-        for client in clients:
-            client._writer.write(client.frame(ApiVersionsRequest(), 0))
-        for client in clients:
-            assert await client.read_frame() is not None
-        assert steps == ["answered"] * 3 + ["sent"] * 3
-
-
-@pytest.mark.parametrize("room", [1000, 3])
-async def test_what_waits_for_others_is_sent_before_a_connection_ends(
-    room: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However little of it the socket takes at once."""
-
-    class Answering:
-        def answer(self, frame: memoryview, peer: Peer) -> Reply:
-            return Reply([b"the answer"], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
-
-        def answered(self, reply: Reply) -> None: ...
-
-    ours, theirs = socket.socketpair()
-    wire, company = PlainWire(ours, asyncio.get_running_loop()), Company(MemoryBudget(1))
-    try_send = PlainWire.try_send
-    monkeypatch.setattr(PlainWire, "try_send", lambda wire, data, **more: try_send(wire, data[:room], **more))
-    sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
-    peer, parser, budget = Peer(host="", port=0, listener=""), FrameParser(99), MemoryBudget(99)
-    connection = Connection(wire, peer, parser, sender, ManualClock(), budget, company)
-    with theirs:
-        theirs.sendall(framed(b"any"))
-        theirs.setblocking(False)
-        serving = asyncio.create_task(connection.serve(Answering()))
-        await asyncio.sleep(0)
-        with pytest.raises(BlockingIOError):
-            theirs.recv(100)
-        connection.drain()
-        assert await serving == "end"
-        assert theirs.recv(100) == b"the answer"
-
-
 class Crowded:
-    """A connection in company, its small buffers full of answers to requests that came together; `task` serves it."""
+    """A connection with its small buffers full of answers to requests that came together; `task` serves it."""
 
     ANSWER_BYTES, REQUESTS = 4000, 12
 
@@ -199,7 +146,6 @@ class Crowded:
             sender,
             ManualClock(),
             memory or MemoryBudget(99),
-            Company(MemoryBudget(1)),
         )
         self.theirs.send(framed(b"any") * self.REQUESTS + behind)
         self.task = asyncio.create_task(self.connection.serve(self))
@@ -494,7 +440,7 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
         def close(self) -> None: ...
 
     class Answering:
-        async def answer(self, frame: memoryview, peer: Peer) -> Reply:
+        def answer(self, frame: memoryview, peer: Peer) -> Reply:
             nonlocal requests
             requests += 1
             if finished.is_set() or requests > 1000:
@@ -504,43 +450,9 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
         def answered(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
-    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, ManualClock(), memory, Company(memory))  # type: ignore[arg-type]
+    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, ManualClock(), memory)  # type: ignore[arg-type]
     serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     finished.set()
     assert await serving == "fault"
-    assert requests < 10
-
-
-async def test_a_read_that_brought_little_is_not_followed_by_one_that_brings_nothing() -> None:
-    steps: list[str] = []
-    arrivals = [framed(b"one") + framed(b"two"), framed(bytes(READ_BYTES // 2)), b"", framed(b"last")]
-
-    class Arriving:
-        """A wire on which something arrives whenever it is watched; b"" stands for nothing, and the end follows."""
-
-        sent_bytes = 0
-
-        def try_receive(self, most_bytes: int) -> bytes | None:
-            steps.append("read")
-            return arrivals.pop(0) or None if arrivals else b""
-
-        def watch(self, on_readable: Callable[[], None]) -> None:
-            steps.append("watch")
-            asyncio.get_running_loop().call_soon(on_readable)
-
-        def unwatch(self) -> None: ...
-
-        def close(self) -> None: ...
-
-    class Answering:
-        def answer(self, frame: memoryview, peer: Peer) -> Reply:
-            steps.append("answer")
-            return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
-
-        def answered(self, reply: Reply) -> None: ...
-
-    peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
-    connection = Connection(Arriving(), peer, FrameParser(1 << 20), None, ManualClock(), memory, Company(memory))  # type: ignore[arg-type]
-    assert await connection.serve(Answering()) == "end"  # type: ignore[arg-type]
-    assert " ".join(steps) == "read answer answer watch read answer read watch read answer watch read"
+    assert requests <= TURN_REQUESTS

@@ -14,7 +14,7 @@ from stepdown.broker.network.buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.broker.network.memory_budget import MemoryBudget
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
-from stepdown.storage.files.file_slice import FileSlice, Outlet
+from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
 from support.clock import ManualClock, settle
 
@@ -37,35 +37,18 @@ class Pattern:
     def buffer_bytes(self) -> int:
         return self.claim_bytes
 
-    def chunks(self) -> "Pattern":
+    def open(self) -> "Pattern":
         return self
 
-    def make(self, out: bytearray) -> memoryview | None:
-        if len(out) < CHUNK:
-            return None
+    def fill(self, buffer: bytearray) -> int:
         self.made.append(self.at)
-        out[:CHUNK] = bytes([self.at]) * CHUNK
-        return memoryview(out)[:CHUNK]
-
-    def advance(self) -> None:
+        size = min(CHUNK, self.size_bytes - self.at * CHUNK)
+        buffer[:size] = bytes([self.at]) * size
         self.at += 1
+        return size
 
-    def send_shared(self, *_: object) -> tuple[int, bool]:
-        return 0, False
-
-    def run(self, out: bytearray, outlet: Outlet, most_bytes: int, turn_bytes: int) -> tuple[int, memoryview, int]:
-        done = 0
-        while done < min(most_bytes, turn_bytes):
-            made = self.make(out)
-            if made is None:
-                break
-            chunk = made[: most_bytes - done]
-            sent = outlet.try_send(chunk)
-            if sent < len(chunk):
-                return done, chunk, sent
-            done += sent
-            self.advance()
-        return done, memoryview(b""), 0
+    def step_back(self) -> None:
+        self.at -= 1
 
     def done(self) -> None:
         self.is_done = True
@@ -82,10 +65,10 @@ class Slow(Pattern):
         super().__init__(count, needs_worker=needs_worker)
         self.begun, self.may_end = threading.Event(), threading.Event()
 
-    def make(self, out: bytearray) -> memoryview | None:
+    def fill(self, buffer: bytearray) -> int:
         self.begun.set()
         self.may_end.wait(10)
-        return super().make(out)
+        return super().fill(buffer)
 
 
 class Line:
@@ -195,14 +178,11 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
 
 async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
     class Growing(Pattern):
-        def run(self, *_: object) -> tuple[int, memoryview, int]:
-            return 0, memoryview(b""), 0
-
-        def make(self, out: bytearray) -> memoryview | None:
+        def fill(self, buffer: bytearray) -> int:
             if self.claim_bytes == CHUNK:
                 self.claim_bytes = 400_000
-                return None
-            return super().make(out)
+                return 0
+            return super().fill(buffer)
 
     budget = MemoryBudget(1 << 20)
     async with line(budget) as there:
@@ -232,7 +212,6 @@ async def test_what_waits_for_memory_when_its_wire_is_closed_goes_nowhere() -> N
         sending = asyncio.create_task(there.sender.send([Pattern(2)]))
         await settle()
         there.wire.close()
-        assert there.wire.fileno() == -1
         held.release()
         with pytest.raises(OSError):
             await sending
@@ -330,24 +309,6 @@ async def test_who_stalls_and_goes_on_leaves_its_memory_to_those_who_wait() -> N
     assert slow.made == [0, 1, 2]
 
 
-async def test_a_peer_that_asks_for_a_thousand_small_answers_leaves_the_loop_to_others() -> None:
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async with line() as there:
-        there.wire._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
-        elsewhere = asyncio.create_task(others())
-        for _ in range(10):
-            await there.sender.send([b"head", Pattern(1, promised=100)])
-        elsewhere.cancel()
-    assert turns >= 10
-
-
 async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_claim() -> None:
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
@@ -380,7 +341,7 @@ async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_w
 
 async def test_a_chunk_that_cannot_be_made_gives_its_memory_back() -> None:
     class Broken(Pattern):
-        def make(self, out: bytearray) -> memoryview | None:
+        def fill(self, buffer: bytearray) -> int:
             raise ValueError("broken")
 
     for needs_worker in (False, True):
@@ -392,40 +353,34 @@ async def test_a_chunk_that_cannot_be_made_gives_its_memory_back() -> None:
         assert budget.in_use_bytes == 0
 
 
-async def test_a_worker_sends_chunk_after_chunk_while_the_socket_takes_them() -> None:
-    turns = 0
-
-    class Counted(ThreadPoolExecutor):
-        def submit(self, *args, **kwargs):  # type: ignore[no-untyped-def]
-            nonlocal turns
-            turns += 1
-            return super().submit(*args, **kwargs)
-
-    lazy = Pattern(3, promised=2 * CHUNK + 1, needs_worker=True)
-    budget = MemoryBudget(CHUNK)
-    async with line(budget) as there:
-        # Takes both chunks even where net.core.wmem_max is what Linux makes it.
-        there.wire._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
-        there.sender._workers = Counted(1)
-        sending = asyncio.create_task(there.sender.send([lazy]))
-        assert await there.read(lazy.size_bytes) == lazy.expected
-        await sending
-        assert turns == 1
-        there.sender._workers.shutdown()
-    assert (budget.peak_bytes, budget.in_use_bytes) == (CHUNK, 0)
-
-
-async def test_a_wire_that_is_closed_while_a_worker_has_it_keeps_its_descriptor_until_then() -> None:
-    """Another connection could be given the descriptor that the worker is about to send to."""
+async def test_a_wire_that_is_closed_while_a_worker_fills_a_buffer_is_given_nothing() -> None:
     lazy = Slow(1, needs_worker=True)
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
         sending = asyncio.create_task(there.sender.send([lazy]))
         await asyncio.to_thread(lazy.begun.wait, 10)
         there.wire.close()
-        assert there.wire._sock.fileno() >= 0
         lazy.may_end.set()
         with pytest.raises(OSError):
             await sending
-        assert there.wire._sock.fileno() < 0
+    assert budget.in_use_bytes == 0
+
+
+async def test_a_file_that_changed_while_its_reader_stalled_ends_the_connection() -> None:
+    """Some of the bytes may be on their way, and the rest cannot be had again."""
+
+    class Shrinking(Pattern):
+        def fill(self, buffer: bytearray) -> int:
+            return super().fill(buffer) - (len(self.made) > 1)
+
+    budget = MemoryBudget(CHUNK)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([Shrinking(1)]))
+        await settle()
+        (await budget.claim(CHUNK)).release()
+        reading = asyncio.create_task(there.read(CHUNK))
+        with pytest.raises(EOFError):
+            await sending
+        there.wire.close()
+        await reading
     assert budget.in_use_bytes == 0

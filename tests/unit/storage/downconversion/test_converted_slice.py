@@ -14,14 +14,13 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.downconversion import chunk_making
+from stepdown.storage.downconversion import converted_stream
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
-from stepdown.storage.downconversion.converted_chunks import ConvertedChunks
 from stepdown.storage.downconversion.converted_slice import ConvertedSlice
+from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from stepdown.storage.downconversion.read_window import read_window
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
-from support.line import Line
 
 STANDARD_BUFFER = 256 * 1024
 
@@ -51,39 +50,25 @@ def converted(source: FileSlice, **rules: object) -> ConvertedSlice:
     return lazily
 
 
+def next_part(stream: ConvertedStream) -> bytes:
+    """What the next buffer brings that brings something."""
+    while True:
+        buffer = bytearray(stream.buffer_bytes)
+        if size := stream.fill(buffer):
+            return bytes(buffer[:size])
+
+
 def sent(lazily: ConvertedSlice) -> bytes:
-    """What a sender puts on the wire: chunk by chunk, each made twice, cut at the promise."""
-    chunks, out = lazily.chunks(), bytearray()
+    """What a sender puts on the wire, buffer by buffer, each filled twice."""
+    stream, out = lazily.open(), bytearray()
     while len(out) < lazily.size_bytes:
-        buffer = bytearray(max(chunks.claim_bytes, 1))
-        made = chunks.make(buffer)
-        if made is None:
-            continue
-        once = bytes(made)
-        assert bytes(chunks.make(bytearray(len(buffer))) or b"") == once
-        out += once[: lazily.size_bytes - len(out)]
-        chunks.advance()
+        part = next_part(stream)
+        stats = replace(stream.stats, seconds=0)
+        stream.step_back()
+        assert next_part(stream) == part
+        assert replace(stream.stats, seconds=0) == stats
+        out += part
     return bytes(out)
-
-
-def sent_in_runs(lazily: ConvertedSlice, random: Random) -> bytes:
-    """As `sent`, chunk after chunk in runs, into a socket that is emptied from time to time."""
-    chunks = lazily.chunks()
-    with Line(random.choice((5000, 50_000, 400_000))) as line:
-        while line.taken_bytes < lazily.size_bytes:
-            left, before, buffer = lazily.size_bytes - line.taken_bytes, line.taken_bytes, bytearray(chunks.claim_bytes)
-            done, unsent, taken = chunks.run(buffer, line, left, random.choice((1, 30_000, 300_000)))
-            assert line.taken_bytes == before + done + taken
-            if len(unsent):
-                line.send_all(unsent[taken:])
-                chunks.advance()
-            elif not done and (made := chunks.make(buffer)) is not None:
-                line.send_all(made[:left])
-                chunks.advance()
-            if random.random() < 0.3:
-                line.drain()
-        line.drain()
-        return bytes(line.received)
 
 
 def overflow(size: int) -> bytes:
@@ -114,10 +99,8 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
         source, target=target, first_offset=first_offset, chunk_bytes=random.choice((1, 3000, 20_000, 131_072))
     )
     whole = bytes(convert_down(data, target=target, first_offset=first_offset, out=bytearray(1)).data)
-    got, stats = sent(lazily), lazily.stats
+    got = sent(lazily)
     assert len(got) == lazily.size_bytes
-    assert sent_in_runs(lazily, random) == got
-    assert replace(lazily.stats, seconds=0) == replace(stats, seconds=0)
     assert got == (whole + overflow(len(got) - len(whole)))[: len(got)]
     if whole:
         first = next(iter(iter_batches(memoryview(whole))))
@@ -126,69 +109,44 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
 
 @pytest.mark.parametrize("size", [10, 100, 1000, 9000])
 @pytest.mark.parametrize("seed", range(5))
-def test_chunks_read_in_pieces_are_as_many_as_those_read_at_once(tmp_path: Path, seed: int, size: int) -> None:
-    """The end of a piece cuts a batch. Of small records, which grow most, a chunk more may be made, since the last
-    batch that might have fitted is not tried; and fewer records behind what was promised, where no piece is read."""
+def test_megabytes_come_out_as_one_conversion_of_all(tmp_path: Path, seed: int, size: int) -> None:
     random = Random(seed)
     counts, data, offset = [random.randint(1, 1 + 30_000 // (size + 8)) for _ in range(90)], b"", 0
     for count in counts:
         data, offset = data + batch(offset, count, size), offset + count
     lazily = converted(stored(tmp_path, data), target=random.choice((0, 1)), first_offset=random.choice((0, 7)))
-    got, made = sent(lazily), lazily.stats
+    got = sent(lazily)
     assert len(got) > 3 * CHUNK_BYTES
-    assert sent_in_runs(lazily, random) == got
-    assert made.records - CHUNK_BYTES // (size + 7) <= lazily.stats.records <= made.records
-    assert made.chunks <= lazily.stats.chunks <= made.chunks + 2
     whole = bytes(
         convert_down(data, target=lazily.rules.target, first_offset=lazily.rules.first_offset, out=bytearray()).data
     )
     assert got == (whole + overflow(len(got) - len(whole)))[: len(got)]
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_a_chunk_that_was_dropped_is_made_again_of_the_same_batches(tmp_path: Path, seed: int) -> None:
-    """Others needed its memory. Of large and small records in turn a run guesses too small a chunk now and then."""
-    random = Random(seed)
-    data, offset = b"", 0
-    while len(data) < 3 * CHUNK_BYTES:
-        size = random.choice((0, 5, 10, 200, 9000))
-        count = random.randint(1, 1 + random.choice((300, 5000)) // (size + 8))
-        data, offset = data + batch(offset, count, size), offset + count
-    data += batch(offset, 3, 5000)[: random.randint(0, 10_000)]
-    lazily = converted(stored(tmp_path, data), target=random.choice((0, 1)))
-    got, chunks = sent(lazily), lazily.chunks()
-    with Line(random.choice((5000, 50_000))) as line:
-        while left := lazily.size_bytes - line.taken_bytes:
-            buffer = bytearray(chunks.claim_bytes)
-            done, unsent, taken = chunks.run(buffer, line, left, 300_000)
-            if len(unsent):
-                again = chunks.make(bytearray(chunks.claim_bytes))
-                assert again is not None and again[: left - done] == unsent
-                line.send_all(again[taken : left - done])
-                chunks.advance()
-            line.drain()
-        assert line.received == got
-
-
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 @pytest.mark.parametrize("seed", range(40))
-def test_a_damaged_slice_comes_out_alike_in_runs_and_chunk_by_chunk(tmp_path: Path, seed: int, codec: Codec) -> None:
+def test_of_a_damaged_slice_whole_batches_come_out_and_then_padding(tmp_path: Path, seed: int, codec: Codec) -> None:
     random = Random(seed)
     sizes = [random.choice((10, 800)) for _ in range(random.randint(2, 40))]
-    data = bytearray(b"".join(batch(n * 20, 20, size, codec) for n, size in enumerate(sizes)))
-    whole_first = len(batch(0, 20, 10, codec))
+    batches = [batch(n * 20, 20, size, codec) for n, size in enumerate(sizes)]
+    data, first_bytes = bytearray(b"".join(batches)), len(batches[0])
     for _ in range(random.randint(1, 3)):
-        data[random.randrange(whole_first, len(data))] ^= 1 << random.randrange(8)
+        data[random.randrange(first_bytes, len(data))] ^= 1 << random.randrange(8)
+    intact, at = b"", 0
+    for one in batches:
+        if data[at : at + len(one)] != one:
+            break
+        intact, at = intact + one, at + len(one)
     with contextlib.suppress(CorruptRecord, InvalidRecord):
-        lazily = converted(stored(tmp_path, bytes(data)), chunk_bytes=random.choice((20_000, 131_072)))
-        assert sent_in_runs(lazily, random) == sent(lazily)
+        got = sent(converted(stored(tmp_path, bytes(data)), chunk_bytes=random.choice((20_000, 131_072))))
+        whole = bytes(convert_down(intact, target=1, first_offset=0, out=bytearray(1)).data)
+        assert got.startswith(whole[: len(got)])
 
 
-def test_a_file_that_shrinks_below_its_slice_is_padded_in_runs_too(tmp_path: Path) -> None:
+def test_a_file_that_shrinks_below_its_slice_is_padded(tmp_path: Path) -> None:
     lazily = converted(stored(tmp_path, batch(0, 20) * 100))
     os.truncate(tmp_path / "segment", 200_000)
-    got = sent_in_runs(lazily, Random(1))
-    assert got == sent(lazily)
+    assert len(sent(lazily)) == lazily.size_bytes
     assert lazily.stats.padding_bytes
 
 
@@ -202,18 +160,17 @@ def test_a_file_that_ends_within_a_header_is_padded_as_one_that_ends_elsewhere(t
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
-def test_a_chunk_sent_in_part_does_not_go_on_as_padding(tmp_path: Path, codec: Codec) -> None:
+def test_a_buffer_filled_again_after_its_file_shrank_holds_less(tmp_path: Path, codec: Codec) -> None:
     noise = Random(1).randbytes(20_000)
     records = [Record(offset=n, timestamp=5, value=noise[n * 1000 : n * 1000 + 1000]) for n in range(20)]
     lazily = converted(stored(tmp_path, build_batch(records, codec=codec) * 5))
-    with Line(5000) as line:
-        chunks = lazily.chunks()
-        done, unsent, _ = chunks.run(bytearray(chunks.buffer_bytes), line, lazily.size_bytes, 1 << 20)
-        assert not done and len(unsent)
+    stream = lazily.open()
+    first = next_part(stream)
     os.truncate(tmp_path / "segment", 100)
-    with pytest.raises(EOFError, match="again"):
-        for _ in range(3):  # None says that it is to be called again
-            assert chunks.make(bytearray(chunks.buffer_bytes)) is None
+    stream.step_back()
+    again = next_part(stream)
+    assert again[:8] == b"\xff" * 8
+    assert not first.startswith(again)
 
 
 def test_codecs_are_left_to_workers_in_a_file_that_shrank_too(tmp_path: Path) -> None:
@@ -221,56 +178,27 @@ def test_codecs_are_left_to_workers_in_a_file_that_shrank_too(tmp_path: Path) ->
     closed = b"".join(batch(n * 20, 20, codec=Codec.GZIP) for n in range(5, 10))
     lazily = converted(stored(tmp_path, plain + closed + plain))
     os.truncate(tmp_path / "segment", len(plain + closed) + 5)
-    chunks = lazily.chunks()
-    made = chunks.make(bytearray(chunks.buffer_bytes))
-    assert made == convert_down(plain, target=1, first_offset=0, out=bytearray(1)).data
-    chunks.advance()
-    assert chunks.needs_worker
+    stream = lazily.open()
+    assert next_part(stream) == convert_down(plain, target=1, first_offset=0, out=bytearray(1)).data
+    assert stream.needs_worker
     whole = bytes(convert_down(plain + closed, target=1, first_offset=0, out=bytearray(1)).data)
     assert sent(lazily) == (whole + overflow(max(0, lazily.size_bytes - len(whole))))[: lazily.size_bytes]
 
 
-def test_a_run_to_the_end_of_a_slice_brings_its_padding_along(tmp_path: Path) -> None:
-    lazily = converted(stored(tmp_path, b"".join(batch(n, 1) for n in range(50))))
-    chunks = lazily.chunks()
-    with Line(400_000) as line:
-        done, unsent, taken = chunks.run(bytearray(chunks.claim_bytes), line, lazily.size_bytes, 1 << 20)
-        line.drain()
-    assert (done, len(unsent), taken) == (lazily.size_bytes, 0, 0)
-    assert line.received == sent(lazily)
-    assert lazily.stats.padding_bytes
-
-
-@pytest.mark.parametrize("missing_bytes", [0, 1])
-def test_padding_that_does_not_fit_behind_the_last_chunk_is_a_chunk_of_its_own(
-    tmp_path: Path, missing_bytes: int
-) -> None:
-    lazily = converted(stored(tmp_path, b"".join(batch(n, 1) for n in range(50))))
-    chunks = lazily.chunks()
-    with Line(400_000) as line:
-        done, unsent, _ = chunks.run(bytearray(lazily.size_bytes - missing_bytes), line, lazily.size_bytes, 1 << 20)
-        line.drain()
-    assert 0 < done <= lazily.size_bytes == done + len(unsent)
-    assert chunks.is_padding == bool(len(unsent)) == bool(missing_bytes)
-    assert line.received + unsent == sent(lazily)
-
-
-def test_a_run_ends_before_a_batch_that_takes_more_than_it_began_with(
+def test_a_fill_ends_before_a_batch_that_takes_more_than_it_began_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker opened a large batch behind small ones in what had been claimed for the small ones."""
     opened: list[int] = []
-    monkeypatch.setattr(chunk_making, "through_codec", lambda batch, rules: opened.append(len(batch)))
+    monkeypatch.setattr(converted_stream, "through_codec", lambda batch, rules: opened.append(len(batch)))
     small = b"".join(batch(n * 4, 4, 1000, Codec.LZ4) for n in range(20))
     values = [Random(n).randbytes(1000) for n in range(2000)]
     records = [Record(offset=80 + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
     lazily = converted(stored(tmp_path, small + build_batch(records, codec=Codec.LZ4)))
-    chunks = lazily.chunks()
-    with Line(400_000) as line:
-        done, unsent, _ = chunks.run(bytearray(chunks.buffer_bytes), line, lazily.size_bytes, 1 << 20)
-    assert done and not unsent
+    stream = lazily.open()
+    assert next_part(stream)
     assert not opened
-    assert chunks.needs_worker and chunks.claim_bytes > 2_000_000
+    assert stream.needs_worker and stream.claim_bytes > 2_000_000
 
 
 @pytest.mark.parametrize("size", [10, 500], ids=["that grow", "of 500 bytes"])
@@ -282,27 +210,23 @@ def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
     small, large = b"".join(batch(n, 1) for n in range(before)), batch(before, 1_000_000 // (size + 10), size)
     source = stored(tmp_path, small + large + batch(1_000_000, 5))
     seen: list[int] = []
-    chunks: list[ConvertedChunks] = []
+    streams: list[ConvertedStream] = []
 
     def read(source: FileSlice, at: int, size_bytes: int) -> memoryview:
         if size_bytes > STANDARD_BUFFER:
             seen.append(size_bytes)
-            assert chunks[0].needs_worker
-            assert size_bytes <= chunks[0].claim_bytes - chunks[0].buffer_bytes
+            assert streams[0].needs_worker
+            assert size_bytes <= streams[0].claim_bytes - streams[0].buffer_bytes
         return read_window(source, at, size_bytes)
 
     lazily = ConvertedSlice(source, ConversionRules(target=0, first_offset=0))
     assert lazily.needs_worker == (not before)
     assert lazily.promise()
-    monkeypatch.setattr(chunk_making, "read_window", read)
-    chunks.append(lazily.chunks())
+    monkeypatch.setattr(converted_stream, "read_window", read)
+    streams.append(lazily.open())
     made = bytearray()
     while len(made) < lazily.size_bytes:
-        buffer = bytearray(chunks[0].buffer_bytes)
-        chunk = chunks[0].make(buffer)
-        if chunk is not None:
-            made += chunk
-            chunks[0].advance()
+        made += next_part(streams[0])
     assert set(seen) == {len(large)}
     whole = bytes(convert_down(small + large, target=0, first_offset=0, out=bytearray(1)).data)
     assert made[: len(whole)] == whole[: len(made)]
@@ -318,50 +242,31 @@ def test_behind_a_large_batch_that_vanishes_a_chunk_is_made_in_a_claim_of_its_ow
 ) -> None:
     """It was made in what had been claimed for the one that vanished; made again later, it came out shorter."""
     lazily = converted(stored(tmp_path, batch(0, 1000, 500) + behind), first_offset=1000)
-    chunks, read = lazily.chunks(), []
+    stream, read = lazily.open(), []
 
     def reading(source: FileSlice, at: int, size_bytes: int) -> memoryview:
         read.append(min(size_bytes, source.size_bytes - at))
         return read_window(source, at, size_bytes)
 
-    monkeypatch.setattr(chunk_making, "read_window", reading)
-    made = None
-    while made is None:
-        claimed = chunks.claim_bytes
-        made = chunks.make(bytearray(chunks.buffer_bytes))
+    monkeypatch.setattr(converted_stream, "read_window", reading)
+    size = 0
+    while not size:
+        claimed, buffer = stream.claim_bytes, bytearray(stream.buffer_bytes)
+        size = stream.fill(buffer)
         assert max(read) <= claimed
-    assert bytes(chunks.make(bytearray(chunks.buffer_bytes)) or b"") == bytes(made)
-
-
-def test_a_run_ends_before_a_chunk_that_takes_a_larger_buffer(tmp_path: Path) -> None:
-    """Of a chunk made in a small one and, dropped, again in a large one, what the larger had more was left out."""
-    noise = Random(1)
-    lz4 = [Record(offset=n, timestamp=5, key=None, value=noise.randbytes(10_050)) for n in range(23)]
-    shrinks = [
-        Record(offset=n, timestamp=5, key=None, value=noise.randbytes(4000), headers=(("h", bytes(5500)),))
-        for n in range(23, 55)
-    ]
-    data = build_batch(lz4, codec=Codec.LZ4) + build_batch(shrinks)
-    data += b"".join(batch(n, 1, 60_000) for n in range(55, 59)) + batch(59, 15, 100_000)
-    lazily = converted(stored(tmp_path, data), chunk_bytes=1 << 20)
-    chunks = lazily.chunks()
-    buffer = bytearray(chunks.buffer_bytes)
-    with Line(400_000) as line:
-        done, unsent, _ = chunks.run(buffer, line, lazily.size_bytes, 1 << 20)
-    assert done > 230_000 and not unsent
-    assert chunks.buffer_bytes > len(buffer)
+    stream.step_back()
+    assert next_part(stream) == buffer[:size]
 
 
 def test_padding_takes_no_more_than_a_chunk_after_a_large_batch_that_is_damaged(tmp_path: Path) -> None:
     damaged = bytearray(batch(20, 10_000, 500))
     damaged[-1] ^= 1
     lazily = converted(stored(tmp_path, batch(0, 20) + bytes(damaged)))
-    chunks = lazily.chunks()
-    while not chunks.is_padding:
-        if chunks.make(bytearray(chunks.buffer_bytes)) is not None:
-            chunks.advance()
-    assert not chunks.needs_worker
-    assert chunks.claim_bytes == chunks.buffer_bytes == STANDARD_BUFFER
+    stream = lazily.open()
+    while not stream.stats.padding_bytes:
+        next_part(stream)
+    assert not stream.needs_worker
+    assert stream.claim_bytes == stream.buffer_bytes == STANDARD_BUFFER
 
 
 def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(tmp_path: Path) -> None:
@@ -372,14 +277,6 @@ def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(
     assert lazily.claim_bytes > 2 * len(larger)
     assert lazily.promise()
     assert lazily.size_bytes == len(large) + len(larger)
-
-
-def test_a_peer_that_has_gone_ends_a_run(tmp_path: Path) -> None:
-    chunks = converted(stored(tmp_path, batch(0, 20) * 4)).chunks()
-    with Line(50_000) as line:
-        line.far.close()
-        with pytest.raises(BrokenPipeError):
-            chunks.run(bytearray(chunks.claim_bytes), line, 1000, 1000)
 
 
 def test_a_promise_above_128_kib_is_padded_with_a_header_every_128_kib(tmp_path: Path) -> None:
@@ -453,8 +350,8 @@ def test_a_damaged_frame_further_on_ends_the_data_and_is_padded(tmp_path: Path, 
     rules = {"zstd_to": Codec.LZ4} if codec is Codec.ZSTD else {}
     lazily = converted(stored(tmp_path, good + bytes(bad) + batch(100, 100)), **rules)
     kept = bytes(convert_down(good, target=1, first_offset=0, out=bytearray(1), zstd_to=Codec.LZ4).data)
-    for got in sent(lazily), sent_in_runs(lazily, Random(1)):
-        assert got == kept + overflow(lazily.size_bytes - len(kept))
+    got = sent(lazily)
+    assert got == kept + overflow(lazily.size_bytes - len(kept))
 
 
 def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""Memory that a chunk of a converted slice takes while it is made and sent, to charge before it is."""
+"""Memory that the next part of a converted slice takes while it is made and sent, to charge before it is."""
 
 from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
 from ..files.file_slice import FileSlice
 from .read_window import batch_at
 
-PLAIN_CLAIM_BYTES = 256 * 1024
+PLAIN_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024
 CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
@@ -29,7 +29,7 @@ def claim_for(source: FileSlice, at: int, in_worker: bool) -> int:
 def buffer_for(source: FileSlice, at: int, in_worker: bool) -> int:
     """The part of that which the chunk itself is given."""
     header = batch_at(source, at) if in_worker else None
-    return PLAIN_CLAIM_BYTES if header is None else max(PLAIN_CLAIM_BYTES, _converted(header))
+    return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _converted(header))
 
 
 def _converted(header: BatchHeader) -> int:
