@@ -119,10 +119,12 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    await self._send_held(answerer)
-                    if self._at_end or self._is_draining:
+                    if self._held or self._unsent:
+                        await self._send_held(answerer)
+                    elif self._at_end or self._is_draining:
                         return "end"
-                    await self._more()
+                    else:
+                        await self._more()
                     continue
                 if self._is_turn_over():
                     await self._send_held(answerer)
@@ -233,10 +235,11 @@ class Connection:
         self.is_busy = False
 
     async def _more(self) -> None:
-        """Returns when bytes have been fed to the parser, or the stream has ended."""
+        """Returns when there may be another frame, or the stream has ended."""
         await self._charge_frame()
         if self._is_turn_over():
-            await self._end_turn()
+            await self._end_turn()  # more may have been read ahead meanwhile
+            return
         if self._read():
             return
         self._arrival = asyncio.get_running_loop().create_future()
