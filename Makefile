@@ -10,7 +10,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
-KERNEL := $(shell find include -name '*.pxd') $(wildcard $(addprefix protocol/records/,kernel/*.py kernel/*.h offset_map.py record_buffer.py conversion/compressed_batch.py)) $(addprefix producer/,delivery.py entrance.py lane.py loop_clock.py stay.py waiting.py)
+KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage producer)
 GENERATED := $(shell find protocol storage producer -name "*.c")
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Cython does not look into include/ for what changed, so the C files are made anew.
-$(STAMP): pyproject.toml $(KERNEL) | $(VENV)/bin/python
+$(STAMP): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@

@@ -1,7 +1,6 @@
 """An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91); transactions too."""
 
-from .consumed import GroupMetadata, OffsetAndMetadata
-from .delivery import Delivery
+from .accumulator.batch_outcome import RecordMetadata
 from .errors import (
     AuthenticationFailed,
     BrokerError,
@@ -15,10 +14,11 @@ from .errors import (
     TransactionAborted,
     WrongState,
 )
-from .outcome import RecordMetadata
-from .partitioners import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
+from .future import Delivery
+from .partitioners.partitioner import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer
-from .producer_record import ProducerInterceptor, ProducerRecord
+from .record import ProducerInterceptor, ProducerRecord
+from .transactions.consumed_offsets import GroupMetadata, OffsetAndMetadata
 
 __all__ = [
     "AuthenticationFailed",

@@ -15,41 +15,41 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..protocol.records.record import Header
-from .accumulator import Accumulator
-from .backoff import Backoff
+from .accumulator.append import Appender
+from .accumulator.batch_layout import LEAST_BOUND, NO_HEADERS, encode_headers
+from .accumulator.batch_outcome import Callback, telling
+from .accumulator.buffer_memory import BufferMemory
+from .accumulator.compression_estimator import SHARED, SHARED_KIP, CompressionRatios
+from .accumulator.fast_send import FastSend
+from .accumulator.record_accumulator import Accumulator
 from .clock import Clock
-from .delivery import Delivery
-from .entrance import Entrance
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization
-from .identity import Caller, IdempotentCaller
-from .intake import Intake
-from .link import Link
+from .future import Delivery
 from .loop_clock import LoopClock
-from .memory import BufferMemory
-from .metadata import Metadata
-from .meters import Meters
-from .network import Network
-from .outcome import Callback, telling
-from .producer_record import Headers, ProducerInterceptor, ProducerRecord, ensure_valid, headers_of
-from .pulse import Pulse
-from .ratios import SHARED, SHARED_KIP, CompressionRatios
-from .records import LEAST_BOUND, NO_HEADERS, encode_headers
-from .results import Results
-from .sender import Sender
-from .sequences import Sequences
+from .metrics.metrics import ProducerMetrics
+from .network.backoff import Backoff
+from .network.connections import Network
+from .network.metadata import Metadata
+from .record import Headers, ProducerInterceptor, ProducerRecord, ensure_valid, headers_of
+from .sender.network_client import NetworkClient
+from .sender.produce_results import Results
+from .sender.producer_id import Caller, IdempotentCaller
+from .sender.sender import Sender
+from .sender.sequence_numbers import Sequences
+from .sender.wake_up import WakeUp
 from .settings import ProducerSettings, Setting, producer_settings
-from .transaction_calls import OpenBatches, TransactionCalls
-from .transactional_caller import TransactionalCaller
-from .transactions import Transactions
+from .transactions.caller import TransactionalCaller
+from .transactions.calls import OpenBatches, TransactionCalls
+from .transactions.transactions import Transactions
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
 
 Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
-LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], Link]
+LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClient]
 
 
-class Producer(Entrance, TransactionCalls):
+class Producer(FastSend, TransactionCalls):
     """An asyncio producer. Start and end it with `async with`, or with `start` and `close`.
 
     Settings go by Kafka's names, with `_` for `.` or as `**{"batch.size": …}`. `conformance="kip"` follows the text of
@@ -79,11 +79,11 @@ class Producer(Entrance, TransactionCalls):
         self._clock: Clock = clock or LoopClock()
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._interceptors = tuple(interceptors)
-        self.meters = Meters(self._clock.now_ms)
+        self.meters = ProducerMetrics(self._clock.now_ms)
         self.ratios = ratios if ratios is not None else SHARED_KIP if kip else SHARED
         self._make_link = link
         self._draws = draws or random.Random()
-        self._wakeup = Pulse(self._clock, self._beat)
+        self._wakeup = WakeUp(self._clock, self._beat)
         self._closed = self._taking = False
         self._most_bytes = min(self.settings.max_request_size, self.settings.buffer_memory)
         self._assemble()
@@ -101,7 +101,7 @@ class Producer(Entrance, TransactionCalls):
         self._accumulator = Accumulator(settings, self._memory, self.ratios, sequences, self._draws)
         caller = self._caller
         told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
-        self._intake = Intake(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set, *told)
+        self._intake = Appender(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set, *told)
         serializing = self._key_serializer is not None or self._value_serializer is not None
         self._lanes = {} if serializing or self._interceptors else self._intake.lanes
         self._results = Results(settings, self._accumulator, self._metadata, self.meters, self._caller)
@@ -305,7 +305,7 @@ class Producer(Entrance, TransactionCalls):
     def register_metrics(self, registry: "CollectorRegistry") -> None:
         """Has a Prometheus registry tell of both groups, under Kafka's names as `prometheus.py` spells them."""
         # Imported here, since it takes as long as all the rest.
-        from .prometheus import register
+        from .metrics.prometheus import register
 
         register(self, registry)
 

@@ -19,9 +19,9 @@ from ..config.keys.value_checks import AtLeast, Between, BetweenOr, Check, Match
 from ..config.keys.value_types import Kind, Value, render
 from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
-from . import security as security_settings
-from .partitioners import BY_NAME, Partitioner
-from .security import Security, security_of
+from .partitioners.partitioner import BY_NAME, Partitioner
+from .security import settings as security_settings
+from .security.settings import Security, security_of
 
 Setting = Value | Partitioner | Callable[..., object] | None
 MAX_IDEMPOTENT_IN_FLIGHT = 5

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from stepdown.bench.load.topics import create_topic
 from stepdown.producer import Producer
-from stepdown.producer.ratios import INITIAL, CompressionRatios
+from stepdown.producer.accumulator.compression_estimator import INITIAL, CompressionRatios
 from stepdown.protocol.records.layout import Codec
 
 BATCH_BYTES = 16384

@@ -21,7 +21,7 @@ from stepdown.bench.load.topics import create_topic
 from stepdown.config import HostPort
 from stepdown.producer import Producer, ProducerError, RecordMetadata, Timeout
 from stepdown.producer.clock import Clock
-from stepdown.producer.network import Network
+from stepdown.producer.network.connections import Network
 from stepdown.producer.settings import ProducerSettings
 
 PARTITIONS = 4

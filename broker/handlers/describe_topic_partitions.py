@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from ..broker import Broker
 
 
-def handle(
-    broker: "Broker", request: DescribeTopicPartitionsRequest, call: Call
-) -> DescribeTopicPartitionsResponse:
+def handle(broker: "Broker", request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopicPartitionsResponse:
     topics = broker.cluster.topics
     cursor = request.cursor
     first_name = cursor.topic_name if cursor is not None else ""

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(
-    broker: "Broker", request: IncrementalAlterConfigsRequest, call: Call
-) -> IncrementalAlterConfigsResponse:
+def handle(broker: "Broker", request: IncrementalAlterConfigsRequest, call: Call) -> IncrementalAlterConfigsResponse:
     counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
     for resource in request.resources:

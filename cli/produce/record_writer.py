@@ -9,11 +9,11 @@ from functools import partial
 
 from ...config import ConfigError
 from ...producer import Producer, ProducerRecord
+from ...producer.accumulator.batch_outcome import RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
-from ...producer.link import Link, VersionRanges
-from ...producer.network import Network
-from ...producer.outcome import RecordMetadata
+from ...producer.network.connections import Network
+from ...producer.sender.network_client import Link, VersionRanges
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP

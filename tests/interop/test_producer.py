@@ -9,11 +9,11 @@ import struct
 
 import pytest
 from stepdown.producer import Producer
-from stepdown.producer.batch import Batch
-from stepdown.producer.delivery import Delivery
-from stepdown.producer.murmur2 import partition_for_key
-from stepdown.producer.network import Network
-from stepdown.producer.records import encode_headers
+from stepdown.producer.accumulator.batch_layout import encode_headers
+from stepdown.producer.accumulator.producer_batch import Batch
+from stepdown.producer.future import Delivery
+from stepdown.producer.network.connections import Network
+from stepdown.producer.partitioners.murmur2 import partition_for_key
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record

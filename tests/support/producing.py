@@ -17,11 +17,11 @@ from typing import Any
 
 from stepdown.config import HostPort
 from stepdown.producer import ProducerError
+from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.clock import Clock
-from stepdown.producer.envelope import Enclosed
-from stepdown.producer.link import Answer, VersionRanges
 from stepdown.producer.producer import Producer
-from stepdown.producer.ratios import CompressionRatios
+from stepdown.producer.sender.network_client import Answer, VersionRanges
+from stepdown.producer.sender.produce_request_template import Enclosed
 from stepdown.producer.settings import ProducerSettings
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode

@@ -2,7 +2,7 @@
 
 import importlib
 import re
-import tomllib
+import runpy
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,11 @@ from stepdown.protocol.records.kernel import faults
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT / "include/stepdown/protocol/records"
-BUILT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["ext-modules"]
+SETUP = runpy.run_path(str(ROOT / "setup.py"))
+BUILT = [SETUP["extension"](path).name for path in SETUP["compiled"]()]
 
 
-@pytest.mark.parametrize("name", [each["name"] for each in BUILT])
+@pytest.mark.parametrize("name", BUILT)
 def test_the_module_in_use_is_the_compiled_one(name: str) -> None:
     module = importlib.import_module(name)
     assert module.COMPILED
@@ -22,10 +23,15 @@ def test_the_module_in_use_is_the_compiled_one(name: str) -> None:
     assert module.__file__.endswith((".so", ".pyd"))
 
 
-def test_every_source_for_cython_is_compiled() -> None:
-    files = (path for room in ("protocol", "storage", "producer") for path in (ROOT / room).rglob("*.py"))
-    sources = {path for path in files if "# cython:" in path.read_text()}
-    assert sources == {ROOT / source for each in BUILT for source in each["sources"]}
+def test_what_the_shared_declarations_belong_to_is_compiled() -> None:
+    declared = {path.relative_to(ROOT / "include").with_suffix("") for path in (ROOT / "include").rglob("*.pxd")}
+    classes = {
+        ".".join(path.parts)
+        for path in declared
+        if "cdef class" in (ROOT / "include" / path).with_suffix(".pxd").read_text()
+    }
+    assert classes
+    assert classes <= set(BUILT)
 
 
 @pytest.mark.parametrize(

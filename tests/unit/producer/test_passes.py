@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from stepdown.producer.link import Answer
-from stepdown.producer.sender import Sender
+from stepdown.producer.sender.network_client import Answer
+from stepdown.producer.sender.sender import Sender
 from support.producing import Asked, producing
 
 

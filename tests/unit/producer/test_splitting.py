@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 from stepdown.producer import ProducerError, RecordTooLarge
-from stepdown.producer.batch import Batch
-from stepdown.producer.delivery import Delivery
-from stepdown.producer.ratios import CompressionRatios
+from stepdown.producer.accumulator.compression_estimator import CompressionRatios
+from stepdown.producer.accumulator.producer_batch import Batch
+from stepdown.producer.future import Delivery
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.layout import Codec
 from support.producing import producing

@@ -18,7 +18,7 @@ from stepdown.producer import (
     TransactionAborted,
     WrongState,
 )
-from stepdown.producer.transaction_state import NEXT, Machine, State
+from stepdown.producer.transactions.state import NEXT, Machine, State
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch

@@ -1,0 +1,294 @@
+"""From `send` to a batch: waits for metadata, chooses the partition, waits for memory; each wait ends by itself.
+
+Who waits, waits in line: for a topic that is not known yet, for a partition that is not there yet, or for memory. A
+record never passes another one that was sent before it to the same partition. All waits of a record together last
+`max.block.ms`. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits instead.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from ..errors import BufferExhausted, ProducerError, Timeout, error_of
+from ..metrics.metrics import ProducerMetrics
+from ..network.metadata import FATAL_TOPIC_CODES, Metadata, Topic
+from ..partitioners.murmur2 import partition_for_key
+from ..partitioners.partitioner import Partitioner, TopicView
+from ..settings import ProducerSettings
+from .batch_layout import MAX_RECORD_OVERHEAD
+from .fast_append import FastAppend
+from .producer_batch import Entry
+from .record_accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
+from .waiting_record import WaitingRecord
+
+_Line = tuple[str, int | None]
+
+
+class Appender:
+    """The lines before the accumulator. `wake` is called when the sender has something to do.
+
+    `lanes` are by topic, and there only while no record waits for metadata.
+    """
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        metadata: Metadata,
+        accumulator: Accumulator,
+        meters: ProducerMetrics,
+        wake: Callable[[], None],
+        appended: Callable[[str, int], None] | None = None,
+        refused: Callable[[ProducerError], None] | None = None,
+    ) -> None:
+        self._settings, self._metadata, self._accumulator, self._meters = settings, metadata, accumulator, meters
+        self._wake, self._appended, self._refused = wake, appended, refused
+        self._partitioner: Partitioner | None = settings.partitioner
+        self._ignore_keys = settings.ignore_keys
+        self._max_block_ms = settings.max_block_ms
+        self._lines: dict[_Line, deque[WaitingRecord]] = {}
+        self._for_memory: deque[WaitingRecord] = deque()
+        self._deadlines_increase = True  # of those who wait for memory
+        self.lanes: dict[str, FastAppend] = {}
+        self._kept_lanes: dict[str, FastAppend] = {}
+        # A lane leaves out what partitioners and transactions have to be asked, and the limit for a single record.
+        room_bytes = min(settings.max_request_size, settings.buffer_memory) - settings.batch_size
+        self._has_lanes = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
+
+    @property
+    def waiting(self) -> list[WaitingRecord]:
+        """The records in line, by line."""
+        return [waiting for line in (*self._lines.values(), self._for_memory) for waiting in line]
+
+    def take(self, topic: str, partition: int | None, entry: Entry, now_ms: int) -> None:
+        """Puts the record into a batch, or in line."""
+        known = self._metadata.use(topic, now_ms)
+        if self._lines or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
+            self._take_slowly(topic, partition, entry, known, now_ms)
+            return
+        if partition is not None and partition >= known.view.partitions:
+            placed = NO_MEMORY
+        else:
+            placed = self._put(known.view, partition, entry, now_ms)
+        if placed == NO_MEMORY:
+            self._take_slowly(topic, partition, entry, known, now_ms)
+            return
+        if self._appended is not None:
+            self._appended(topic, placed)
+        self._stir()
+        if self._has_lanes:
+            self.lanes[topic] = self._lane(known)
+
+    def _put(self, view: TopicView, partition: int | None, entry: Entry, now_ms: int) -> int:
+        """The partition that the record lies in, by its own choice, its key or the built-in partitioner; NO_MEMORY."""
+        if partition is not None:
+            return self._accumulator.append(view, partition, entry, now_ms)
+        if entry[1] is None or self._ignore_keys:
+            return self._accumulator.append_sticky(view, entry, now_ms)
+        return self._accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
+
+    def _stir(self) -> None:
+        if self._accumulator.stirred:
+            self._accumulator.stirred = False
+            self._wake()
+
+    def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
+        """What `take` does when there may be something to wait for, or somebody to ask."""
+        waiting = WaitingRecord(topic, partition, entry, now_ms + self._max_block_ms)
+        line = self._line_of(waiting, known)
+        if line is not None:
+            self._stand_in(line, waiting)
+        elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
+            self._wait_for_memory(waiting)
+        else:
+            self._stir()
+
+    def _lane(self, known: Topic) -> FastAppend:
+        topic = known.view.topic
+        lane = self._kept_lanes.get(topic)
+        if lane is None or not lane.of_use:
+            built_in = self._accumulator.built_in_of(topic)
+            lane = FastAppend(known.view, built_in, self._accumulator, self._metadata, self._for_memory, self._wake)
+            self._kept_lanes[topic] = lane
+        return lane
+
+    def proceed(self, now_ms: int) -> None:
+        """Lets go on whom news or memory allows to; ends those whose time is over. Whoever calls it sends next."""
+        for line in list(self._lines) if self._lines else ():
+            self._proceed_line(line, now_ms)
+        if self._for_memory:
+            self._proceed_memory(now_ms)
+        self._accumulator.stirred = False
+
+    def next_deadline_ms(self) -> int:
+        """When the next one in a line gives up."""
+        if not self._lines and not self._for_memory:
+            return NEVER_MS
+        heads = [line[0] for line in (*self._lines.values(), self._for_memory) if line]
+        return min([waiting.deadline_ms for waiting in (heads if self._deadlines_increase else self.waiting)])
+
+    def refuse_all(self, error: ProducerError) -> None:
+        """Ends everybody in line."""
+        everybody = self.waiting
+        self._lines.clear()
+        self._for_memory.clear()
+        self._accumulator.memory.waiting = 0
+        self._refuse_each(everybody, error)
+
+    def _line_of(self, waiting: WaitingRecord, known: Topic | None) -> _Line | None:
+        """The line in which the record has to wait for metadata, or None."""
+        if known is None or not known.view.partitions or (self._lines and (waiting.topic, None) in self._lines):
+            return waiting.topic, None
+        partition = waiting.partition
+        if partition is not None and (
+            partition >= known.view.partitions or (self._lines and (waiting.topic, partition) in self._lines)
+        ):
+            return waiting.topic, partition
+        return None
+
+    def _stand_in(self, line: _Line, waiting: WaitingRecord) -> None:
+        self.lanes.clear()
+        self._lines.setdefault(line, deque()).append(waiting)
+        if not self._metadata.is_new(waiting.topic):
+            self._metadata.request_update()
+        self._wake()
+
+    def _proceed_line(self, line: _Line, now_ms: int) -> None:
+        topic, partition = line
+        queue = self._lines[line]
+        code = self._metadata.failed.get(topic)
+        if code in FATAL_TOPIC_CODES and code is not None:
+            del self._metadata.failed[topic]
+            forbidden = list(queue)
+            queue.clear()
+            self._refuse_each(forbidden, error_of(code, f"topic {topic} cannot be written to: {code.name}"))
+        known = self._metadata.topics.get(topic)
+        if known is not None and known.view.partitions and (partition is None or partition < known.view.partitions):
+            del self._lines[line]
+            for waiting in queue:
+                self._again(waiting, known, now_ms)
+            return
+        late = list(takewhile(lambda waiting: waiting.deadline_ms <= now_ms, queue))
+        for _ in late:
+            queue.popleft()
+        if not queue:
+            del self._lines[line]
+        elif partition is not None:
+            self._metadata.request_update()  # whoever adds partitions may not have done so yet
+        self._refuse_each(late, self._unknown(topic, partition))
+
+    def _again(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:
+        line = self._line_of(waiting, known)
+        if line is not None:
+            self._stand_in(line, waiting)
+        elif self._for_memory or not self._place(waiting, known, now_ms):
+            self._wait_for_memory(waiting)
+
+    def _wait_for_memory(self, waiting: WaitingRecord) -> None:
+        if not self._for_memory:
+            # What is there goes out at once, from now on.
+            self._wake()
+            self._deadlines_increase = True
+        elif waiting.deadline_ms < self._for_memory[-1].deadline_ms:
+            self._deadlines_increase = False  # it waited for metadata before
+        self._for_memory.append(waiting)
+        self._accumulator.memory.waiting += 1
+
+    def _proceed_memory(self, now_ms: int) -> None:
+        memory, line = self._accumulator.memory, self._for_memory
+        for _ in range(len(line)):
+            if not line:
+                break
+            waiting = line[0]
+            known = self._metadata.topics.get(waiting.topic)
+            if known is None:  # any more: nobody behind has to wait for that
+                self._stand_in((waiting.topic, None), line.popleft())
+                continue
+            if waiting.short_of != memory.available_bytes:
+                memory.waiting = 0
+                if self._place(waiting, known, now_ms):
+                    line.popleft()
+                    if self._has_lanes:
+                        # Those behind it who go the same way lie down beside it.
+                        self._lane(known).follow()
+                    continue
+                waiting.short_of = memory.available_bytes
+            if waiting.deadline_ms > now_ms:
+                break
+            line.popleft()
+            self._give_up(waiting)
+        if not self._deadlines_increase:
+            late = [waiting for waiting in line if waiting.deadline_ms <= now_ms]
+            for waiting in late:
+                line.remove(waiting)
+            for waiting in late:
+                self._give_up(waiting)
+        memory.waiting = len(line)
+
+    def _give_up(self, waiting: WaitingRecord) -> None:
+        self._meters.count("exhausted")
+        text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
+        self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._accumulator.memory.total_bytes}"))
+
+    def _place(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
+        """Whether the record is dealt with: it found memory, or was refused."""
+        if self._partitioner is not None:
+            return self._place_by(self._partitioner, waiting, known, now_ms)
+        placed = self._put(known.view, waiting.partition, waiting.entry, now_ms)
+        if placed == NO_MEMORY:
+            return False
+        if self._appended is not None:
+            self._appended(waiting.topic, placed)
+        return True
+
+    def _place_by(self, partitioner: Partitioner, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
+        """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
+        try:
+            placed = self._put_by(partitioner, waiting, known, now_ms)
+        except Exception as fault:  # a partitioner is somebody else's code, and must not stop all others
+            self._refuse(waiting, ProducerError(f"the partitioner failed for a record of {waiting.topic}: {fault}"))
+            return True
+        if placed == NO_MEMORY:
+            return False
+        if self._appended is not None:
+            self._appended(waiting.topic, placed)
+        return True
+
+    def _put_by(self, partitioner: Partitioner, waiting: WaitingRecord, known: Topic, now_ms: int) -> int:
+        """As `_put`. Raises what the partitioner raises, and ValueError for a partition below 0."""
+        partition = self._partition(partitioner, waiting, known)
+        entry, new_batch = waiting.entry, waiting.chosen is not None
+        placed = self._accumulator.append(known.view, partition, entry, now_ms, new_batch=new_batch)
+        if placed == WOULD_OPEN:
+            partitioner.on_new_batch(known.view, partition)
+            waiting.chosen = self._partition(partitioner, waiting, known)
+            placed = self._accumulator.append(known.view, waiting.chosen, entry, now_ms)
+        return placed
+
+    @staticmethod
+    def _partition(partitioner: Partitioner, waiting: WaitingRecord, known: Topic) -> int:
+        if waiting.partition is not None:
+            return waiting.partition
+        if waiting.chosen is not None:
+            return waiting.chosen
+        chosen = partitioner.partition(known.view, *waiting.entry[1:3])
+        if chosen < 0:
+            raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
+        return chosen
+
+    def _unknown(self, topic: str, partition: int | None) -> Timeout:
+        if not self._metadata.nodes:
+            servers = ", ".join(f"{server.host}:{server.port}" for server in self._settings.bootstrap_servers)
+            return Timeout(f"no broker at {servers} answered within {self._max_block_ms} ms, for topic {topic}")
+        name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
+        return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
+
+    def _refuse_each(self, those: Sequence[WaitingRecord], error: ProducerError) -> None:
+        """Ends those who have left the line: their callbacks may send again, into lines as they are then."""
+        for waiting in those:
+            self._refuse(waiting, error)
+
+    def _refuse(self, waiting: WaitingRecord, error: ProducerError) -> None:
+        partition = -1 if waiting.partition is None else waiting.partition
+        if self._refused is not None:
+            self._refused(error)
+        waiting.delivery.refuse(error, partition)

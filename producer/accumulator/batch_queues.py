@@ -1,0 +1,56 @@
+"""The queues of batches, one for each partition that was written to, and who leads it as far as metadata knows.
+
+Leaders are looked up when metadata changed or a queue is new, not in each pass.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from ..network.metadata import Leader, Metadata
+from .producer_batch import Batch
+
+
+class Queue(deque[Batch]):
+    """The batches of a partition, oldest first. `leader` is None while there is none."""
+
+    __slots__ = ("leader", "partition", "topic", "topic_partition")
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__()
+        self.topic, self.partition = topic, partition
+        self.topic_partition = topic, partition
+        self.leader: Leader | None = None
+
+
+class Queues:
+    """All of them, by topic and partition in the order of their first use; `led` has those of each node, in order."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, dict[int, Queue]] = {}
+        self.led: dict[int, list[Queue]] = {}
+        self._generation = -1
+
+    def __iter__(self) -> Iterator[Queue]:
+        return (queue for queues in self.topics.values() for queue in queues.values())
+
+    def at(self, topic: str, partition: int) -> Queue:
+        """The queue of a partition, which may be new."""
+        queues = self.topics.get(topic)
+        if queues is None:
+            queues = self.topics[topic] = {}
+        queue = queues.get(partition)
+        if queue is None:
+            queue = queues[partition] = Queue(topic, partition)
+            self._generation = -1
+        return queue
+
+    def learn(self, metadata: Metadata) -> None:
+        """Takes the leaders that metadata has now."""
+        if self._generation == metadata.generation:
+            return
+        self._generation = metadata.generation
+        self.led = {}
+        for queue in self:
+            queue.leader = metadata.leader(queue.topic, queue.partition)
+            if queue.leader is not None:
+                self.led.setdefault(queue.leader.node_id, []).append(queue)

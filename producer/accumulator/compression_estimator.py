@@ -1,0 +1,57 @@
+"""How well each topic compresses (KIP-126): one estimate per topic and codec, shared by all producers of a process.
+
+    estimate starts at 1.0
+    observed above:  max(estimate + 0.05, observed)     KIP text: estimate + 0.05
+    observed below:  max(estimate - 0.005, observed)    KIP text: estimate - 0.005
+    after a split:   max(1.0, ratio of the batch)       KIP text: 1.0
+
+Source: Kafka 3.9, CompressionRatioEstimator and Sender.completeBatch. Ratios leave the 61-byte header out.
+"""
+
+from typing import Final
+
+from ...protocol.records.layout import Codec
+
+WORSENING_STEP: Final = 0.05
+IMPROVING_STEP: Final = 0.005
+SAFETY_FACTOR: Final = 1.05
+INITIAL: Final = 1.0
+
+
+class CompressionRatios:
+    """The table. `kip` follows the proposal's text where Kafka does otherwise."""
+
+    def __init__(self, *, kip: bool = False) -> None:
+        self._kip = kip
+        self._ratios: dict[tuple[str, Codec], float] = {}
+
+    def get(self, topic: str, codec: Codec) -> float:
+        if not self._ratios:
+            return INITIAL
+        return self._ratios.get((topic, codec), INITIAL)
+
+    def observe(self, topic: str, codec: Codec, observed: float) -> float:
+        """The new estimate after a batch that compressed to `observed` of its size."""
+        estimate = self.get(topic, codec)
+        if observed == estimate:
+            return estimate
+        if observed > estimate:
+            estimate += WORSENING_STEP
+            estimate = estimate if self._kip else max(estimate, observed)
+        else:
+            estimate -= IMPROVING_STEP
+            estimate = max(estimate, 0.0 if self._kip else observed)
+        self._ratios[topic, codec] = estimate
+        return estimate
+
+    def reset(self, topic: str, codec: Codec, observed: float) -> None:
+        """After MESSAGE_TOO_LARGE: no compression is hoped for until batches show it again."""
+        self._ratios[topic, codec] = INITIAL if self._kip else max(INITIAL, observed)
+
+    def forget(self) -> None:
+        """Back to the start, as in a new process."""
+        self._ratios.clear()
+
+
+SHARED: Final = CompressionRatios()
+SHARED_KIP: Final = CompressionRatios(kip=True)

@@ -1,0 +1,327 @@
+"""A batch of records for one partition, from its first record to its end.
+
+    open -> closed for appends -> closed (bytes made, at the first drain) -> sent -> succeeded | failed | split
+
+Sizes: `estimated` = 61 + records (no codec), or 61 + int(records * ratio * 1.05); the ratio is the estimate for the
+topic when the batch was made. A record has room while estimated + its own uncompressed size <= limit; the first one
+always has (`RecordBuffer` counts that). The first end wins: an answer after the batch expired changes nothing (KIP-91).
+Source: Kafka 3.9, ProducerBatch and MemoryRecordsBuilder.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.builder import build_batch
+from ...protocol.records.compression.codecs import compress
+from ...protocol.records.layout import (
+    CURRENT_MAGIC,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    RECORD_BATCH_OVERHEAD,
+    Codec,
+    next_sequence,
+)
+from ...protocol.records.record import Buffer, Record
+from ...protocol.records.record_buffer import RecordBuffer
+from ..future import Delivery
+from .batch_layout import encode_headers, size_bound, write_header
+from .batch_outcome import Outcome
+from .compression_estimator import SAFETY_FACTOR
+
+TopicPartition = tuple[str, int]
+Entry = tuple[int, bytes | None, bytes | None, bytes, int, Delivery]
+"""A record on its way: timestamp, key, value, encoded headers, the most it takes alone, delivery."""
+
+_PLAIN: Final = Codec.NONE
+MAX_OPENED_BYTES: Final = 2**31 - 1
+
+
+class Batch:
+    """Records of one partition. `number` orders batches by creation; a split child has its parent's.
+
+    `buffer` has the records until the bytes are made, and their numbers; `append` is its own. `listeners` are the
+    deliveries that somebody waits for, or that have a callback; after a split `children` have the records, in order.
+    `observed_ratio` is compressed over uncompressed bytes, once the bytes are made.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_given_out",
+        "_headed",
+        "_waiters",
+        "append",
+        "attempted_epoch",
+        "attempts",
+        "backoff_ms",
+        "base_sequence",
+        "buffer",
+        "children",
+        "codec",
+        "created_ms",
+        "drained_ms",
+        "in_retry",
+        "is_split_child",
+        "last_attempt_ms",
+        "leader_epoch",
+        "listeners",
+        "memory_bytes",
+        "number",
+        "observed_ratio",
+        "outcome",
+        "partition",
+        "producer_epoch",
+        "producer_id",
+        "sequence_was_reset",
+        "topic",
+        "topic_partition",
+        "transactional",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        codec: Codec,
+        limit_bytes: int,
+        ratio: float,
+        now_ms: int,
+        number: int = 0,
+        memory_bytes: int = 0,
+        is_split_child: bool = False,
+        transactional: bool = False,
+    ) -> None:
+        self.topic, self.partition, self.codec = topic, partition, codec
+        self.topic_partition: TopicPartition = (topic, partition)
+        self.memory_bytes, self.number = memory_bytes, number
+        self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is _PLAIN else ratio * SAFETY_FACTOR)
+        self.append = self.buffer.append
+        self.is_split_child, self.transactional = is_split_child, transactional
+        self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms
+        self.attempts = self.backoff_ms = 0
+        self.in_retry = self.sequence_was_reset = False
+        self.leader_epoch = self.attempted_epoch = -1
+        self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
+        self.listeners: list[Delivery] = []
+        self.children: Sequence[Batch] = ()
+        self.outcome: Outcome | None = None
+        self.observed_ratio = 1.0
+        self._bytes: bytearray | memoryview | None = None
+        self._headed = self._given_out = False
+        self._waiters: list[asyncio.Future[None]] = []
+
+    @property
+    def count(self) -> int:
+        """How many records it has."""
+        return self.buffer.count
+
+    @property
+    def uncompressed_bytes(self) -> int:
+        """The size of its records."""
+        return self.buffer.size_bytes
+
+    @property
+    def estimated_bytes(self) -> int:
+        """What it will take, header included; exact once its bytes are made."""
+        return self.buffer.estimated_bytes if self._bytes is None else len(self._bytes)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no record gets in any more: its estimate reached the limit, or it was closed for appends."""
+        return self.buffer.full
+
+    @property
+    def has_sequence(self) -> bool:
+        return self.base_sequence != NO_SEQUENCE
+
+    @property
+    def last_sequence(self) -> int:
+        return next_sequence(self.base_sequence, self.count - 1) if self.has_sequence else NO_SEQUENCE
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome is not None or bool(self.children)
+
+    def take(self, entry: Entry) -> int:
+        """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
+        timestamp, key, value, headers, _, delivery = entry
+        grown = self.append(timestamp, key, value, headers)
+        if grown:
+            delivery.lie_in(self, self.count - 1)
+        return grown
+
+    def close(self, level: int | None) -> float | None:
+        """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
+        if self._bytes is not None:
+            return None
+        if self.codec is _PLAIN:
+            self._bytes = self.buffer.batch()
+        else:
+            compressed = compress(self.codec, self.buffer.records(), magic=CURRENT_MAGIC, level=level)
+            self._bytes = bytearray(RECORD_BATCH_OVERHEAD)
+            self._bytes += compressed
+            self.observed_ratio = len(compressed) / max(self.buffer.size_bytes, 1)
+        self.buffer.release()
+        return self.observed_ratio
+
+    def set_producer(self, producer_id: int, epoch: int, sequence: int) -> None:
+        """Gives it its place in the producer's sequence; the bytes follow."""
+        self.sequence_was_reset |= self.has_sequence
+        self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
+        self._headed = False
+
+    def to_bytes(self, magic: int = CURRENT_MAGIC, level: int | None = None) -> Buffer:
+        """What is sent, in the format of that magic; it never changes.
+
+        Raises: ValueError for headers below magic 2, UnsupportedCompression for zstd there.
+        """
+        assert self._bytes is not None, "the batch is open"
+        if not self._headed:
+            if self._given_out:
+                # The bytes from before may still be on their way to a broker.
+                self._bytes = bytearray(self._bytes)
+            write_header(
+                self._bytes,
+                codec=self.codec,
+                count=self.count,
+                base_timestamp=self.buffer.base_timestamp,
+                max_timestamp=self.buffer.max_timestamp,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                base_sequence=self.base_sequence,
+                transactional=self.transactional,
+            )
+            self._headed = True
+        if magic == CURRENT_MAGIC:
+            self._given_out = True
+            return self._bytes
+        return build_batch(self.records(), magic=magic, codec=self.codec, level=level)
+
+    def records(self) -> Sequence[Record]:
+        """The records, opened again."""
+        return list(RecordBatch(memoryview(self.to_bytes())).records(MAX_OPENED_BYTES))
+
+    def reenqueued(self, now_ms: int) -> None:
+        """One more try has failed."""
+        self.attempts += 1
+        self.last_attempt_ms = now_ms
+        self.in_retry = True
+
+    def saw_leader(self, epoch: int) -> None:
+        """Takes note of the leader epoch that metadata has now."""
+        if epoch > self.leader_epoch:
+            self.leader_epoch = epoch
+
+    @property
+    def came_back(self) -> bool:
+        """Whether it was put back into its queue, so that its place does not tell its age."""
+        return self.in_retry or self.is_split_child
+
+    @property
+    def leader_changed(self) -> bool:
+        """Whether a newer leader is known than the one that the last try was for (KIP-951)."""
+        return self.attempts > 0 and self.leader_epoch > self.attempted_epoch
+
+    def waited_ms(self, now_ms: int) -> int:
+        waited_ms = now_ms - self.last_attempt_ms
+        return waited_ms if waited_ms > 0 else 0
+
+    def expired(self, now_ms: int, delivery_timeout_ms: int) -> bool:
+        return now_ms - self.created_ms >= delivery_timeout_ms
+
+    def end(self, outcome: Outcome) -> bool:
+        """Whether this was the first end; who listens is told then, in the order of the records."""
+        if self.is_done:
+            return False
+        self.outcome = outcome
+        self._forget_bytes()
+        if self.listeners:
+            for delivery in self._take_listeners():
+                delivery.finish()
+        if self._waiters:
+            self._wake()
+        return True
+
+    def _take_listeners(self) -> list[Delivery]:
+        listeners, self.listeners = self.listeners, []
+        listeners.sort(key=_index)
+        return listeners
+
+    def _forget_bytes(self) -> None:
+        self._bytes = None
+        self.buffer.release()
+
+    async def ended_or_split(self) -> None:
+        """Returns when there is nothing more to expect of it."""
+        while not self.is_done:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def split_into(self, limit_bytes: int, ratio: float, *, halve: bool = False) -> list["Batch"]:
+        """Its records in fresh batches, closed for appends, in order; listeners and sequences go with them.
+
+        Children hold `limit_bytes` each. One child would be the batch again, so it is halved; `halve` does that anyway.
+        """
+        records = self.records()
+        children = [] if halve else self._children(records, limit_bytes, ratio)
+        if len(children) < 2:
+            middle = (len(records) + 1) // 2
+            children = [
+                *self._children(records[:middle], MAX_OPENED_BYTES, ratio),
+                *self._children(records[middle:], MAX_OPENED_BYTES, ratio),
+            ]
+        self._hand_over(children)
+        return children
+
+    def _children(self, records: Sequence[Record], limit_bytes: int, ratio: float) -> list["Batch"]:
+        children: list[Batch] = []
+        for record in records:
+            key = None if record.key is None else bytes(record.key)
+            value = None if record.value is None else bytes(record.value)
+            headers, bound = encode_headers(record.headers), size_bound(key, value, record.headers)
+            if not children or not children[-1].buffer.append(record.timestamp, key, value, headers):
+                children.append(self._child(max(limit_bytes, bound), ratio))
+                children[-1].buffer.append(record.timestamp, key, value, headers)
+        for child in children:
+            child.buffer.full = True
+        return children
+
+    def _child(self, limit_bytes: int, ratio: float) -> "Batch":
+        return Batch(
+            self.topic,
+            self.partition,
+            codec=self.codec,
+            limit_bytes=limit_bytes,
+            ratio=ratio,
+            now_ms=self.created_ms,
+            number=self.number,
+            is_split_child=True,
+            transactional=self.transactional,
+        )
+
+    def _hand_over(self, children: Sequence["Batch"]) -> None:
+        sequence = self.base_sequence
+        for child in children:
+            child.leader_epoch = self.leader_epoch
+            if self.has_sequence:
+                child.set_producer(self.producer_id, self.producer_epoch, sequence)
+                sequence = next_sequence(sequence, child.count)
+        self.children = children
+        for delivery in self._take_listeners():
+            if (batch := delivery.follow()) is not None:
+                batch.listeners.append(delivery)
+        self._forget_bytes()
+        self._wake()
+
+
+def _index(delivery: Delivery) -> int:
+    return delivery.index

@@ -1,0 +1,371 @@
+"""Batches that wait to be sent: a queue per partition, and which of them may go.
+
+A record goes into the last batch of its partition, or opens another. A node is ready when one of its partitions, not
+muted and not backing off, has a full batch, a second one, one that lingered long enough since its creation, or when
+memory is short, a flush runs or the producer closes. A drain takes one batch per partition,
+starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulator.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...protocol.records.layout import Codec
+from ..network.backoff import Backoff
+from ..network.metadata import Metadata
+from ..partitioners.partitioner import TopicView
+from ..partitioners.sticky_partition import StickyPartition
+from ..partitioners.uniform_sticky import BuiltIn
+from ..sender.sequence_numbers import Sequences, comes_before
+from ..settings import ProducerSettings
+from .batch_queues import Queue, Queues
+from .buffer_memory import BufferMemory
+from .compression_estimator import INITIAL, CompressionRatios
+from .producer_batch import Batch, Entry, TopicPartition
+
+WOULD_OPEN = -1
+NO_MEMORY = -2
+NEVER_MS = 1 << 62
+BOUND: Final = 4
+"""Where an Entry has the most bytes that it takes alone."""
+
+
+class Ready:
+    """Who can be sent to; when to look again; topics with a partition that has no leader."""
+
+    __slots__ = ("leaderless", "next_check_ms", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: set[int] = set()
+        self.next_check_ms = NEVER_MS
+        self.leaderless: set[str] = set()
+
+
+@dataclass(slots=True)
+class _NodeTimes:
+    ready_ms: int
+    drained_ms: int
+
+
+class Accumulator:
+    """All open batches of a producer. `stirred`: since it was reset a batch was opened, or became full.
+
+    `watches_nodes`: it wants to be told by `node_was_ready`.
+    """
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        memory: BufferMemory,
+        ratios: CompressionRatios,
+        sequences: Sequences | None = None,
+        draws: random.Random | None = None,
+    ) -> None:
+        self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
+        self._batch_size, self._linger_ms, self._codec = settings.batch_size, settings.linger_ms, settings.codec
+        self._compresses, self._transactional = self._codec is not Codec.NONE, settings.transactional_id is not None
+        self.closing = self.stirred = False
+        self.watches_nodes = settings.availability_timeout_ms > 0
+        self.flushes = 0
+        self.muted: set[TopicPartition] = set()
+        self._draws = draws or random.Random()
+        self._backoff = Backoff(
+            initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws
+        )
+        self._queues = Queues()
+        self._built_in: dict[str, BuiltIn] = {}
+        self._drain_index: dict[int, int] = {}
+        self._node_times: dict[int, _NodeTimes] = {}
+        self._numbers = 0
+        self.live: dict[int, set[Batch]] = {}
+
+    # --- appending ----------------------------------------------------------------------------------------------------
+
+    def append(self, view: TopicView, partition: int, entry: Entry, now_ms: int, *, new_batch: bool = True) -> int:
+        """The partition; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
+        queue = self._queues.at(view.topic, partition)
+        taken = queue[-1].take(entry) if queue else 0
+        if taken:
+            self.stirred |= queue[-1].is_full
+            return partition
+        if not new_batch:
+            if queue:
+                queue[-1].buffer.full = True
+            return WOULD_OPEN
+        taken = self._append_to_new(view.topic, partition, queue, entry, now_ms)
+        return partition if taken > 0 else taken
+
+    def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
+        """The partition that the built-in partitioner gave it, or NO_MEMORY."""
+        built_in = self._built_in.get(view.topic) or self.built_in_of(view.topic)
+        while True:
+            stay = built_in.stay or built_in.current(view)
+            batch = stay.batch
+            taken = batch.take(entry) if batch is not None else 0
+            if not taken or batch is None:
+                queue = self._queues.at(view.topic, stay.partition)
+                taken = queue[-1].take(entry) if queue else 0
+                if not taken:
+                    if _last_is_full(queue) and built_in.appended(stay, 0, view, True):
+                        continue
+                    taken = self._append_to_new(view.topic, stay.partition, queue, entry, now_ms)
+                    if taken == NO_MEMORY:
+                        return taken
+                batch = queue[-1]
+                stay.go_on_in(batch)
+            stay.produced_bytes += taken
+            if batch.buffer.full or stay.produced_bytes >= built_in.most_bytes:
+                self.look_at_stay(built_in, stay, view)
+            return stay.partition
+
+    def look_at_stay(self, built_in: BuiltIn, stay: StickyPartition, view: TopicView) -> None:
+        """Ends a stay that has enough bytes; notes whether its batch is full."""
+        full = stay.batch is not None and stay.batch.buffer.full
+        self.stirred |= full
+        built_in.appended(stay, 0, view, full)
+
+    def built_in_of(self, topic: str) -> BuiltIn:
+        """The choice of partitions for the topic."""
+        built_in = self._built_in.get(topic)
+        if built_in is None:
+            built_in = self._built_in[topic] = BuiltIn(self.settings.batch_size, self._draws)
+        return built_in
+
+    def _append_to_new(self, topic: str, partition: int, queue: Queue, entry: Entry, now_ms: int) -> int:
+        """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
+        if queue:
+            queue[-1].buffer.full = True
+        size = max(self._batch_size, entry[BOUND])
+        if self.memory.waiting or not self.memory.take(size):
+            return NO_MEMORY
+        batch = self._open(topic, partition, size, now_ms)
+        taken = batch.take(entry)
+        queue.append(batch)
+        self.stirred = True
+        return taken
+
+    def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
+        self._numbers += 1
+        ratio = self.ratios.get(topic, self._codec) if self._compresses else INITIAL
+        # By place: names would be put into a dictionary first.
+        batch = Batch(
+            topic, partition, self._codec, size, ratio, now_ms, self._numbers, size, False, self._transactional
+        )
+        self.live[batch.number] = {batch}
+        return batch
+
+    # --- what can be sent ---------------------------------------------------------------------------------------------
+
+    def ready(self, metadata: Metadata, now_ms: int) -> Ready:
+        """The nodes with something to send; learns the lengths of the queues on the way."""
+        self._queues.learn(metadata)
+        result = Ready()
+        for topic, queues in self._queues.topics.items():
+            for queue in queues.values():
+                if queue:
+                    leader = queue.leader
+                    if leader is None:
+                        result.leaderless.add(topic)
+                    else:
+                        batch = queue[0]
+                        if leader.epoch > batch.leader_epoch:
+                            batch.leader_epoch = leader.epoch
+                        self._check(queue, leader.node_id, now_ms, result)
+            if len(queues) > 1 and self.settings.adaptive and self.settings.partitioner is None:
+                known = metadata.topics.get(topic)
+                self._measure(topic, list(queues.values()), known.view.partitions if known is not None else 0)
+        return result
+
+    def _measure(self, topic: str, queues: Sequence[Queue], partitions: int) -> None:
+        """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
+        measured = [each for each in queues if each.leader is not None and not self._unavailable(each.leader.node_id)]
+        lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
+        self.built_in_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
+
+    def _check(self, queue: Queue, node_id: int, now_ms: int, result: Ready) -> None:
+        batch = queue[0]
+        if node_id in result.nodes or (self.muted and queue.topic_partition in self.muted):
+            return
+        waited_ms = batch.waited_ms(now_ms)
+        backoff_ms = self._backing_off(batch, waited_ms) if batch.attempts else 0
+        if not backoff_ms:
+            full = len(queue) > 1 or batch.buffer.full
+            if full or waited_ms >= self._linger_ms or self.flushes or self.closing or self.memory.waiting:
+                result.nodes.add(node_id)
+                return
+        left_ms = max(0, (backoff_ms or self._linger_ms) - waited_ms)
+        if left_ms < result.next_check_ms:
+            result.next_check_ms = left_ms
+
+    @staticmethod
+    def _backing_off(batch: Batch, waited_ms: int) -> int:
+        """How long after the failed try the next one may go, 0 when that is now."""
+        if batch.leader_changed:
+            return 0
+        return batch.backoff_ms if waited_ms < batch.backoff_ms else 0
+
+    def _unavailable(self, node_id: int) -> bool:
+        times, timeout_ms = self._node_times.get(node_id), self.settings.availability_timeout_ms
+        return timeout_ms > 0 and times is not None and times.ready_ms - times.drained_ms > timeout_ms
+
+    def node_was_ready(self, node_id: int, now_ms: int, *, can_drain: bool) -> None:
+        """Notes that a node had something to send, and whether its connection could take it."""
+        if self.watches_nodes:
+            times = self._node_times.setdefault(node_id, _NodeTimes(now_ms, now_ms))
+            times.ready_ms = now_ms
+            if can_drain:
+                times.drained_ms = now_ms
+
+    def drain(self, node_ids: Iterable[int], now_ms: int) -> dict[int, list[Batch]]:
+        """The batches of one request per node that `ready` found, closed and with their sequences."""
+        led = self._queues.led
+        return {node_id: self._drain_node(node_id, led[node_id], now_ms) for node_id in node_ids}
+
+    def _drain_node(self, node_id: int, queues: Sequence[Queue], now_ms: int) -> list[Batch]:
+        taken: list[Batch] = []
+        sequences, size = self.sequences, 0
+        start = at = self._drain_index.get(node_id, 0) % len(queues)
+        while True:
+            queue = queues[at]
+            self._drain_index[node_id] = at
+            at = (at + 1) % len(queues)
+            if queue and not (self.muted and queue.topic_partition in self.muted):
+                batch = queue[0]
+                backing_off = batch.attempts and self._backing_off(batch, batch.waited_ms(now_ms))
+                if not backing_off and (sequences is None or not sequences.waits_for_first(batch)):
+                    if taken and size + batch.estimated_bytes > self.settings.max_request_size:
+                        break
+                    if sequences is not None and not sequences.may_drain(batch):
+                        break
+                    self._take(queue, now_ms)
+                    size += batch.estimated_bytes
+                    taken.append(batch)
+            if at == start:
+                break
+        return taken
+
+    def _take(self, queue: Queue, now_ms: int) -> None:
+        batch = queue.popleft()
+        if self.sequences is not None:
+            self.sequences.assign(batch)
+        observed = batch.close(self.settings.level)
+        if self._compresses and observed is not None:
+            self.ratios.observe(batch.topic, batch.codec, observed)
+        batch.attempted_epoch = batch.leader_epoch
+        batch.drained_ms = now_ms
+
+    # --- coming back --------------------------------------------------------------------------------------------------
+
+    def reenqueue(self, batch: Batch, now_ms: int) -> None:
+        """Puts a batch that is to be sent again in front, or by its sequence.
+
+        The wait is drawn here, once. Kafka 3.9 draws at every look, so it may find a node ready and then drain nothing.
+        """
+        batch.reenqueued(now_ms)
+        batch.backoff_ms = self._backoff.delay_ms(batch.attempts)
+        self._insert(batch)
+
+    def split(self, batch: Batch) -> int:
+        """Replaces a batch by its children, at the front of the queue; how many there are."""
+        self.ratios.reset(batch.topic, batch.codec, batch.observed_ratio)
+        ratio = self.ratios.get(batch.topic, batch.codec)
+        children = batch.split_into(self.settings.batch_size, ratio, halve=self.settings.kip)
+        for child in reversed(children):
+            self.live[child.number].add(child)
+            if self.sequences is not None and child.has_sequence:
+                self.sequences.register(child)
+            self._insert(child)
+        self.ended(batch)
+        return len(children)
+
+    def _insert(self, batch: Batch) -> None:
+        queue = self._queues.at(batch.topic, batch.partition)
+        if self.sequences is None or not batch.has_sequence:
+            queue.appendleft(batch)
+            return
+        behind = []
+        while queue and queue[0].has_sequence and comes_before(queue[0], batch):
+            behind.append(queue.popleft())
+        queue.appendleft(batch)
+        queue.extendleft(reversed(behind))
+
+    def expired(self, now_ms: int) -> list[Batch]:
+        """Takes out the queued batches whose time is over, oldest first."""
+        found = []
+        for queue in self._queues:
+            over = list(_expired(queue, now_ms, self.settings.delivery_timeout_ms))
+            for batch in sorted(over, key=lambda batch: batch.created_ms):
+                queue.remove(batch)
+                found.append(batch)
+        return _shut(found)
+
+    def next_expiry_ms(self) -> int:
+        """When the oldest queued batch expires."""
+        ages = [age for queue in self._queues for age in _first_ages(queue)]
+        return min(ages, default=NEVER_MS) + self.settings.delivery_timeout_ms
+
+    def ended(self, batch: Batch) -> None:
+        """Frees what the batch held."""
+        alive = self.live.get(batch.number)
+        if alive is not None and batch in alive:
+            alive.remove(batch)
+            if not alive:
+                del self.live[batch.number]
+            self.memory.give_back(batch.memory_bytes)
+
+    def take_all(self) -> list[Batch]:
+        """Empties the queues, for a forced end."""
+        found: list[Batch] = []
+        for queue in self._queues:
+            found.extend(queue)
+            queue.clear()
+        return _shut(found)
+
+    def take_unsent(self) -> list[Batch]:
+        """Takes out the queued batches that no broker was ever sent, for a transaction that is aborted."""
+        found: list[Batch] = []
+        for queue in self._queues:
+            unsent = [batch for batch in queue if not batch.has_sequence]
+            found += unsent
+            for batch in unsent:
+                queue.remove(batch)
+        return _shut(found)
+
+    @property
+    def last_number(self) -> int:
+        """The number of the newest batch."""
+        return self._numbers
+
+    def newest_live(self, last_number: int) -> Batch | None:
+        """The newest batch up to that number that has not ended, or one of its children; None when all have."""
+        number = next((number for number in reversed(self.live) if number <= last_number), None)
+        return None if number is None else next(iter(self.live[number]))
+
+
+def _shut(batches: list[Batch]) -> list[Batch]:
+    """Those that leave their queues to fail take no more: a callback of one may send before the next has failed."""
+    for batch in batches:
+        batch.buffer.full = True
+    return batches
+
+
+def _last_is_full(queue: Queue) -> bool:
+    return not queue or queue[-1].is_full
+
+
+def _expired(queue: Queue, now_ms: int, timeout_ms: int) -> Iterator[Batch]:
+    """Those past their time. Batches that came back may lie in front of older ones; behind them age falls."""
+    for batch in queue:
+        if batch.expired(now_ms, timeout_ms):
+            yield batch
+        elif not batch.came_back:
+            return
+
+
+def _first_ages(queue: Queue) -> Iterator[int]:
+    """When those that came back, and the first one behind them, were created."""
+    for batch in queue:
+        yield batch.created_ms
+        if not batch.came_back:
+            return

@@ -1,0 +1,1 @@
+"""The producer's metrics under Kafka's names, and for Prometheus."""

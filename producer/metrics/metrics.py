@@ -1,0 +1,223 @@
+"""The producer's metrics under Kafka's names: sums, averages, maxima, and rates over two windows of 30 s.
+
+Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is what the live windows hold over the time since
+the oldest of them began, at least one whole window less the running one, as Kafka's Rate counts.
+
+What each request counts is only noted, and goes into the windows when metrics are asked for, when enough is noted, or a
+second after the first note. Enough is little, since some record has to wait for that.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+WINDOW_MS = 30_000
+WINDOWS = 2
+NOTES_MS = 1000
+MOST_NOTES = 64
+
+Note = tuple[str, int, int, int, int, float]
+"""A batch that went into a request: topic, bytes, ms in the queue, bytes of its largest record, records, ratio."""
+
+
+class Sampled:
+    """Values of the last windows: [start, sum, count, max] each."""
+
+    __slots__ = ("_windows", "total", "total_count")
+
+    def __init__(self) -> None:
+        self._windows: deque[list[float]] = deque()
+        self.total = 0.0
+        self.total_count = 0
+
+    def add(self, value: float, now_ms: int) -> None:
+        self.add_sum(value, 1, value, now_ms)
+
+    def add_all(self, values: Sequence[float], now_ms: int) -> None:
+        """Counts some values, at least one."""
+        self.add_sum(sum(values), len(values), max(values), now_ms)
+
+    def add_sum(self, value: float, count: int, largest: float, now_ms: int) -> None:
+        """Counts what was added up already."""
+        windows = self._windows
+        if not windows or now_ms - windows[-1][0] >= WINDOW_MS:
+            windows.append([now_ms, 0.0, 0, float("-inf")])
+            if len(windows) > WINDOWS:
+                windows.popleft()
+        window = windows[-1]
+        window[1] += value
+        window[2] += count
+        if largest > window[3]:
+            window[3] = largest
+        self.total += value
+        self.total_count += count
+
+    def _live(self, now_ms: int) -> list[list[float]]:
+        return [window for window in self._windows if now_ms - window[0] < WINDOWS * WINDOW_MS]
+
+    def rate(self, now_ms: int) -> float:
+        """Per second."""
+        live = self._live(now_ms)
+        if not live:
+            return 0.0
+        elapsed_ms = max(now_ms - live[0][0], WINDOW_MS * (WINDOWS - 1))
+        return sum(window[1] for window in live) * 1000 / elapsed_ms
+
+    def average(self, now_ms: int) -> float:
+        live = self._live(now_ms)
+        count = sum(window[2] for window in live)
+        return sum(window[1] for window in live) / count if count else float("nan")
+
+    def maximum(self, now_ms: int) -> float:
+        return max((window[3] for window in self._live(now_ms)), default=float("nan"))
+
+
+AVERAGED = {
+    "batch-size": "batch_bytes",
+    "record-queue-time": "queue_ms",
+    "request-latency": "latency_ms",
+    "record-size": "record_bytes",
+    "produce-throttle-time": "throttle_ms",
+}
+COUNTED = {
+    "record-send": "sent",
+    "record-retry": "retried",
+    "record-error": "failed",
+    "batch-split": "splits",
+    "buffer-exhausted": "exhausted",
+}
+TIMED = ("flush", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "txn-abort")
+TOPIC_COUNTED = {"record-send": "sent", "byte": "sent_bytes", "record-retry": "retried", "record-error": "failed"}
+
+
+_TOPIC = itemgetter(0)
+
+
+class _Series(dict[str, Sampled]):
+    def __missing__(self, name: str) -> Sampled:
+        series = self[name] = Sampled()
+        return series
+
+
+class ProducerMetrics:
+    """What was counted; `gauges` are asked when metrics are."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._series = _Series()
+        self._topics: dict[str, _Series] = {}
+        self.gauges: dict[str, Callable[[], float]] = {}
+        self.elapsed_ns = dict.fromkeys(TIMED, 0)
+        self._noted_ms = self._noted_until_ms = 0
+        self._batches: list[Note] = []
+        self._requests: list[int] = []  # where in `_batches` each begins
+        self._latencies: list[int] = []
+        self._throttles: list[int] = []
+
+    @property
+    def series(self) -> Mapping[str, Sampled]:
+        """What was counted so far, by `AVERAGED`'s and `COUNTED`'s short names."""
+        self._take_notes()
+        return self._series
+
+    def count(self, name: str) -> None:
+        self._series[name].add(1, self._now())
+
+    def count_topic(self, name: str, topic: str, value: float) -> None:
+        """Counts for the producer and for the topic."""
+        now_ms = self._now()
+        self._series[name].add(value, now_ms)
+        self._topic(topic)[name].add(value, now_ms)
+
+    def request_sent(self, notes: Iterable[Note], now_ms: int) -> None:
+        """Counts a Produce request by the batches in it."""
+        if now_ms >= self._noted_until_ms or len(self._batches) >= MOST_NOTES:
+            self._begin_notes(now_ms)
+        self._requests.append(len(self._batches))
+        self._batches += notes
+
+    def answered(self, latency_ms: int, throttle_ms: int, now_ms: int) -> None:
+        """Counts the answer to a Produce request."""
+        if now_ms >= self._noted_until_ms:
+            self._begin_notes(now_ms)
+        self._latencies.append(latency_ms)
+        self._throttles.append(throttle_ms)
+
+    def _begin_notes(self, now_ms: int) -> None:
+        self._take_notes()
+        self._noted_ms, self._noted_until_ms = now_ms, now_ms + NOTES_MS
+
+    def _take_notes(self) -> None:
+        """Puts what was noted into the windows of its second."""
+        now_ms, own = self._noted_ms, self._series
+        if self._latencies:
+            own["latency_ms"].add_all(self._latencies, now_ms)
+            own["throttle_ms"].add_all(self._throttles, now_ms)
+            self._latencies, self._throttles = [], []
+        if self._batches:
+            records = [note[4] for note in self._batches]
+            if len(self._requests) < len(records):
+                ends = [*self._requests[1:], len(records)]
+                records = [sum(records[begin:end]) for begin, end in zip(self._requests, ends, strict=True)]
+            own["request_records"].add_all(records, now_ms)
+            topics = set(map(_TOPIC, self._batches))
+            if len(topics) == 1:
+                _count(self._batches, now_ms, own, self._topic(topics.pop()))
+            else:
+                _count(self._batches, now_ms, own)
+                for topic, notes in groupby(sorted(self._batches, key=_TOPIC), _TOPIC):
+                    _count(list(notes), now_ms, self._topic(topic))
+            self._batches, self._requests = [], []
+
+    def _topic(self, topic: str) -> _Series:
+        found = self._topics.get(topic)
+        if found is None:
+            found = self._topics[topic] = _Series()
+        return found
+
+    def snapshot(self) -> dict[str, float]:
+        """Name to value, as in Kafka's group `producer-metrics`."""
+        self._take_notes()
+        now_ms = self._now()
+        values: dict[str, float] = {name: gauge() for name, gauge in self.gauges.items()}
+        for name, key in AVERAGED.items():
+            values[f"{name}-avg"] = self._series[key].average(now_ms)
+            values[f"{name}-max"] = self._series[key].maximum(now_ms)
+        for name, key in COUNTED.items():
+            values[f"{name}-rate"] = self._series[key].rate(now_ms)
+            values[f"{name}-total"] = self._series[key].total
+        values["compression-rate-avg"] = self._series["ratio"].average(now_ms)
+        values["records-per-request-avg"] = self._series["request_records"].average(now_ms)
+        for name, elapsed in self.elapsed_ns.items():
+            values[f"{name}-time-ns-total"] = elapsed
+        return values
+
+    def topic_snapshot(self) -> dict[str, dict[str, float]]:
+        """Topic to the values of Kafka's group `producer-topic-metrics`."""
+        self._take_notes()
+        now_ms = self._now()
+        result: dict[str, dict[str, float]] = {}
+        for topic, series in self._topics.items():
+            values = {"compression-rate": series["ratio"].average(now_ms)}
+            for name, key in TOPIC_COUNTED.items():
+                values[f"{name}-rate"] = series[key].rate(now_ms)
+                values[f"{name}-total"] = series[key].total
+            result[topic] = values
+        return result
+
+
+def _count(batches: Sequence[Note], now_ms: int, *into: _Series) -> None:
+    _, sizes, queued_ms, largest, records, ratios = zip(*batches, strict=True)
+    counted = {
+        "sent": records,
+        "sent_bytes": sizes,
+        "ratio": ratios,
+        "batch_bytes": sizes,
+        "queue_ms": queued_ms,
+        "record_bytes": largest,
+    }
+    for name, values in counted.items():
+        total, most = sum(values), max(values)
+        for series in into:
+            series[name].add_sum(total, len(batches), most, now_ms)

@@ -1,0 +1,1 @@
+"""Connections to brokers, and what is known of the cluster."""

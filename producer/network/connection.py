@@ -1,0 +1,269 @@
+"""One connection to a broker: agrees on versions, then sends requests and matches answers by their order.
+
+    connecting -> asking versions (ApiVersions v3, again with v0 where that is refused) -> logging in -> open -> closed
+
+Before a login versions are asked with v0, since old brokers take what they do not know for a token.
+
+A request that gets no answer for `request.timeout.ms` closes the connection, and every request in flight ends with it.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final, NamedTuple, cast
+
+from ... import __version__
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import ErrorCode, MalformedFrame
+from ...protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
+from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ...protocol.records.layout import MAX_INT32
+from ...protocol.records.record import Buffer
+from ..errors import AuthenticationFailed, ProducerError
+from ..security.login import Login
+from ..security.settings import Sasl
+from ..sender.network_client import Answer, VersionRanges
+from ..sender.produce_request_template import Enclosed, RequestTemplate
+
+MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
+READ_BYTES: Final = 64 * 1024
+MAX_OUTGOING_BYTES: Final = 64 * 1024
+"""Requests of one pass that are gathered before they are written."""
+ASKED_VERSION: Final = 3
+SESSION_USE: Final = 0.85
+"""How much of a login's time is used; then it ends once nothing is in flight, and the next connection logs in anew."""
+
+_ERROR_AT: Final = 4
+_SIZE: Final = Struct(">i")
+
+
+class _InFlight(NamedTuple):
+    correlation_id: int
+    key: ApiKey
+    version: int
+    sent_ms: int
+    done: Callable[[Answer], None]
+    envelope: RequestTemplate | None
+
+
+class Connection(asyncio.BufferedProtocol):
+    """`changed` is called when it opens, closes, or can take requests again.
+
+    `fault`: why it would be closed again each time. `good_until_ms`: when its login ends, None for never.
+    """
+
+    def __init__(
+        self, client_id: str, now: Callable[[], int], changed: Callable[[], None], sasl: Sasl | None = None
+    ) -> None:
+        self.fault: ProducerError | None = None
+        self.good_until_ms: int | None = None
+        self._sasl = sasl
+        self._bare: Callable[[bytes], None] | None = None
+        self.versions: VersionRanges = {}
+        self.open = self.closed = self.refused = False
+        self.used_ms = now()
+        self._client_id, self._now, self._changed = client_id, now, changed
+        self._transport: asyncio.Transport | None = None
+        self._read_into = bytearray(READ_BYTES)
+        self._view = memoryview(self._read_into)
+        self._parser = FrameParser(MAX_RESPONSE_BYTES)
+        self._in_flight: deque[_InFlight] = deque()
+        self._unanswered: list[Callable[[Answer], None]] = []
+        self._correlation_id = self._outgoing_bytes = 0
+        self._outgoing: list[Buffer] = []
+        self._writable = True
+        self._ending = ErrorCode.NETWORK_EXCEPTION
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    @property
+    def can_send(self) -> bool:
+        """Whether it is open and all earlier requests are written; not towards the end of its login."""
+        return (
+            self.open
+            and not self.closed
+            and self._writable
+            and self._outgoing_bytes < MAX_OUTGOING_BYTES
+            and (self.good_until_ms is None or self._now() < self.good_until_ms)
+        )
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the oldest request without answer was sent."""
+        return self._in_flight[0].sent_ms if self._in_flight else None
+
+    def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
+        assert self._transport is not None, "not connected"
+        self._correlation_id = correlation_id = (self._correlation_id + 1) & MAX_INT32
+        self.used_ms = now_ms = self._now()
+        envelope = None
+        if request.__class__ is Enclosed:
+            envelope, records = request
+            pieces = envelope.frame(correlation_id, records)
+        else:
+            encoded = encode_request(API[key], version, correlation_id, self._client_id, request)
+            pieces = cast(list[Buffer], encoded)  # requests of a producer hold only bytes
+        if answered:
+            self._in_flight.append(_InFlight(correlation_id, key, version, now_ms, done, envelope))
+        else:
+            self._unanswered.append(done)
+        self._outgoing += pieces
+        self._outgoing_bytes += sum(map(len, pieces))
+        if not self.open:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the requests that were sent since; one call of the system for all of a pass costs less."""
+        if self._outgoing and self._transport is not None and not self.closed:
+            outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
+            self._transport.writelines(outgoing)
+            if self._unanswered and self._writable:
+                self._written()
+
+    def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
+        """Sends a token of a login with its size in front; `done` gets the frame that comes back."""
+        assert self._transport is not None, "not connected"
+        self._bare = done
+        self._transport.write(len(token).to_bytes(SIZE_BYTES, "big") + token)
+
+    def close(self, why: ErrorCode = ErrorCode.NETWORK_EXCEPTION) -> None:
+        """Hangs up; what is in flight ends with `why`."""
+        self._ending = why
+        if self._transport is not None:
+            self._transport.abort()
+        self._end()
+
+    # --- asyncio.BufferedProtocol -------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
+        if self.closed:
+            self._transport.abort()
+            return
+        # Not 0: asyncio's TLS says that it is full when as much as the limit is unwritten, so it would at nothing.
+        self._transport.set_write_buffer_limits(high=1, low=0)
+        self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._read_into
+
+    def buffer_updated(self, nbytes: int) -> None:
+        parser, frame = self._parser, self._view[:nbytes]
+        try:
+            # Most reads are one whole answer, which the parser need not see.
+            if nbytes > SIZE_BYTES and not parser.buffered_bytes and nbytes - SIZE_BYTES == _SIZE.unpack_from(frame)[0]:
+                self._take(frame[SIZE_BYTES:], alone=True)
+                return
+            # What is left of the view when this returns is copied by the parser.
+            parser.feed(frame)
+            while not self.closed and (whole := parser.next_frame()) is not None:
+                self._take(whole, alone=not parser.buffered_bytes)
+        except MalformedFrame:
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if isinstance(exc, ssl.SSLError) and not self.open:
+            self.fault = tls_fault(exc)
+        self._end()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._written()
+        self._changed()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _written(self) -> None:
+        unanswered, self._unanswered = self._unanswered, []
+        for done in unanswered:
+            asyncio.get_running_loop().call_soon(done, Answer())
+
+    def _ask_versions(self, version: int) -> None:
+        request = ApiVersionsRequest(client_software_name="stepdown", client_software_version=__version__)
+        self.send(ApiKey.API_VERSIONS, version, request, self._versions_answered, answered=True)
+
+    def _versions_answered(self, answer: Answer) -> None:
+        response = answer.response
+        if not isinstance(response, ApiVersionsResponse):
+            return
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION and not self.refused:
+            self.refused = True
+            self._ask_versions(0)
+        elif response.error_code:
+            self.close()
+        else:
+            self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+            if self._sasl is not None:
+                Login(self._sasl, self, self._logged_in).start(self.versions)
+            else:
+                self._opened()
+
+    def _logged_in(self, fault: AuthenticationFailed | None, lifetime_ms: int) -> None:
+        if fault is not None:
+            self.fault = fault
+            self.close()
+            return
+        if lifetime_ms > 0:
+            self.good_until_ms = self._now() + int(lifetime_ms * SESSION_USE)
+        self._opened()
+
+    def _opened(self) -> None:
+        self.open = True
+        self._changed()
+
+    def _take(self, frame: memoryview, *, alone: bool) -> None:
+        if self._bare is not None:
+            done, self._bare = self._bare, None
+            done(bytes(frame))
+            return
+        if not self._in_flight:
+            raise MalformedFrame("an answer to no request")
+        sent = self._in_flight[0]
+        response: Any = None
+        if sent.envelope is not None:
+            response = sent.envelope.written(sent.correlation_id, frame)
+        if response is None:
+            response = _decoded(sent, frame)
+        self._in_flight.popleft()
+        self.used_ms = now_ms = self._now()
+        sent.done(Answer(response, None, now_ms - sent.sent_ms, alone))
+
+    def _end(self) -> None:
+        if self.closed:
+            return
+        self.closed, self.open = True, False
+        in_flight, self._in_flight = self._in_flight, deque()
+        unanswered, self._unanswered = self._unanswered, []
+        for sent in in_flight:
+            sent.done(Answer(failure=self._ending, latency_ms=self._now() - sent.sent_ms))
+        for done in unanswered:
+            done(Answer(failure=self._ending))
+        self._changed()
+
+
+def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
+    """What a failed handshake comes to."""
+    reason = getattr(error, "verify_message", "") or error.reason or str(error)
+    return AuthenticationFailed(f"TLS could not be agreed on: {reason}", ErrorCode.NETWORK_EXCEPTION)
+
+
+def _decoded(sent: _InFlight, frame: memoryview) -> Any:
+    """The response to that request. Raises: MalformedFrame."""
+    version = sent.version
+    if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:
+        version = 0
+    correlation_id, response = decode_response(API[sent.key], version, frame)
+    if correlation_id != sent.correlation_id:
+        raise MalformedFrame(f"an answer to request {correlation_id} instead of {sent.correlation_id}")
+    return response
+
+
+def _error_code(frame: memoryview) -> int:
+    return int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], "big", signed=True)

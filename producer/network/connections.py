@@ -1,0 +1,156 @@
+"""The producer's connections: one per broker, opened when there is something to send, retried with growing pauses."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...config import HostPort
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
+from ..accumulator.record_accumulator import NEVER_MS
+from ..clock import Clock
+from ..errors import ProducerError
+from ..security.tls import tls_context
+from ..sender.network_client import Answer, VersionRanges
+from ..settings import ProducerSettings
+from .backoff import Backoff
+from .connection import Connection, tls_fault
+
+
+@dataclass(slots=True)
+class _Node:
+    address: HostPort
+    connection: Connection | None = None
+    task: "asyncio.Task[None] | None" = None
+    failures: int = 0
+    again_ms: int = 0
+
+
+class Network:
+    """The `NetworkClient` over TCP."""
+
+    def __init__(self, settings: ProducerSettings, clock: Clock, changed: Callable[[], None]) -> None:
+        self._settings, self._clock, self._changed = settings, clock, changed
+        self.fault: ProducerError | None = None
+        self._tls = tls_context(settings.security.tls) if settings.security.tls is not None else None
+        self._backoff = Backoff(initial_ms=settings.reconnect_backoff_ms, max_ms=settings.reconnect_backoff_max_ms)
+        self._nodes: dict[int, _Node] = {}
+
+    @property
+    def in_flight(self) -> int:
+        return sum(node.connection.in_flight for node in self._nodes.values() if node.connection is not None)
+
+    def ready(self, node_id: int, address: HostPort, now_ms: int) -> bool:
+        node = self._nodes.get(node_id)
+        if node is None:
+            node = self._nodes[node_id] = _Node(address)
+        elif node.address is not address and node.address != address:
+            node.address, node.failures, node.again_ms = address, 0, 0
+            if node.connection is not None:
+                node.connection.close()
+        connection = node.connection
+        if connection is None:
+            if node.task is None and now_ms >= node.again_ms:
+                node.task = asyncio.get_running_loop().create_task(self._connect(node))
+            return False
+        return connection.can_send and connection.in_flight < self._settings.max_in_flight
+
+    def versions(self, node_id: int) -> VersionRanges:
+        connection = self._nodes[node_id].connection
+        return connection.versions if connection is not None else {}
+
+    def send(
+        self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
+    ) -> None:
+        connection = self._nodes[node_id].connection
+        assert connection is not None, f"node {node_id} is not connected"
+        connection.send(key, version, request, done, answered=answered)
+
+    def tick(self, now_ms: int) -> int:
+        next_ms = NEVER_MS
+        for node in self._nodes.values():
+            if node.connection is not None:
+                left_ms = self._check(node.connection, now_ms)
+            elif node.task is None and node.again_ms > now_ms:
+                left_ms = node.again_ms - now_ms
+            else:
+                continue
+            if left_ms < next_ms:
+                next_ms = left_ms
+        return next_ms
+
+    def least_loaded(self, nodes: Iterable[int]) -> list[int]:
+        def load(node_id: int) -> tuple[int, int]:
+            node = self._nodes.get(node_id)
+            if node is None:
+                return 1, 0
+            if node.connection is not None and node.connection.open:
+                return 0, node.connection.in_flight
+            return (1 if node.connection is not None or node.task is not None else 2), node.failures
+
+        return sorted(nodes, key=load)
+
+    def close(self) -> None:
+        for node in self._nodes.values():
+            if node.task is not None:
+                node.task.cancel()
+            if node.connection is not None:
+                node.connection.close()
+
+    def _check(self, connection: Connection, now_ms: int) -> int:
+        """Writes what was sent, closes what waited or idled too long; how long until the next such moment."""
+        connection.flush()
+        oldest_ms = connection.oldest_ms
+        if oldest_ms is None and connection.good_until_ms is not None and now_ms >= connection.good_until_ms:
+            connection.close()
+            return 0
+        if oldest_ms is None:
+            idle_ms = self._settings.connections_max_idle_ms
+            if idle_ms >= 0 and now_ms - connection.used_ms >= idle_ms:
+                connection.close()
+            return connection.used_ms + idle_ms - now_ms if idle_ms >= 0 else NEVER_MS
+        left_ms = oldest_ms + self._settings.request_timeout_ms - now_ms
+        if left_ms <= 0:
+            connection.close(ErrorCode.REQUEST_TIMED_OUT)
+        return max(left_ms, 0)
+
+    async def _connect(self, node: _Node) -> None:
+        loop = asyncio.get_running_loop()
+        sasl, host = self._settings.security.sasl, node.address.host or "127.0.0.1"
+        connection = Connection(self._settings.client_id, self._clock.now_ms, lambda: self._lost(node), sasl)
+        attempt = loop.create_task(loop.create_connection(lambda: connection, host, node.address.port, ssl=self._tls))
+        timer = self._clock.call_later(self._settings.connect_timeout_ms, attempt.cancel)
+        try:
+            await attempt
+            node.connection = connection
+            if connection.closed:
+                self._lost(node)
+        except (OSError, asyncio.CancelledError) as fault:
+            attempt.cancel()
+            if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
+                self.fault = self.fault or tls_fault(fault)
+            self._pause(node)
+            task = asyncio.current_task()
+            if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+        finally:
+            timer.cancel()
+            node.task = None
+            self._changed()
+
+    def _lost(self, node: _Node) -> None:
+        """A connection opened, closed, or took all it was given."""
+        connection = node.connection
+        if connection is not None and connection.closed:
+            node.connection = None
+            self.fault = self.fault or connection.fault
+            self._pause(node)
+        elif connection is not None and connection.open:
+            node.failures = 0
+        self._changed()
+
+    def _pause(self, node: _Node) -> None:
+        node.failures += 1
+        node.again_ms = self._clock.now_ms() + self._backoff.delay_ms(node.failures)

@@ -1,0 +1,183 @@
+"""What the producer knows of the cluster: brokers, topics, leaders, and when to ask again.
+
+Topics are asked for while they are used, and forgotten `metadata.max.idle.ms` after the last send. A topic that is new
+is asked for alone and at once. Leader epochs never go back while the topic id stays. Source: Kafka 3.9, Metadata,
+ProducerMetadata.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from ...config import HostPort
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from ...protocol.schema import NO_UUID
+from ..errors import code_of
+from ..partitioners.partitioner import TopicView
+from .backoff import Backoff
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """The broker that leads a partition, NO_LEADER if none, and the epoch of its term, -1 where brokers tell none."""
+
+    node_id: int
+    epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic: partition to leader, without gaps from 0."""
+
+    topic_id: UUID
+    leaders: Sequence[Leader]
+    view: TopicView
+
+
+FATAL_TOPIC_CODES = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+
+
+class Metadata:
+    """The cache, and the rule for its renewal. The sender asks and hands in the answers.
+
+    `generation` is another number after each change of brokers, topics or leaders. `used` has the time in ms of the
+    last send to each topic.
+    """
+
+    def __init__(self, *, max_age_ms: int, max_idle_ms: int, backoff: Backoff) -> None:
+        self.nodes: dict[int, HostPort] = {}
+        self.topics: dict[str, Topic] = {}
+        self.failed: dict[str, ErrorCode] = {}
+        self.generation = 0
+        self._max_age_ms, self._max_idle_ms, self._backoff = max_age_ms, max_idle_ms, backoff
+        self.used: dict[str, int] = {}
+        self._new: set[str] = set()
+        self._updated_ms: int | None = None
+        self._attempted_ms = 0
+        self._fruitless = 0
+        self._wanted = True
+
+    def use(self, topic: str, now_ms: int) -> Topic | None:
+        """The topic, which is kept and asked for from now on."""
+        known = self.topics.get(topic)
+        if known is None and topic not in self.used:
+            self._new.add(topic)
+        self.used[topic] = now_ms
+        return known
+
+    def leader(self, topic: str, partition: int) -> Leader | None:
+        """The leader, or None while there is none."""
+        known = self.topics.get(topic)
+        if known is None or not 0 <= partition < len(known.leaders):
+            return None
+        leader = known.leaders[partition]
+        return leader if leader.node_id in self.nodes else None
+
+    def request_update(self) -> None:
+        """Something is out of date: ask again as soon as the backoff allows."""
+        self._wanted = True
+
+    def is_new(self, topic: str) -> bool:
+        """Whether the topic was not asked for yet, so that it will be at once."""
+        return topic in self._new
+
+    @property
+    def update_wanted(self) -> bool:
+        return self._wanted or bool(self._new)
+
+    def update_due_ms(self, now_ms: int) -> int:
+        """How long until it is time to ask; 0 now."""
+        if not self._new and not self._wanted and not self._fruitless and self._updated_ms is not None:
+            return max(0, self._updated_ms + self._max_age_ms - now_ms)
+        if self._new and not self._fruitless:
+            return 0
+        waited = self._attempted_ms + self._backoff.delay_ms(self._fruitless) - now_ms if self._fruitless else 0
+        if self.update_wanted or self._updated_ms is None:
+            return max(0, waited)
+        return max(0, waited, self._updated_ms + self._max_age_ms - now_ms)
+
+    def topics_to_ask(self, now_ms: int) -> list[str]:
+        """Those to name in the next request: new ones alone if nothing else is out of date. Idle ones are forgotten."""
+        for topic in [t for t, used in self.used.items() if now_ms - used >= self._max_idle_ms]:
+            del self.used[topic]
+            self._new.discard(topic)
+            self.topics.pop(topic, None)
+            self.generation += 1
+        stale = self._updated_ms is None or now_ms - self._updated_ms >= self._max_age_ms
+        if self._new and not self._wanted and not stale:
+            return sorted(self._new)
+        return sorted(self.used)
+
+    def failed_attempt(self, now_ms: int) -> None:
+        self._fruitless += 1
+        self._attempted_ms = now_ms
+
+    def age_ms(self, now_ms: int) -> int:
+        return now_ms - (self._updated_ms or now_ms)
+
+    def update(self, response: MetadataResponse, asked: Iterable[str], now_ms: int) -> None:
+        """Takes an answer. It was fruitless if it brought nothing new, or topics are still in trouble."""
+        asked = set(asked)
+        self.generation += 1
+        before = (self.nodes, dict(self.topics))
+        self.nodes = {b.node_id: HostPort(b.host, b.port) for b in response.brokers} or self.nodes
+        self._wanted = False
+        for topic in response.topics:
+            if topic.name is not None and topic.name in self.used:
+                self._take(topic.name, topic)
+        self._new -= asked
+        if asked >= set(self.used):
+            self._updated_ms = now_ms
+        self._attempted_ms = now_ms
+        fruitless = self._wanted or before == (self.nodes, self.topics)
+        self._fruitless = self._fruitless + 1 if fruitless else 0
+
+    def learn_leader(self, topic: str, partition: int, leader: Leader, nodes: dict[int, HostPort]) -> bool:
+        """Takes a leader that a Produce answer told of (KIP-951); whether its epoch is newer than the one known."""
+        known = self.topics.get(topic)
+        if known is None or not 0 <= partition < len(known.leaders):
+            return False
+        if leader.epoch <= known.leaders[partition].epoch or leader.node_id not in nodes.keys() | self.nodes.keys():
+            return False
+        self.generation += 1
+        self.nodes = self.nodes | nodes
+        leaders = [*known.leaders[:partition], leader, *known.leaders[partition + 1 :]]
+        self.topics[topic] = _topic(topic, known.topic_id, leaders)
+        return True
+
+    def _take(self, name: str, answer: MetadataResponseTopic) -> None:
+        code = code_of(answer.error_code)
+        self.failed.pop(name, None)
+        if code is not ErrorCode.NONE:
+            self.failed[name] = code
+            self.topics.pop(name, None)
+            self._wanted |= code not in FATAL_TOPIC_CODES
+            return
+        known = self.topics.get(name)
+        same = known is not None and (known.topic_id == answer.topic_id or NO_UUID in (known.topic_id, answer.topic_id))
+        old = known.leaders if known is not None and same else ()
+        by_index = {partition.partition_index: partition for partition in answer.partitions}
+        leaders = []
+        for index in range(max(by_index, default=-1) + 1):
+            partition = by_index.get(index)
+            leaders.append(_newer(old[index] if index < len(old) else None, partition))
+            if partition is None or code_of(partition.error_code) is ErrorCode.LEADER_NOT_AVAILABLE:
+                self._wanted = True
+        self.topics[name] = _topic(name, answer.topic_id, leaders)
+
+
+def _newer(old: Leader | None, partition: MetadataResponsePartition | None) -> Leader:
+    if partition is None:
+        return old or Leader(node_id=NO_LEADER)
+    if old is not None and -1 < partition.leader_epoch < old.epoch:
+        return old
+    return Leader(node_id=partition.leader_id, epoch=partition.leader_epoch)
+
+
+def _topic(name: str, topic_id: UUID, leaders: Sequence[Leader]) -> Topic:
+    available = tuple(index for index, leader in enumerate(leaders) if leader.node_id != NO_LEADER)
+    view = TopicView(topic=name, partitions=len(leaders), available=available)
+    return Topic(topic_id=topic_id, leaders=tuple(leaders), view=view)

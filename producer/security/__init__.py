@@ -1,0 +1,1 @@
+"""How a producer proves who it is and checks who answers."""

@@ -1,0 +1,157 @@
+"""How a producer proves who it is and checks who answers: the `security.*`, `ssl.*` and `sasl.*` settings.
+
+    security.protocol   PLAINTEXT  SSL  SASL_PLAINTEXT  SASL_SSL
+    trust               ssl.truststore.location or .certificates; else the certificates of the machine
+    own certificate     ssl.keystore.location (key and chain in one file), or .key and .certificate.chain
+    host name           checked against the certificate unless ssl.endpoint.identification.algorithm is empty
+    SASL                sasl.mechanism with sasl.jaas.config, or with sasl.username and sasl.password
+
+Stores are PEM, which Kafka has too since 2.7 (KIP-651); Java's own formats are refused.
+Source: Kafka 3.9, SslConfigs, SaslConfigs, CommonClientConfigs.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...config import Problem
+from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
+from ...config.keys.value_checks import EachOf, OneOf, Only
+from ...config.keys.value_types import Value
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+LOGIN_MODULES = {"PLAIN": "PlainLoginModule"}
+_PEM = Only("PEM", "Java's own formats are not read")
+_QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
+_JAAS = re.compile(rf"""\s*(?P<module>[\w.$]+)\s+required\b(?P<options>(?:[^;"']|{_QUOTED})*);\s*""")
+_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"';]+))""")
+
+KEYS: dict[str, Key] = {
+    key.name: key
+    for key in (
+        acted_on("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS, fold=True), AT_START, "TLS, SASL, both."),
+        acted_on("ssl.truststore.type", STRING, "PEM", _PEM, AT_START, "The form of the trusted certificates."),
+        acted_on("ssl.truststore.location", STRING, None, None, AT_START, "A file of trusted certificates."),
+        acted_on("ssl.truststore.certificates", PASSWORD, None, None, AT_START, "Trusted certificates themselves."),
+        acted_on("ssl.keystore.type", STRING, "PEM", _PEM, AT_START, "The form of the own certificate."),
+        acted_on("ssl.keystore.location", STRING, None, None, AT_START, "A file of the own key and certificates."),
+        acted_on("ssl.keystore.key", PASSWORD, None, None, AT_START, "The own key itself."),
+        acted_on("ssl.keystore.certificate.chain", PASSWORD, None, None, AT_START, "The own certificates themselves."),
+        acted_on("ssl.key.password", PASSWORD, None, None, AT_START, "What the own key is encrypted with."),
+        acted_on(
+            "ssl.endpoint.identification.algorithm",
+            STRING,
+            "https",
+            OneOf(("https", ""), fold=True),
+            AT_START,
+            "Whether a certificate has to be for the host that was asked for; empty: it need not.",
+        ),
+        acted_on(
+            "ssl.enabled.protocols",
+            LIST,
+            ("TLSv1.2", "TLSv1.3"),
+            EachOf(("TLSv1.2", "TLSv1.3")),
+            AT_START,
+            "The versions of TLS that may be spoken.",
+        ),
+        acted_on("sasl.mechanism", STRING, "PLAIN", OneOf(MECHANISMS), AT_START, "How the password is proved."),
+        acted_on("sasl.jaas.config", PASSWORD, None, None, AT_START, "User and password, as for Kafka's clients."),
+        acted_on("sasl.username", STRING, None, None, AT_START, "The user, where there is no sasl.jaas.config."),
+        acted_on("sasl.password", PASSWORD, None, None, AT_START, "The password, where there is no sasl.jaas.config."),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Files by path, certificates and keys as PEM text. `versions`: of TLS, such as TLSv1.3."""
+
+    trusted_file: str | None = None
+    trusted: str | None = None
+    own_file: str | None = None
+    own_key: str | None = field(default=None, repr=False)
+    own_chain: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    checks_host: bool = True
+    versions: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sasl:
+    """Who logs in, and how."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """None: a connection without it."""
+
+    tls: Tls | None = None
+    sasl: Sasl | None = None
+
+
+def security_of(values: Mapping[str, Value | None], problems: list[Problem]) -> Security:
+    """What the settings ask for; what is wrong with them goes to `problems`."""
+    protocol = str(values["security.protocol"]).upper()
+    return Security(
+        tls=_tls(values, problems) if protocol.endswith("SSL") else None,
+        sasl=_sasl(values, problems) if protocol.startswith("SASL") else None,
+    )
+
+
+def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> Tls:
+    def text(name: str) -> str | None:
+        value = values[name]
+        return str(value) if value else None
+
+    for one, other in (
+        ("ssl.truststore.location", "ssl.truststore.certificates"),
+        ("ssl.keystore.location", "ssl.keystore.key"),
+    ):
+        if text(one) and text(other):
+            problems.append(Problem(key=other, expected=f"expected no value beside {one}"))
+    if bool(text("ssl.keystore.key")) != bool(text("ssl.keystore.certificate.chain")):
+        expected = "expected ssl.keystore.key and ssl.keystore.certificate.chain together"
+        problems.append(Problem(key="ssl.keystore.key", expected=expected))
+    versions = values["ssl.enabled.protocols"]
+    if not versions:
+        problems.append(Problem(key="ssl.enabled.protocols", expected="expected at least one"))
+    return Tls(
+        trusted_file=text("ssl.truststore.location"),
+        trusted=text("ssl.truststore.certificates"),
+        own_file=text("ssl.keystore.location"),
+        own_key=text("ssl.keystore.key"),
+        own_chain=text("ssl.keystore.certificate.chain"),
+        key_password=text("ssl.key.password"),
+        checks_host=bool(values["ssl.endpoint.identification.algorithm"]),
+        versions=versions if isinstance(versions, tuple) else (),
+    )
+
+
+def _sasl(values: Mapping[str, Value | None], problems: list[Problem]) -> Sasl:
+    mechanism = str(values["sasl.mechanism"])
+    username, password = values["sasl.username"], values["sasl.password"]
+    if values["sasl.jaas.config"]:
+        username, password = _jaas(str(values["sasl.jaas.config"]), mechanism, problems)
+    elif not username or not password:
+        expected = "expected a login: sasl.jaas.config, or sasl.username and sasl.password"
+        problems.append(Problem(key="sasl.jaas.config", expected=expected))
+    return Sasl(mechanism=mechanism, username=str(username or ""), password=str(password or ""))
+
+
+def _jaas(text: str, mechanism: str, problems: list[Problem]) -> tuple[str, str]:
+    """User and password of `org.apache.kafka…LoginModule required username="…" password="…";`."""
+    module = LOGIN_MODULES.get(mechanism, "ScramLoginModule")
+    found = _JAAS.fullmatch(text)
+    options: dict[str, str] = {}
+    if found is not None and found["module"].rpartition(".")[2] == module:
+        for name, *values in _OPTION.findall(found["options"]):
+            options[name] = re.sub(r"\\(.)", r"\1", "".join(values))
+    if not options.get("username") or not options.get("password"):
+        expected = f'expected {module} required username="…" password="…";'
+        problems.append(Problem(key="sasl.jaas.config", expected=expected))
+    return options.get("username", ""), options.get("password", "")

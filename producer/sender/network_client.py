@@ -1,0 +1,68 @@
+"""What the sender asks of the network, so that a test can be the network."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ...config import HostPort
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import ErrorCode
+from ..errors import ProducerError
+
+VersionRanges = Mapping[int, tuple[int, int]]
+
+
+class Answer(NamedTuple):
+    """A response, or why there is none: NETWORK_EXCEPTION, REQUEST_TIMED_OUT. Both None: none was expected.
+
+    `alone`: nothing more was read with it, so there is no reason to wait before acting on it.
+    """
+
+    response: Any = None
+    failure: ErrorCode | None = None
+    latency_ms: int = 0
+    alone: bool = False
+
+
+class NetworkClient(Protocol):
+    """Connections to brokers by node id; bootstrap servers have ids below 0."""
+
+    def ready(self, node_id: int, address: HostPort, now_ms: int) -> bool:
+        """Whether a request can be sent now; begins to connect where there is no connection and the backoff is over."""
+
+    def versions(self, node_id: int) -> VersionRanges:
+        """What a connected broker speaks."""
+
+    def send(
+        self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
+    ) -> None:
+        """Sends; `done` is called once, later. Without `answered` that is when the request is written.
+
+        `request` is a message, or a Produce request as `Enclosed`; that may be answered by `Written`.
+        """
+
+    def tick(self, now_ms: int) -> int:
+        """Writes what was sent, ends what takes too long; when to call again, in ms from now."""
+
+    def least_loaded(self, nodes: Iterable[int]) -> list[int]:
+        """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""
+
+    @property
+    def fault(self) -> ProducerError | None:
+        """Why no broker will ever be reached."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without answer, on all connections."""
+
+    def close(self) -> None: ...
+
+
+ANY_VERSION = (0, 1 << 15)
+
+
+def common_version(key: ApiKey, ranges: VersionRanges, within: tuple[int, int] = ANY_VERSION) -> int | None:
+    """The newest version that both sides speak, `within` these, both ends included; None when there is none."""
+    low, high = ranges.get(key, (0, -1))
+    spec = API[key]
+    version = min(high, spec.max_version, within[1])
+    return version if version >= max(low, spec.min_version, within[0]) else None

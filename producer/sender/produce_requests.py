@@ -1,0 +1,41 @@
+"""The Produce requests of one producer: a message, or for one batch what an envelope was kept for."""
+
+from collections.abc import Sequence
+
+from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ...protocol.records.record import Buffer
+from ..accumulator.producer_batch import Batch, TopicPartition
+from ..settings import ProducerSettings
+from .produce_request_template import SINCE_VERSION, Enclosed, RequestTemplate
+
+
+class ProduceRequests:
+    """Makes them. Envelopes are by version and partition."""
+
+    def __init__(self, settings: ProducerSettings) -> None:
+        self._settings = settings
+        self._envelopes: dict[tuple[int, TopicPartition], RequestTemplate] = {}
+
+    def of(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | Enclosed:
+        """The request that has these batches, at least one, each with its bytes."""
+        if len(batches) > 1 or version < SINCE_VERSION:
+            return self._message(batches)
+        [(batch, records)] = batches
+        key = version, batch.topic_partition
+        envelope = self._envelopes.get(key)
+        if envelope is None:
+            empty, client_id = self._message(()), self._settings.client_id
+            envelope = self._envelopes[key] = RequestTemplate(version, client_id, empty, batch.topic, batch.partition)
+        return Enclosed(envelope, records)
+
+    def _message(self, batches: Sequence[tuple[Batch, Buffer]]) -> ProduceRequest:
+        topics: dict[str, list[PartitionProduceData]] = {}
+        for batch, records in batches:
+            part = PartitionProduceData(index=batch.partition, records=records)
+            topics.setdefault(batch.topic, []).append(part)
+        return ProduceRequest(
+            transactional_id=self._settings.transactional_id,
+            acks=self._settings.acks,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=[TopicProduceData(name=name, partition_data=parts) for name, parts in topics.items()],
+        )

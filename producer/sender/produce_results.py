@@ -1,0 +1,201 @@
+"""What a Produce answer, or its absence, does to each batch: done, again, split, or failed.
+
+    no error                                 done
+    MESSAGE_TOO_LARGE, more than one record  split (KIP-126), unless it is a plain set of magic 0 or 1
+    DUPLICATE_SEQUENCE_NUMBER                done: an earlier try was written
+    retriable, time and tries left           again
+    anything else                            failed; record errors of v8+ tell the records apart
+
+Source: Kafka 3.9, Sender.completeBatch, canRetry and failBatch.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.produce import BatchIndexAndErrorMessage
+from ...protocol.records.layout import CURRENT_MAGIC, Codec
+from ..accumulator.batch_outcome import Outcome
+from ..accumulator.producer_batch import Batch, TopicPartition
+from ..accumulator.record_accumulator import Accumulator
+from ..errors import INVALID_METADATA, ProducerError, Timeout, error_of
+from ..metrics.metrics import ProducerMetrics
+from ..network.metadata import Metadata
+from ..settings import ProducerSettings
+from .producer_id import Caller
+
+
+class Result(NamedTuple):
+    """One partition of an answer."""
+
+    code: ErrorCode = ErrorCode.NONE
+    base_offset: int = -1
+    append_time: int = -1
+    log_start_offset: int = -1
+    message: str | None = None
+    record_errors: Sequence[BatchIndexAndErrorMessage] = ()
+
+
+class Results:
+    """Ends batches. It also keeps those in flight, by partition, in the order in which they were drained."""
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        accumulator: Accumulator,
+        metadata: Metadata,
+        meters: ProducerMetrics,
+        caller: Caller | None,
+    ) -> None:
+        self._settings, self._accumulator, self._metadata = settings, accumulator, metadata
+        self._meters, self._caller = meters, caller
+        self.in_flight: dict[TopicPartition, list[Batch]] = {}
+        self._nothing_expires_before_ms = 0
+        # With one request in flight a partition is muted until its batch has ended.
+        self._keeps_order = settings.max_in_flight == 1
+
+    def sent(self, batches: Iterable[Batch]) -> None:
+        """Takes note of batches that were drained."""
+        for batch in batches:
+            in_flight = self.in_flight.get(batch.topic_partition)
+            if in_flight is None:
+                self.in_flight[batch.topic_partition] = [batch]
+            else:
+                in_flight.append(batch)
+            if self._keeps_order:
+                self._accumulator.muted.add(batch.topic_partition)
+
+    def take(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
+        """Takes the answer that a batch, which was sent in the format of that magic, was not written."""
+        code = result.code
+        if code is ErrorCode.MESSAGE_TOO_LARGE and self._can_split(batch, magic):
+            self._split(batch)
+        elif self._can_retry(batch, result, now_ms):
+            self._landed(batch)
+            self._accumulator.reenqueue(batch, now_ms)
+            self._meters.count_topic("retried", batch.topic, batch.count)
+        elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            self._succeed(batch, result.base_offset, result.append_time)
+        else:
+            self._refused(batch, result)
+        if code in INVALID_METADATA:
+            self._metadata.request_update()
+        self._unmute(batch)
+
+    def succeed(self, batch: Batch, base_offset: int = -1, append_time: int = -1) -> None:
+        """Takes the answer that a batch was written."""
+        self._succeed(batch, base_offset, append_time)
+        self._unmute(batch)
+
+    def _unmute(self, batch: Batch) -> None:
+        if self._keeps_order:
+            self._accumulator.muted.discard(batch.topic_partition)
+
+    def expire(self, now_ms: int) -> int:
+        """Fails what is past `delivery.timeout.ms`, in flight first since that is older; when the next one will be.
+
+        Kafka 3.9 fails queued batches first, so callbacks could run out of order when the loop stalled; and it looks
+        at batches in the order in which they were sent last, so a retried one could outlive its time behind newer ones.
+        """
+        if now_ms >= self._nothing_expires_before_ms:
+            # A batch that is made from now on has its whole time before it.
+            latest_ms = now_ms + self._settings.delivery_timeout_ms
+            self._nothing_expires_before_ms = min(latest_ms, self._expire_all(now_ms))
+        return self._nothing_expires_before_ms
+
+    def _expire_all(self, now_ms: int) -> int:
+        next_ms = 1 << 62
+        for batches in list(self.in_flight.values()):
+            for batch in sorted(batches, key=_created):
+                if not batch.expired(now_ms, self._settings.delivery_timeout_ms):
+                    next_ms = min(next_ms, batch.created_ms + self._settings.delivery_timeout_ms)
+                    break
+                self._expire(batch, now_ms)
+        for batch in self._accumulator.expired(now_ms):
+            self._expire(batch, now_ms)
+        return min(next_ms, self._accumulator.next_expiry_ms())
+
+    def _expire(self, batch: Batch, now_ms: int) -> None:
+        age_ms = now_ms - batch.created_ms
+        text = f"{batch.count} record(s) for {batch.topic}-{batch.partition} expired: {age_ms} ms since batch creation"
+        unresolved = batch.in_retry and batch.has_sequence
+        self.fail(batch, Timeout(text))
+        if unresolved and self._caller is not None:
+            self._caller.sequences.expired(batch)
+
+    def fail(
+        self,
+        batch: Batch,
+        error: ProducerError,
+        *,
+        failures: dict[int, ProducerError] | None = None,
+        adjust: bool = False,
+    ) -> None:
+        """Ends the batch with an error. `adjust`: a broker refused it, so its sequences are free again."""
+        self._landed(batch)
+        if batch.is_done:
+            return
+        if self._caller is not None:
+            self._caller.sequences.failed(batch, error.code, adjust=adjust)
+            self._caller.batch_failed(error)
+        self._accumulator.ended(batch)
+        self._meters.count_topic("failed", batch.topic, batch.count)
+        batch.end(Outcome(error=error, failures=failures))
+
+    def _succeed(self, batch: Batch, base_offset: int, append_time: int) -> None:
+        if self._caller is not None:
+            self._caller.sequences.acknowledged(batch, base_offset)
+        self._landed(batch)
+        self._accumulator.ended(batch)
+        batch.end(Outcome(base_offset, append_time))
+
+    def _split(self, batch: Batch) -> None:
+        if self._caller is not None:
+            self._caller.sequences.forget(batch)
+        self._landed(batch)
+        self._accumulator.split(batch)
+        self._meters.count("splits")
+
+    def _can_split(self, batch: Batch, magic: int) -> bool:
+        return batch.count > 1 and not batch.is_done and (magic >= CURRENT_MAGIC or batch.codec is not Codec.NONE)
+
+    def _can_retry(self, batch: Batch, result: Result, now_ms: int) -> bool:
+        if batch.is_done or batch.expired(now_ms, self._settings.delivery_timeout_ms):
+            return False
+        if batch.attempts >= self._settings.retries:
+            return False
+        if self._caller is None:
+            return result.code.retriable
+        return self._caller.sequences.retriable(batch, result.code, result.log_start_offset)
+
+    def _refused(self, batch: Batch, result: Result) -> None:
+        where = f"{batch.topic}-{batch.partition}"
+        detail = f": {result.message}" if result.message else ""
+        error = error_of(
+            result.code, f"the broker refused {batch.count} record(s) for {where}, {result.code.name}{detail}"
+        )
+        failures: dict[int, ProducerError] | None = None
+        if result.record_errors:
+            failures = self._record_failures(result)
+            error = ProducerError(f"part of a batch for {where} that had invalid records", result.code)
+        self.fail(batch, error, failures=failures, adjust=batch.attempts < self._settings.retries)
+
+    @staticmethod
+    def _record_failures(result: Result) -> dict[int, ProducerError]:
+        alone = len(result.record_errors) == 1
+        code = result.code if alone else ErrorCode.INVALID_RECORD
+        return {
+            item.batch_index: error_of(code, item.batch_index_error_message or result.message or result.code.name)
+            for item in result.record_errors
+        }
+
+    def _landed(self, batch: Batch) -> None:
+        batches = self.in_flight.get(batch.topic_partition)
+        if batches is not None and batch in batches:
+            batches.remove(batch)
+            if not batches:
+                del self.in_flight[batch.topic_partition]
+
+
+def _created(batch: Batch) -> int:
+    return batch.created_ms

@@ -1,0 +1,208 @@
+"""Idempotence: the producer's id and epoch, and for each partition the sequence numbers that are given and answered.
+
+    next         the sequence of the next record; wraps from 2^31-1 to 0
+    last_acked   the highest sequence that a broker took
+    in_flight    batches with a sequence and no end, by sequence
+
+When something is lost for good the producer raises its own epoch (KIP-360) and numbers the partition from 0 again, with
+its batches in flight; other partitions follow once theirs are through. A batch that expired after it had been sent
+leaves its sequence unresolved: nothing new goes to that partition until the answers before it tell what happened.
+Source: Kafka 3.9, TransactionManager, TxnPartitionMap and TxnPartitionEntry.
+"""
+
+from dataclasses import dataclass, field
+
+from ...protocol.errors import ErrorCode
+from ...protocol.records.layout import MAX_INT32, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, next_sequence
+from ..accumulator.producer_batch import Batch, TopicPartition
+
+MAX_EPOCH = 32767
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A producer id and its epoch."""
+
+    producer_id: int = NO_PRODUCER_ID
+    epoch: int = NO_PRODUCER_EPOCH
+
+    @property
+    def valid(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+
+@dataclass(slots=True)
+class _Partition:
+    identity: Identity
+    next: int = 0
+    last_acked: int = NO_SEQUENCE
+    in_flight: list[Batch] = field(default_factory=list)
+    known_id: int = NO_PRODUCER_ID
+    """The producer id from which a broker took a batch."""
+
+
+class Sequences:
+    """The table of one idempotent producer."""
+
+    def __init__(self) -> None:
+        self.identity = Identity()
+        self.unresolved: dict[TopicPartition, int] = {}
+        self._partitions: dict[TopicPartition, _Partition] = {}
+        self._to_rewrite: set[TopicPartition] = set()
+
+    def at(self, topic_partition: TopicPartition) -> _Partition:
+        entry = self._partitions.get(topic_partition)
+        if entry is None:
+            entry = self._partitions[topic_partition] = _Partition(self.identity)
+        return entry
+
+    def take_identity(self, identity: Identity) -> None:
+        """A coordinator has handed out an id; partitions whose numbering waits for it begin anew."""
+        self.identity = identity
+        self._rewrite()
+
+    def may_drain(self, batch: Batch) -> bool:
+        """Whether the batch at the head of its queue may go now."""
+        key = batch.topic_partition
+        if not self.identity.valid:
+            return False
+        entry = self.at(key)
+        if not batch.has_sequence:
+            if entry.in_flight and entry.identity != self.identity:
+                return False
+            return key not in self.unresolved
+        return not entry.in_flight or entry.in_flight[0] is batch
+
+    def waits_for_first(self, batch: Batch) -> bool:
+        """Whether the partition's first batch under this id is still on its way.
+
+        A broker that knows nothing of a producer takes any sequence. So when it refuses the first batch for a moment
+        and takes the second one, they change places; Kafka's client runs into that.
+        """
+        entry = self.at(batch.topic_partition)
+        return bool(entry.in_flight) and not batch.has_sequence and entry.known_id != self.identity.producer_id
+
+    def assign(self, batch: Batch) -> None:
+        """Gives a drained batch its sequence, unless it has one from an earlier try."""
+        if batch.has_sequence:
+            return
+        entry = self.at(batch.topic_partition)
+        if entry.identity != self.identity and not entry.in_flight:
+            self._restart(entry)
+        batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
+        entry.next = next_sequence(entry.next, batch.count)
+        self.register(batch)
+
+    def register(self, batch: Batch) -> None:
+        """Counts a batch with a sequence as in flight; also the children of a split."""
+        in_flight = self.at(batch.topic_partition).in_flight
+        at = len(in_flight)
+        while at and comes_before(batch, in_flight[at - 1]):
+            at -= 1
+        in_flight.insert(at, batch)
+
+    def forget(self, batch: Batch) -> None:
+        """The batch has ended, or was split."""
+        in_flight = self.at(batch.topic_partition).in_flight
+        if batch in in_flight:
+            in_flight.remove(batch)
+
+    def acknowledged(self, batch: Batch, base_offset: int = -1) -> None:
+        """A broker took it; at that offset, where it is known."""
+        entry = self.at(batch.topic_partition)
+        last = batch.last_sequence
+        if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:
+            entry.last_acked = last
+        entry.known_id = batch.producer_id
+        self.forget(batch)
+
+    def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
+        """Whether to send it again after that answer; asks for a new epoch where nothing else helps."""
+        key = batch.topic_partition
+        entry = self.at(key)
+        follows = batch.base_sequence == self._following(entry.last_acked)
+        if code is ErrorCode.UNKNOWN_PRODUCER_ID:
+            return self._retry_unknown_id(batch, log_start_offset)
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            if key not in self.unresolved and (batch.sequence_was_reset or not follows):
+                if self._overtaken(batch):
+                    self._to_rewrite.add(key)
+                return True
+            if key not in self.unresolved or batch.base_sequence == self.unresolved[key]:
+                self._to_rewrite.add(key)
+            return True
+        return code.retriable
+
+    def _overtaken(self, batch: Batch) -> bool:
+        """Whether a broker that knew nothing of the producer took a later batch first, as brokers do.
+
+        That happens when the first batch is split. Kafka 3.9 sends the children again until they expire.
+        """
+        last_acked = self.at(batch.topic_partition).last_acked
+        return last_acked != NO_SEQUENCE and 0 < (last_acked - batch.base_sequence) & MAX_INT32 < 1 << 30
+
+    def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
+        key = batch.topic_partition
+        if log_start_offset == -1 or batch.sequence_was_reset:
+            return True
+        self._to_rewrite.add(key)
+        return True
+
+    def failed(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+        """The batch has failed for good. `adjust`: the broker refused it, so later sequences must not leave a gap."""
+        self.forget(batch)
+        if not batch.has_sequence:
+            return
+        lost = code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
+        if lost or adjust:
+            self._to_rewrite.add(batch.topic_partition)
+
+    def expired(self, batch: Batch) -> None:
+        """It may or may not have been written."""
+        if batch.has_sequence:
+            self.unresolved[batch.topic_partition] = next_sequence(batch.base_sequence, batch.count)
+
+    def resolve(self) -> None:
+        """Lets partitions go on whose answers closed the gap; for the others asks for a new epoch."""
+        lost = []
+        for key in list(self.unresolved):
+            entry = self.at(key)
+            if entry.in_flight:
+                continue
+            del self.unresolved[key]
+            if entry.next != self._following(entry.last_acked):
+                lost.append(key)
+        self._to_rewrite.update(lost)
+
+    def bump_if_asked(self) -> bool:
+        """Raises the epoch when a partition needs it; at the last epoch the id is given up, and a new one must come."""
+        if not self._to_rewrite or not self.identity.valid:
+            return False
+        if self.identity.epoch >= MAX_EPOCH:
+            self.identity = Identity()
+            return True
+        self.identity = Identity(self.identity.producer_id, self.identity.epoch + 1)
+        self._rewrite()
+        return True
+
+    def _rewrite(self) -> None:
+        for key in self._to_rewrite:
+            self._restart(self.at(key))
+            self.unresolved.pop(key, None)
+        self._to_rewrite.clear()
+
+    def _restart(self, entry: _Partition) -> None:
+        """Counts from 0 under the identity of now, batches in flight first."""
+        entry.identity, entry.next, entry.last_acked = self.identity, 0, NO_SEQUENCE
+        for batch in entry.in_flight:
+            batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
+            entry.next = next_sequence(entry.next, batch.count)
+
+    @staticmethod
+    def _following(sequence: int) -> int:
+        return 0 if sequence == NO_SEQUENCE else next_sequence(sequence, 1)
+
+
+def comes_before(one: Batch, other: Batch) -> bool:
+    """Whether a sequence comes before another one, over the wrap too: half of the range is ahead."""
+    return 0 < (other.base_sequence - one.base_sequence) & MAX_INT32 < 1 << 30

@@ -1,0 +1,70 @@
+"""What makes the sender go: one pass soon after something happened, or when the time has come that the last pass named.
+
+Passes are calls of the event loop, not steps of a task: nothing is created for a pass but the call, and a timer only
+when it has to fire sooner than the one that runs. A pass too many does no harm.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ..clock import Clock, Timer
+
+MAX_SLEEP_MS = 1 << 31
+
+
+class WakeUp:
+    """Calls `beat` with the time in ms; it tells in how many ms it wants to be called again."""
+
+    def __init__(self, clock: Clock, beat: Callable[[int], int]) -> None:
+        self._clock, self._beat = clock, beat
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._scheduled = False
+        self._timer: Timer | None = None
+        self._due_ms = 0
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.set()
+
+    def stop(self) -> None:
+        """No pass begins any more."""
+        self._loop = None
+        self._disarm()
+
+    def set(self) -> None:
+        """Something happened: a pass is due at once."""
+        if not self._scheduled and self._loop is not None:
+            self._scheduled = True
+            self._loop.call_soon(self._pass)
+
+    def go(self) -> None:
+        """Something happened that nothing follows: the pass is made here, which spares a turn of the loop."""
+        self._scheduled = True
+        self._pass()
+
+    def _pass(self) -> None:
+        if self._loop is None or not self._scheduled:
+            return
+        self._scheduled = False
+        now_ms = self._clock.now_ms()
+        delay_ms = self._beat(now_ms)
+        if delay_ms <= 0:
+            self.set()
+        elif not self._scheduled:
+            self._arm(now_ms + min(delay_ms, MAX_SLEEP_MS), now_ms)
+
+    def _arm(self, due_ms: int, now_ms: int) -> None:
+        if self._timer is not None and now_ms < self._due_ms <= due_ms:
+            return
+        self._disarm()
+        self._due_ms = due_ms
+        self._timer = self._clock.call_later(due_ms - now_ms, self._rang)
+
+    def _rang(self) -> None:
+        self._timer = None
+        self.set()
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,1 @@
+"""Transactions: calls, states, requests to coordinators."""

@@ -1,0 +1,318 @@
+"""The transactional requests of a producer: which goes next, and what the answers make of its state.
+
+One request is open at a time, the lowest `order` first: FindCoordinator, InitProducerId, AddPartitionsToTxn with the
+offsets' requests, EndTxn, and InitProducerId to raise the epoch after an abort. A partition is added before the first
+batch goes to it. EndTxn waits until no batch is open, and is left out when nothing was ever added.
+`transaction_state.py` has the states, `transaction_requests.py` what answers mean. Source: Kafka 3.9,
+TransactionManager; Produce goes on here while such a request is open, where the one thread of Kafka's Sender waits.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from ...config import HostPort
+from ...protocol.errors import ErrorCode
+from ..accumulator.producer_batch import TopicPartition
+from ..accumulator.record_accumulator import NEVER_MS
+from ..call_result import CallResult
+from ..errors import FATAL_CODES, Fenced, ProducerError, TransactionAborted, WrongState, error_of
+from ..sender.network_client import Answer
+from ..sender.producer_id import Call, Caller
+from ..sender.sequence_numbers import Identity
+from ..settings import ProducerSettings
+from .requests import (
+    TRANSACTION,
+    AddOffsets,
+    AddPartitions,
+    CommitOffsets,
+    Coordinator,
+    EndTxn,
+    FindCoordinator,
+    InitProducerId,
+    Owner,
+    Request,
+    Verdict,
+)
+from .sequence_numbers import TransactionalSequences
+from .state import Machine, State
+
+BUMP_SINCE = 3
+"""The version of InitProducerId from which a coordinator raises an epoch."""
+
+FIRST_ADD_BACKOFF_MS = 20
+"""The end of the transaction before is often a moment away when the first partition of the next one is added."""
+
+
+class Batches(Protocol):
+    """What the transactions need to know of the batches, and have done to them."""
+
+    def any_open(self) -> bool: ...
+    def abort_unsent(self, error: ProducerError) -> None: ...
+    def hurry(self, on: bool) -> None: ...
+
+
+class TransactionalCaller(Caller):
+    """The transactions of one producer."""
+
+    sequences: TransactionalSequences
+
+    def __init__(self, settings: ProducerSettings, now: Callable[[], int]) -> None:
+        assert settings.transactional_id is not None
+        self.sequences = TransactionalSequences()
+        self.machine = Machine()
+        self.batches: Batches
+        self._settings, self._now, self._id = settings, now, settings.transactional_id
+        self.own: Coordinator = (TRANSACTION, self._id)
+        self._coordinators: dict[Coordinator, tuple[int, HostPort]] = {}
+        self._queue: list[Request] = []
+        self._head: Request | None = None
+        self._open: Request | None = None
+        self._new: set[TopicPartition] = set()
+        self._adding: set[TopicPartition] = set()
+        self._started = self._can_bump = self.bump_wanted = self.unmapped = self._aborting = False
+
+    # --- what the application's calls ask -----------------------------------------------------------------------------
+
+    def enqueue(self, request: Request) -> CallResult:
+        self._queue.append(request)
+        return request.result
+
+    def go(self, state: State, error: ProducerError | None = None) -> None:
+        """Raises: WrongState where that step is not allowed."""
+        was = self.machine.completing
+        self.machine.go(state, error)
+        if was != self.machine.completing:
+            self.batches.hurry(self.machine.completing)
+
+    def add_no_more(self) -> None:
+        """Partitions that were not added yet stay out of the transaction, and offsets that were not taken yet.
+
+        Kafka 3.9 asks for the offsets again until they are taken, which they never are for a topic that is not there.
+        """
+        self._new.clear()
+        for request in [request for request in self._queue if isinstance(request, CommitOffsets)]:
+            self._queue.remove(request)
+            request.result.fail(self._aborted())
+
+    def _aborted(self) -> TransactionAborted:
+        return TransactionAborted(f"the transaction of {self._id} was aborted")
+
+    def fail(self, error: ProducerError) -> None:
+        """Ends the producer, and every call that waits."""
+        if self.fatal is not None:
+            return
+        self.fatal = error
+        self.go(State.FATAL_ERROR, error)
+        queue, self._queue = self._queue, []
+        for request in (*queue, *([self._open] if self._open is not None else [])):
+            request.result.fail(error)
+
+    def abort_unsent(self, error: ProducerError | None) -> None:
+        """Fails what no broker has been sent yet."""
+        self._aborting = True
+        self.batches.abort_unsent(error or self._aborted())
+        self._aborting = False
+
+    def refusal(self) -> ProducerError | None:
+        if self.machine.failed:
+            return self.machine.error
+        if self.machine.state is not State.IN_TRANSACTION:
+            raise WrongState(f"records need a transaction: the producer is {self.machine.state.name}")
+        return None
+
+    # --- what the sender asks -----------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        if self.fatal is None and self.sequences.lost():
+            text = "records expired after they were sent, so they may be written or not"
+            self._cannot_go_on(ProducerError(f"{text}: the transaction has to be aborted"))
+
+    def next_call(self, now_ms: int) -> Call | None:
+        self._head = None
+        if self.machine.state in (State.ABORTABLE_ERROR, State.ABORTING):
+            self.abort_unsent(self.machine.error)
+        if self._open is not None or self.fatal is not None:
+            return None
+        if self._new:
+            self._adding |= self._new
+            self._new.clear()
+            self.enqueue(AddPartitions(self.own, frozenset(self._adding)))
+        request = self._next_request()
+        if request is None or request.again_ms > now_ms:
+            return None
+        self._head = request
+        nodes = None
+        if request.coordinator is not None:
+            node_id, address = self._coordinators[request.coordinator]
+            nodes = {node_id: address}
+        return Call(
+            key=request.key,
+            request=partial(self._message, request),
+            done=partial(self._answered, request),
+            versions=request.versions,
+            nodes=nodes,
+        )
+
+    def next_call_ms(self, now_ms: int) -> int:
+        if self._open is not None or not self._queue:
+            return NEVER_MS
+        again_ms = min(self._queue, key=_order).again_ms
+        return again_ms - now_ms if again_ms > now_ms else NEVER_MS
+
+    def sent(self, now_ms: int) -> None:
+        assert self._head is not None
+        self._open = self._head
+        self._open.waits_since_ms = None
+        self._queue.remove(self._head)
+
+    def not_ready(self, now_ms: int) -> None:
+        """The node that the request is for takes none: after a while somebody else may coordinate."""
+        request = self._head
+        if request is None or request.coordinator is None:
+            return
+        if request.waits_since_ms is None:
+            request.waits_since_ms = now_ms
+        elif now_ms - request.waits_since_ms >= self._settings.reconnect_backoff_max_ms:
+            request.waits_since_ms = None
+            self._coordinators.pop(request.coordinator, None)
+
+    def unsupported(self, call: Call) -> None:
+        low = f" v{call.versions[0]}" if call.versions[0] else ""
+        self.fail(error_of(ErrorCode.UNSUPPORTED_VERSION, f"the broker has no {call.key.name}{low}"))
+
+    def appended(self, topic: str, partition: int) -> None:
+        place = (topic, partition)
+        if self.machine.state is State.IN_TRANSACTION and place not in self.sequences.partitions | self._adding:
+            self._new.add(place)
+
+    def batch_failed(self, error: ProducerError) -> None:
+        if self._aborting or self.fatal is not None:
+            return
+        if error.code in FATAL_CODES:
+            self.fail(error)
+        else:
+            self._cannot_go_on(error, bump=self._can_bump and not self.machine.completing, needs_bump=False)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _next_request(self) -> Request | None:
+        """The first that may go; those on the way to it that are of no use any more are ended."""
+        while self._queue:
+            request = min(self._queue, key=_order)
+            if isinstance(request, EndTxn) and self.batches.any_open():
+                return None
+            if self.machine.failed and not isinstance(request, FindCoordinator):
+                self._queue.remove(request)
+                assert self.machine.error is not None
+                request.result.fail(self.machine.error)
+            elif isinstance(request, EndTxn) and not self._started:
+                self._queue.remove(request)
+                self._complete()
+                request.result.succeed()
+            elif request.coordinator is not None and request.coordinator not in self._coordinators:
+                self.enqueue(FindCoordinator(request.coordinator))
+            else:
+                return request
+        return None
+
+    def _message(self, request: Request, version: int) -> object:
+        if isinstance(request, InitProducerId):
+            self._can_bump = version >= BUMP_SINCE
+        return request.message(version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity))
+
+    def _answered(self, request: Request, answer: Answer) -> None:
+        self._open = None
+        if self.fatal is not None:
+            return
+        if answer.failure is not None:
+            verdict, code = Verdict.LOOK_UP, answer.failure
+        else:
+            verdict, code = request.judge(answer.response)
+        match verdict:
+            case Verdict.DONE:
+                self._done(request, answer)
+            case Verdict.LOOK_UP | Verdict.AGAIN:
+                self._again(request, code, look_up=verdict is Verdict.LOOK_UP)
+            case _:
+                self._refused(request, verdict, code)
+
+    def _again(self, request: Request, code: ErrorCode, *, look_up: bool) -> None:
+        if isinstance(request, CommitOffsets) and self.machine.state is State.ABORTING:
+            request.result.fail(self._aborted())
+            return
+        if look_up and request.coordinator is not None:
+            self._coordinators.pop(request.coordinator, None)
+        delay_ms = self._settings.retry_backoff_ms
+        first = isinstance(request, AddPartitions) and not self.sequences.partitions
+        if first and code is ErrorCode.CONCURRENT_TRANSACTIONS:
+            delay_ms = min(delay_ms, FIRST_ADD_BACKOFF_MS)
+        request.again_ms = self._now() + delay_ms
+        self._queue.append(request)
+
+    def _refused(self, request: Request, verdict: Verdict, code: ErrorCode) -> None:
+        error = error_of(code, f"{request.key.name} for {self._id} was refused: {code.name}")
+        if verdict is Verdict.FENCED:
+            error = Fenced(f"another producer has taken {self._id} over: {code.name}")
+        if isinstance(request, EndTxn) and not request.commit and verdict is Verdict.BUMP and self._can_bump:
+            # Kafka 3.9 gives up here. The coordinator has nothing to abort, so only the new start is left.
+            if not self.bump_wanted:
+                self.enqueue(InitProducerId(self.own, bump=True, result=request.result))
+            return
+        aborting = self.machine.state is State.ABORTING
+        if verdict in (Verdict.FENCED, Verdict.FATAL) or (aborting and isinstance(request, EndTxn | InitProducerId)):
+            self.fail(error)
+        elif not aborting:
+            self.unmapped |= code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            self._cannot_go_on(
+                error, bump=verdict is Verdict.BUMP and self._can_bump, needs_bump=verdict is Verdict.BUMP
+            )
+            if verdict is Verdict.REFUSED and self.fatal is None:
+                self.go(State.UNINITIALIZED)
+        request.result.fail(error)
+
+    def _done(self, request: Request, answer: Answer) -> None:
+        match request:
+            case FindCoordinator():
+                found = request.found(answer.response)
+                self._coordinators[request.wanted] = (found.node_id, HostPort(found.host, found.port))
+            case InitProducerId():
+                self.sequences.take_identity(Identity(answer.response.producer_id, answer.response.producer_epoch))
+                self.bump_wanted = False
+                self._complete()
+            case AddPartitions():
+                self._adding -= request.partitions
+                self.sequences.partitions |= request.partitions
+                self._started = True
+            case AddOffsets():
+                self._started = True
+                if self.machine.state is State.ABORTING:
+                    request.result.fail(self._aborted())
+                else:
+                    self.enqueue(CommitOffsets(request))
+                return
+            case EndTxn():
+                self._complete()
+        request.result.succeed()
+
+    def _complete(self) -> None:
+        """The transaction is over, or the producer has its id."""
+        self.sequences.partitions.clear()
+        self._new.clear()
+        self._adding.clear()
+        self._started = self.unmapped = False
+        self.go(State.INITIALIZING if self.bump_wanted else State.READY)
+
+    def _cannot_go_on(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
+        """The transaction can only be aborted; with a new epoch, where that is needed. Fatal without one."""
+        if needs_bump and not self._can_bump:
+            self.fail(error)
+            return
+        if self.machine.state in (State.IN_TRANSACTION, State.COMMITTING, State.INITIALIZING):
+            self.go(State.ABORTABLE_ERROR, error)
+        if self.machine.state is State.ABORTABLE_ERROR:
+            self.bump_wanted |= bump
+
+
+def _order(request: Request) -> int:
+    return request.order

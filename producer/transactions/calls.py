@@ -1,0 +1,105 @@
+"""The transactional half of `Producer`: the calls of applications, timed, and what transactions do to batches."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from ..accumulator.append import Appender
+from ..accumulator.record_accumulator import Accumulator
+from ..errors import ProducerError, WrongState
+from ..metrics.metrics import ProducerMetrics
+from ..sender.produce_results import Results
+from .consumed_offsets import GroupMetadata, Offsets
+from .state import State
+from .transactions import Transactions
+
+
+class OpenBatches:
+    """The batches and the records before them, as transactions see them."""
+
+    def __init__(self, accumulator: Accumulator, intake: Appender, results: Results) -> None:
+        self._accumulator, self._intake, self._results = accumulator, intake, results
+
+    def any_open(self) -> bool:
+        """Whether a batch has not ended."""
+        return bool(self._accumulator.live)
+
+    def abort_unsent(self, error: ProducerError) -> None:
+        """Fails the records in line, and the batches that no broker was sent."""
+        self._intake.refuse_all(error)
+        for batch in self._accumulator.take_unsent():
+            self._results.fail(batch, error)
+
+    def hurry(self, on: bool) -> None:
+        """Nothing lingers while a transaction ends."""
+        self._accumulator.flushes += 1 if on else -1
+
+
+class TransactionCalls:
+    """What `Producer` inherits; without `transactional.id` every call raises WrongState.
+
+    Each call waits for `max.block.ms`, and raises Timeout then: it has to be made again, before any other. After an
+    error within a transaction `abort_transaction` is the way out, unless the producer is at its end.
+    """
+
+    meters: ProducerMetrics
+    _intake: Appender
+    _transactions: Transactions | None = None
+    _closed: bool
+
+    async def init_transactions(self) -> None:
+        """Once, before all others: takes the transactional id, ends what an earlier holder left open, and fences it."""
+        with self._timed("txn-init"):
+            await self._called().init()
+
+    def begin_transaction(self) -> None:
+        """From here on each record belongs to the transaction."""
+        with self._timed("txn-begin"):
+            self._called().begin()
+
+    async def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
+        """Commits a consumer's offsets, each the next one to read, if and when the transaction commits."""
+        with self._timed("txn-send-offsets"):
+            metadata = GroupMetadata(group_id=group) if isinstance(group, str) else group
+            await self._called().send_offsets(offsets, metadata)
+
+    async def commit_transaction(self) -> None:
+        """Sends what is left, and commits. Raises: what any of the transaction's records has failed with."""
+        transactions = self._called()
+        with self._timed("txn-commit"):
+            while transactions.state is State.IN_TRANSACTION and (waiting := self._intake.waiting):
+                await waiting[0].delivery.accepted()
+            await transactions.commit()
+
+    async def abort_transaction(self) -> None:
+        """Ends the transaction as if nothing had been sent; what was not sent yet fails with TransactionAborted."""
+        with self._timed("txn-abort"):
+            await self._called().abort()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """A transaction that commits at the end of the block, and aborts when an exception leaves it."""
+        transactions = self._called()
+        self.begin_transaction()
+        try:
+            yield
+            await self.commit_transaction()
+        except BaseException:
+            if transactions.can_abort:
+                await transactions.abort()
+            raise
+
+    def _called(self) -> Transactions:
+        if self._transactions is None:
+            raise WrongState("the producer has no transactional.id")
+        if self._closed:
+            raise WrongState("the producer is closed")
+        return self._transactions
+
+    @contextmanager
+    def _timed(self, meter: str) -> Iterator[None]:
+        started = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.meters.elapsed_ns[meter] += time.perf_counter_ns() - started

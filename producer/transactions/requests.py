@@ -1,0 +1,304 @@
+"""What a transactional producer asks of coordinators, and what each answer means.
+
+    verdict     codes, unless a request has its own meaning for them
+    LOOK_UP     COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR                  find the coordinator, then again
+    AGAIN       any other that is retriable                                 again after retry.backoff.ms
+    BUMP        UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_ID_MAPPING            abort and raise the epoch; fatal before 2.5
+    ABORT       TRANSACTION_ABORTABLE                                       the transaction can only be aborted
+    FENCED      INVALID_PRODUCER_EPOCH, PRODUCER_FENCED                     fatal: another one has the id
+    FATAL       everything else
+
+Source: Kafka 3.9, the TxnRequestHandlers of TransactionManager.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, ClassVar
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from ...protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from ...protocol.messages.end_txn import EndTxnRequest
+from ...protocol.messages.find_coordinator import FindCoordinatorRequest
+from ...protocol.messages.init_producer_id import InitProducerIdRequest
+from ...protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from ..accumulator.producer_batch import TopicPartition
+from ..call_result import CallResult
+from ..errors import code_of
+from ..sender.network_client import ANY_VERSION
+from ..sender.sequence_numbers import Identity
+from .consumed_offsets import GroupMetadata, OffsetAndMetadata
+
+
+class Verdict(Enum):
+    DONE = auto()
+    LOOK_UP = auto()
+    AGAIN = auto()
+    BUMP = auto()
+    ABORT = auto()
+    REFUSED = auto()
+    FENCED = auto()
+    FATAL = auto()
+
+
+Meanings = Mapping[ErrorCode, Verdict]
+COMMON: Meanings = {
+    ErrorCode.NONE: Verdict.DONE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Verdict.LOOK_UP,
+    ErrorCode.NOT_COORDINATOR: Verdict.LOOK_UP,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.BUMP,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.BUMP,
+    ErrorCode.TRANSACTION_ABORTABLE: Verdict.ABORT,
+    ErrorCode.INVALID_PRODUCER_EPOCH: Verdict.FENCED,
+    ErrorCode.PRODUCER_FENCED: Verdict.FENCED,
+}
+GROUP, TRANSACTION = 0, 1
+"""Kinds of coordinators, as FindCoordinator numbers them."""
+
+Coordinator = tuple[int, str]
+"""A kind, and the group or the transactional id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The producer as requests name it."""
+
+    transactional_id: str
+    timeout_ms: int
+    identity: Identity
+
+
+class Request:
+    """One of them. `order`: lower ones go first. `again_ms`: not before then. `waits_since_ms`: for its node."""
+
+    key: ClassVar[ApiKey]
+    order: int = 2
+    versions: tuple[int, int] = ANY_VERSION
+    meanings: ClassVar[Meanings] = COMMON
+    otherwise: ClassVar[Verdict] = Verdict.FATAL
+
+    def __init__(self, coordinator: Coordinator | None, result: CallResult | None = None) -> None:
+        self.coordinator = coordinator
+        self.result = result or CallResult()
+        self.again_ms = 0
+        self.waits_since_ms: int | None = None
+
+    def message(self, version: int, owner: Owner) -> Any:
+        raise NotImplementedError
+
+    def codes(self, response: Any) -> Iterable[ErrorCode]:
+        """Those of the answer, one or many."""
+        return (code_of(response.error_code),)
+
+    def judge(self, response: Any) -> tuple[Verdict, ErrorCode]:
+        """The first verdict that is not DONE, and its code."""
+        for code in self.codes(response):
+            verdict = self.meaning(code)
+            if verdict is not Verdict.DONE:
+                return verdict, code
+        return Verdict.DONE, ErrorCode.NONE
+
+    def meaning(self, code: ErrorCode) -> Verdict:
+        known = self.meanings.get(code)
+        if known is not None:
+            return known
+        return Verdict.AGAIN if code.retriable else self.otherwise
+
+
+class FindCoordinator(Request):
+    """Asks any broker who coordinates a group or a transactional id."""
+
+    key = ApiKey.FIND_COORDINATOR
+    order = 0
+    meanings: ClassVar[Meanings] = {
+        ErrorCode.NONE: Verdict.DONE,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.ABORT,
+        ErrorCode.TRANSACTION_ABORTABLE: Verdict.ABORT,
+    }
+
+    def __init__(self, wanted: Coordinator) -> None:
+        super().__init__(None)
+        self.wanted = wanted
+        self.versions = (wanted[0], ANY_VERSION[1])
+
+    def message(self, version: int, owner: Owner) -> FindCoordinatorRequest:
+        kind, name = self.wanted
+        if version < 4:
+            return FindCoordinatorRequest(key=name, key_type=kind)
+        return FindCoordinatorRequest(key_type=kind, coordinator_keys=(name,))
+
+    @staticmethod
+    def found(response: Any) -> Any:
+        """The part of the answer that names the coordinator: `node_id`, `host`, `port`, `error_code`."""
+        return response.coordinators[0] if response.coordinators else response
+
+    def codes(self, response: Any) -> Iterable[ErrorCode]:
+        return (code_of(self.found(response).error_code),)
+
+
+class InitProducerId(Request):
+    """Gets an id, or with `bump` the next epoch of the one that the producer has (KIP-360)."""
+
+    key = ApiKey.INIT_PRODUCER_ID
+    meanings: ClassVar[Meanings] = {
+        **COMMON,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Verdict.REFUSED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Verdict.REFUSED,
+        ErrorCode.TRANSACTION_ABORTABLE: Verdict.REFUSED,
+        ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.FATAL,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.FATAL,
+    }
+
+    def __init__(self, coordinator: Coordinator, *, bump: bool, result: CallResult | None = None) -> None:
+        super().__init__(coordinator, result)
+        self.bump = bump
+        # The last step of an abort, or the first of all.
+        self.order = 4 if bump else 1
+
+    def message(self, version: int, owner: Owner) -> InitProducerIdRequest:
+        identity = owner.identity if self.bump else Identity()
+        return InitProducerIdRequest(
+            transactional_id=owner.transactional_id,
+            transaction_timeout_ms=owner.timeout_ms,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+        )
+
+
+class AddPartitions(Request):
+    """Tells the coordinator which partitions the transaction will write to. v4 and later are for brokers."""
+
+    key = ApiKey.ADD_PARTITIONS_TO_TXN
+    versions = (0, 3)
+    meanings: ClassVar[Meanings] = {
+        **COMMON,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Verdict.FATAL,
+        ErrorCode.INVALID_TXN_STATE: Verdict.FATAL,
+    }
+    otherwise = Verdict.ABORT
+
+    def __init__(self, coordinator: Coordinator, partitions: frozenset[TopicPartition]) -> None:
+        super().__init__(coordinator)
+        self.partitions = partitions
+
+    def message(self, version: int, owner: Owner) -> AddPartitionsToTxnRequest:
+        topics: dict[str, list[int]] = {}
+        for topic, partition in sorted(self.partitions):
+            topics.setdefault(topic, []).append(partition)
+        return AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=owner.transactional_id,
+            v3_and_below_producer_id=owner.identity.producer_id,
+            v3_and_below_producer_epoch=owner.identity.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=name, partitions=at) for name, at in topics.items()],
+        )
+
+    def codes(self, response: Any) -> Iterable[ErrorCode]:
+        found = [
+            code_of(partition.partition_error_code)
+            for topic in response.results_by_topic_v3_and_below
+            for partition in topic.results_by_partition
+        ]
+        # Where one partition has an error, the others only say that they were not tried.
+        return sorted(found, key=lambda code: code is ErrorCode.OPERATION_NOT_ATTEMPTED)
+
+
+class AddOffsets(Request):
+    """Tells the transaction's coordinator which group's offsets the transaction will hold."""
+
+    key = ApiKey.ADD_OFFSETS_TO_TXN
+    meanings: ClassVar[Meanings] = {**COMMON, ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.ABORT}
+
+    def __init__(
+        self, coordinator: Coordinator, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata
+    ) -> None:
+        super().__init__(coordinator)
+        self.offsets, self.group = offsets, group
+
+    def message(self, version: int, owner: Owner) -> AddOffsetsToTxnRequest:
+        return AddOffsetsToTxnRequest(
+            transactional_id=owner.transactional_id,
+            producer_id=owner.identity.producer_id,
+            producer_epoch=owner.identity.epoch,
+            group_id=self.group.group_id,
+        )
+
+
+_HARMLESS = {Verdict.LOOK_UP: 1, Verdict.AGAIN: 2}
+
+
+class CommitOffsets(Request):
+    """Hands the offsets to the group's coordinator; those that it took are not sent again."""
+
+    key = ApiKey.TXN_OFFSET_COMMIT
+    meanings: ClassVar[Meanings] = {
+        **COMMON,
+        ErrorCode.REQUEST_TIMED_OUT: Verdict.LOOK_UP,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.ABORT,
+        ErrorCode.FENCED_INSTANCE_ID: Verdict.ABORT,
+        ErrorCode.UNKNOWN_MEMBER_ID: Verdict.ABORT,
+        ErrorCode.ILLEGAL_GENERATION: Verdict.ABORT,
+        ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.FATAL,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.FATAL,
+    }
+
+    def __init__(self, added: AddOffsets) -> None:
+        super().__init__((GROUP, added.group.group_id), added.result)
+        self.left, self.group = dict(added.offsets), added.group
+        self.versions = (3, ANY_VERSION[1]) if self.group.names_a_member else ANY_VERSION
+
+    def message(self, version: int, owner: Owner) -> TxnOffsetCommitRequest:
+        topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        for (topic, partition), place in self.left.items():
+            item = TxnOffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=place.offset,
+                committed_leader_epoch=place.leader_epoch,
+                committed_metadata=place.metadata,
+            )
+            topics.setdefault(topic, []).append(item)
+        return TxnOffsetCommitRequest(
+            transactional_id=owner.transactional_id,
+            group_id=self.group.group_id,
+            producer_id=owner.identity.producer_id,
+            producer_epoch=owner.identity.epoch,
+            generation_id=self.group.generation,
+            member_id=self.group.member_id,
+            group_instance_id=self.group.instance_id,
+            topics=[TxnOffsetCommitRequestTopic(name=name, partitions=items) for name, items in topics.items()],
+        )
+
+    def codes(self, response: Any) -> Iterable[ErrorCode]:
+        found = set()
+        for topic in response.topics:
+            for partition in topic.partitions:
+                code = code_of(partition.error_code)
+                found.add(code)
+                if code is ErrorCode.NONE:
+                    self.left.pop((topic.name, partition.partition_index), None)
+        # What cannot be helped counts more than what may be tried again.
+        return sorted(found, key=lambda code: _HARMLESS.get(self.meaning(code), 0))
+
+
+class EndTxn(Request):
+    """Commits or aborts."""
+
+    key = ApiKey.END_TXN
+    order = 3
+
+    def __init__(self, coordinator: Coordinator, *, commit: bool) -> None:
+        super().__init__(coordinator)
+        self.commit = commit
+
+    def message(self, version: int, owner: Owner) -> EndTxnRequest:
+        return EndTxnRequest(
+            transactional_id=owner.transactional_id,
+            producer_id=owner.identity.producer_id,
+            producer_epoch=owner.identity.epoch,
+            committed=self.commit,
+        )

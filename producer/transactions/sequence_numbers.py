@@ -1,0 +1,94 @@
+"""Sequence numbers of a transactional producer: as `sequences.py`, but the coordinator alone raises the epoch.
+
+    a partition that the transaction has not       nothing is sent to it
+    OUT_OF_ORDER_SEQUENCE_NUMBER on the next one   fails, so that the transaction must be aborted
+    UNKNOWN_PRODUCER_ID                            counts from 0 again if all that was acknowledged is deleted
+    a batch is refused for good                    those behind it move up
+    an expired batch leaves a gap                  the transaction must be aborted, and the epoch raised
+
+Source: Kafka 3.9, TransactionManager.canRetry, handleFailedBatch, maybeResolveSequences.
+"""
+
+from ...protocol.errors import ErrorCode
+from ...protocol.records.layout import MAX_INT32
+from ..accumulator.producer_batch import Batch, TopicPartition
+from ..sender.sequence_numbers import Identity, Sequences, comes_before
+
+NO_OFFSET = -1
+
+
+class TransactionalSequences(Sequences):
+    """`partitions`: those that the transaction has; only batches for them may go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.partitions: set[TopicPartition] = set()
+        self._acked_offsets: dict[TopicPartition, int] = {}
+
+    def take_identity(self, identity: Identity) -> None:
+        """Takes what the coordinator gave; every partition begins anew."""
+        self._partitions.clear()
+        self._acked_offsets.clear()
+        self.unresolved.clear()
+        self.identity = identity
+
+    def may_drain(self, batch: Batch) -> bool:
+        return batch.topic_partition in self.partitions and super().may_drain(batch)
+
+    def acknowledged(self, batch: Batch, base_offset: int = NO_OFFSET) -> None:
+        if (batch.producer_id, batch.producer_epoch) != (self.identity.producer_id, self.identity.epoch):
+            # A late answer to one that expired before the epoch was raised says nothing about the numbers of now.
+            self.forget(batch)
+            return
+        if base_offset != NO_OFFSET:
+            key, last = batch.topic_partition, base_offset + batch.count - 1
+            self._acked_offsets[key] = max(last, self._acked_offsets.get(key, NO_OFFSET))
+        super().acknowledged(batch)
+
+    def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
+        if code is ErrorCode.UNKNOWN_PRODUCER_ID:
+            return self._retry_unknown_id(batch, log_start_offset)
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            follows = batch.base_sequence == self._following(self.at(batch.topic_partition).last_acked)
+            waits = batch.sequence_was_reset or not follows
+            # Kafka 3.9 sends one that was overtaken again until it expires.
+            return batch.topic_partition not in self.unresolved and waits and not self._overtaken(batch)
+        return code.retriable
+
+    def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
+        if log_start_offset == NO_OFFSET or batch.sequence_was_reset:
+            return True
+        if self._acked_offsets.get(batch.topic_partition, NO_OFFSET) >= log_start_offset:
+            return False
+        self._restart(self.at(batch.topic_partition))
+        return True
+
+    def failed(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+        self.forget(batch)
+        if not batch.has_sequence:
+            return
+        if code is ErrorCode.UNKNOWN_PRODUCER_ID:
+            self._partitions.pop(batch.topic_partition, None)
+            self.unresolved.pop(batch.topic_partition, None)
+        elif adjust:
+            self._close_gap(batch)
+
+    def _close_gap(self, lost: Batch) -> None:
+        """Those behind a batch that was refused take its numbers."""
+        entry = self.at(lost.topic_partition)
+        entry.next = (entry.next - lost.count) & MAX_INT32
+        for batch in entry.in_flight:
+            if comes_before(lost, batch):
+                lower = (batch.base_sequence - lost.count) & MAX_INT32
+                batch.set_producer(batch.producer_id, batch.producer_epoch, lower)
+
+    def lost(self) -> bool:
+        """Whether an expired batch left a gap that no answer can close any more; partitions without one go on."""
+        found = False
+        for key in list(self.unresolved):
+            entry = self.at(key)
+            if entry.in_flight:
+                continue
+            del self.unresolved[key]
+            found |= entry.next != self._following(entry.last_acked)
+        return found

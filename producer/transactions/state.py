@@ -1,0 +1,68 @@
+"""The states of a transactional producer, and which may follow which.
+
+    from                  to
+    UNINITIALIZED         INITIALIZING
+    INITIALIZING          READY  ABORTABLE_ERROR
+    READY                 IN_TRANSACTION
+    IN_TRANSACTION        COMMITTING  ABORTING  ABORTABLE_ERROR
+    COMMITTING            READY  ABORTABLE_ERROR
+    ABORTING              READY  INITIALIZING
+    ABORTABLE_ERROR       ABORTING  UNINITIALIZED  ABORTABLE_ERROR
+    FATAL_ERROR           -
+    any                   FATAL_ERROR
+
+ABORTING -> INITIALIZING: the transaction is over, and the epoch has to be raised before the next one.
+ABORTABLE_ERROR -> UNINITIALIZED: the id was refused for want of rights; `init_transactions` may be tried again.
+Source: Kafka 3.9, TransactionManager.State.
+"""
+
+from enum import Enum, auto
+
+from ..errors import ProducerError, WrongState
+
+
+class State(Enum):
+    UNINITIALIZED = auto()
+    INITIALIZING = auto()
+    READY = auto()
+    IN_TRANSACTION = auto()
+    COMMITTING = auto()
+    ABORTING = auto()
+    ABORTABLE_ERROR = auto()
+    FATAL_ERROR = auto()
+
+
+NEXT: dict[State, frozenset[State]] = {
+    State.UNINITIALIZED: frozenset({State.INITIALIZING}),
+    State.INITIALIZING: frozenset({State.READY, State.ABORTABLE_ERROR}),
+    State.READY: frozenset({State.IN_TRANSACTION}),
+    State.IN_TRANSACTION: frozenset({State.COMMITTING, State.ABORTING, State.ABORTABLE_ERROR}),
+    State.COMMITTING: frozenset({State.READY, State.ABORTABLE_ERROR}),
+    State.ABORTING: frozenset({State.READY, State.INITIALIZING}),
+    State.ABORTABLE_ERROR: frozenset({State.ABORTING, State.UNINITIALIZED, State.ABORTABLE_ERROR}),
+    State.FATAL_ERROR: frozenset(),
+}
+COMPLETING = frozenset({State.COMMITTING, State.ABORTING})
+ERRORS = frozenset({State.ABORTABLE_ERROR, State.FATAL_ERROR})
+
+
+class Machine:
+    """The state of one producer, and the error that it is in."""
+
+    def __init__(self) -> None:
+        self.state = State.UNINITIALIZED
+        self.error: ProducerError | None = None
+
+    def go(self, target: State, error: ProducerError | None = None) -> None:
+        """Raises: WrongState, and nothing has changed, where the table has no such step."""
+        if target is not State.FATAL_ERROR and target not in NEXT[self.state]:
+            raise WrongState(f"a producer that is {self.state.name} cannot become {target.name}")
+        self.state, self.error = target, error
+
+    @property
+    def completing(self) -> bool:
+        return self.state in COMPLETING
+
+    @property
+    def failed(self) -> bool:
+        return self.state in ERRORS

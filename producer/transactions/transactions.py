@@ -1,0 +1,133 @@
+"""Transactions as an application sees them: the calls, and who may call what when.
+
+    async with producer.transaction():
+        producer.send("out", b"value")
+        await producer.send_offsets_to_transaction({("in", 0): 42}, GroupMetadata(group_id="copier"))
+
+Calls wait for `max.block.ms`. One that took longer goes on, and the same call has to be made again before any other.
+Source: Kafka 3.9, KafkaProducer and TransactionManager.handleCachedTransactionRequestResult.
+"""
+
+from collections.abc import Callable
+
+from ..call_result import CallResult
+from ..clock import Clock
+from ..errors import ProducerError, WrongState
+from .caller import TransactionalCaller
+from .consumed_offsets import GroupMetadata, OffsetAndMetadata, Offsets
+from .requests import AddOffsets, EndTxn, InitProducerId
+from .state import State
+
+
+class Transactions:
+    """What may be called on the transactions of one producer; `wake` is called when there is something to send."""
+
+    def __init__(self, caller: TransactionalCaller, clock: Clock, max_block_ms: int, wake: Callable[[], None]) -> None:
+        self._caller, self._clock, self._max_block_ms, self._wake = caller, clock, max_block_ms, wake
+        self._pending: tuple[str, CallResult] | None = None
+
+    @property
+    def state(self) -> State:
+        return self._caller.machine.state
+
+    @property
+    def ongoing(self) -> bool:
+        """Whether there is a transaction that has not ended."""
+        return self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR) or self._caller.machine.completing
+
+    @property
+    def can_abort(self) -> bool:
+        """Whether an abort is the call that is allowed now."""
+        return self._pending is None and self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR)
+
+    async def init(self) -> None:
+        await self._last("init_transactions", self._begin_init)
+
+    def begin(self) -> None:
+        self._ensure_ready("begin_transaction")
+        self._caller.go(State.IN_TRANSACTION)
+
+    async def send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
+        call = "send_offsets_to_transaction"
+        self._ensure_ready(call)
+        if self.state is not State.IN_TRANSACTION:
+            raise WrongState(f"offsets need a transaction: the producer is {self.state.name}")
+        if not offsets:
+            return
+        places = {
+            place: offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset=offset)
+            for place, offset in offsets.items()
+        }
+        result = self._caller.enqueue(AddOffsets(self._caller.own, places, group))
+        self._wake()
+        await result.wait(self._clock, self._max_block_ms, call)
+
+    async def commit(self) -> None:
+        await self._last("commit_transaction", self._begin_commit)
+
+    async def abort(self) -> None:
+        await self._last("abort_transaction", self._begin_abort)
+
+    async def end_open(self) -> None:
+        """Aborts what is open, for a producer that closes; what was committing goes on to its end."""
+        try:
+            if self._pending is not None and self.ongoing:
+                call, result = self._pending
+                await self._wait(call, result)
+            if self.ongoing:
+                await self.abort()
+        except ProducerError:
+            # The transaction's timeout ends it at the coordinator.
+            return
+
+    def _begin_init(self) -> CallResult:
+        self._ensure_sound()
+        self._caller.go(State.INITIALIZING)
+        return self._caller.enqueue(InitProducerId(self._caller.own, bump=False))
+
+    def _begin_commit(self) -> CallResult:
+        self._ensure_sound()
+        self._caller.go(State.COMMITTING)
+        return self._caller.enqueue(EndTxn(self._caller.own, commit=True))
+
+    def _begin_abort(self) -> CallResult:
+        caller, error = self._caller, self._caller.machine.error
+        if self.state is not State.ABORTABLE_ERROR:
+            self._ensure_sound()
+        caller.go(State.ABORTING)
+        caller.add_no_more()
+        caller.abort_unsent(error)
+        ending = None if caller.unmapped else caller.enqueue(EndTxn(caller.own, commit=False))
+        # A coordinator that has forgotten the producer takes no EndTxn, only a new start.
+        if ending is None or caller.bump_wanted:
+            return caller.enqueue(InitProducerId(caller.own, bump=True))
+        return ending
+
+    async def _last(self, call: str, begin: Callable[[], CallResult]) -> None:
+        if self._pending is None:
+            self._pending = (call, begin())
+            self._wake()
+        elif self._pending[0] != call:
+            raise self._unfinished(call)
+        await self._wait(call, self._pending[1])
+
+    async def _wait(self, call: str, result: CallResult) -> None:
+        try:
+            await result.wait(self._clock, self._max_block_ms, call)
+        finally:
+            if result.ended:
+                self._pending = None
+
+    def _unfinished(self, call: str) -> WrongState:
+        assert self._pending is not None
+        return WrongState(f"{self._pending[0]} did not end in time and has to be called again, not {call}")
+
+    def _ensure_sound(self) -> None:
+        if self._caller.machine.failed:
+            assert self._caller.machine.error is not None
+            raise self._caller.machine.error
+
+    def _ensure_ready(self, call: str) -> None:
+        if self._pending is not None:
+            raise self._unfinished(call)
+        self._ensure_sound()

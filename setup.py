@@ -1,0 +1,40 @@
+"""Finds what pyproject.toml would have to list: the packages, and the modules that Cython compiles.
+
+A package is a folder with an `__init__.py`. A module is compiled if its first line gives Cython directives.
+"""
+
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+ROOT = Path(__file__).parent
+ROOMS = ("protocol", "config", "storage", "broker", "producer", "cli", "bench", "pipeline")
+
+
+def packages() -> list[str]:
+    found = [init.parent.relative_to(ROOT) for room in ROOMS for init in (ROOT / room).rglob("__init__.py")]
+    return ["pyspark_stepdown", "stepdown", *sorted(".".join(("stepdown", *path.parts)) for path in found)]
+
+
+def compiled() -> list[str]:
+    """The paths of the modules to compile, from the root."""
+    found = []
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            with path.open(encoding="utf-8") as source:
+                if source.readline().startswith("# cython:"):
+                    found.append(path.relative_to(ROOT).as_posix())
+    return sorted(found)
+
+
+def extension(path: str) -> Extension:
+    return Extension(
+        "stepdown." + path.removesuffix(".py").replace("/", "."),
+        [path],
+        include_dirs=["include", "protocol/records/kernel"],
+        extra_compile_args=["-O3", "-g0", "-fwrapv"],
+    )
+
+
+if __name__ == "__main__":
+    setup(packages=packages(), ext_modules=[extension(path) for path in compiled()])
