@@ -13,7 +13,7 @@ from ...producer.accumulator.batch_outcome import RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
 from ...producer.network.connections import Network
-from ...producer.sender.network_client import Link, VersionRanges
+from ...producer.sender.network_client import NetworkClient, VersionRanges
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP
@@ -99,7 +99,7 @@ class RecordWriter:
         self._failure: tuple[int, ProducerError] | None = None
         self.written = self._taken = 0
 
-        def link(chosen: ProducerSettings, clock: Clock, changed: object) -> Link:
+        def link(chosen: ProducerSettings, clock: Clock, changed: object) -> NetworkClient:
             return OlderBrokerNetwork(form.produce, chosen, clock, changed)
 
         try:

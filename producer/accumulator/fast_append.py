@@ -1,10 +1,10 @@
 # cython: language_level=3
 """The short way of the commonest records: a value alone, for a topic whose leaders are known, into an open batch.
 
-It leads where `Appender.take` leads, by fewer steps. `Appender` opens a lane behind a record that found nobody in line,
-and closes all of them when somebody has to wait for metadata; a lane is of no use once metadata changed. It opens no batch:
-a record that needs a new one goes the long way. While others wait for memory it ends behind them, and those who waited
-go on by a lane into the batch that the first of them opened.
+It does what `Appender.take` does, in fewer steps. `Appender` makes one for a topic behind a record that found nobody in
+line, and closes all of them when somebody has to wait for metadata; one is of no use once metadata changed. It opens no
+batch: a record that needs a new one goes through `Appender`. While others wait for memory it ends behind them, and
+those who waited go on here into the batch that the first of them opened.
 
 Compiled by Cython, since each record takes it; uncompiled, the same file is the readable twin.
 """
