@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-UNLIMITED_BYTES = 1 << 62
+SLOW_REQUEST_MS = 10_000
+"""How long a large request may take to come while others wait for its memory."""
 DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
@@ -87,7 +88,12 @@ class Broker:
             clock=self.clock,
         )
         pool = settings.queued_max_request_bytes
-        self.request_memory = MemoryBudget(pool if pool > 0 else UNLIMITED_BYTES, self.metrics.request_memory_wait.add)
+        self.request_memory = MemoryBudget(
+            pool if pool > 0 else settings.stepdown_request_memory_bytes,
+            self.metrics.request_memory_wait.add,
+            clock=self.clock,
+            patience_ms=SLOW_REQUEST_MS,
+        )
         self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
         self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
         node_id = self.log_dirs.node_id

@@ -109,6 +109,7 @@ class BrokerSettings:
 
     # stepdown's own
     stepdown_downconversion_chunk_bytes: int
+    stepdown_request_memory_bytes: int
     stepdown_conversion_memory_bytes: int
     stepdown_downconversion_zstd: str
     stepdown_decompression_max_bytes: int

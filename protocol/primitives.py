@@ -38,7 +38,9 @@ MAX_UVARINT_BYTES: Final = 5
 
 # Items in all arrays of one message. An item may take two bytes on the wire and a hundred in memory; the largest
 # messages known name each replica of some 200,000 partitions.
-MAX_ITEMS: Final = 2_000_000
+MAX_ITEMS: Final = 100_000
+MAX_TAGGED_FIELDS: Final = 100
+"""In one place of a message. Kafka 4.1 knows four at most."""
 
 
 class Kind(Enum):
@@ -117,6 +119,8 @@ def skip_tagged_fields(data: memoryview, position: int) -> int:
     Raises: MalformedFrame when the section runs past the end of `data`.
     """
     count, position = read_uvarint(data, position)
+    if count > MAX_TAGGED_FIELDS:
+        raise MalformedFrame(f"{count} tagged fields in one place, {MAX_TAGGED_FIELDS} is the most")
     for _ in range(count):
         _tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)

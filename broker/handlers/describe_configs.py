@@ -1,6 +1,7 @@
 """DescribeConfigs, versions 0-4 (KIP-133, 226, 412, 569): settings of topics, brokers and loggers.
 
-All keys are described where none is named; unknown names are left out. Each resource succeeds or fails for itself.
+All keys are described where none is named; unknown names are left out. Each resource succeeds or fails for itself;
+one that is named twice is answered once.
 Secrets have no value. Version notes: v0 says whether a value is the default, v1 where it comes from, and synonyms if
 asked; v3 type and documentation.
 """
@@ -33,7 +34,11 @@ UNKNOWN_TYPE = 0
 def handle(broker: "Broker", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
     for resource in request.resources:
         resource_type(resource.resource_type)  # an unknown type fails the request, as in Kafka
-    return DescribeConfigsResponse(results=[_result(broker, request, resource, call) for resource in request.resources])
+    distinct = {
+        (resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ())): resource
+        for resource in request.resources
+    }
+    return DescribeConfigsResponse(results=[_result(broker, request, each, call) for each in distinct.values()])
 
 
 def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> DescribeConfigsResponse:

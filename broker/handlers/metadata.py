@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
 FIRST_VERSION_BY_ID = 12
+NAMES_A_TURN = 500
 LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
 FIRST_VERSION_WITH_OPERATIONS = 8
 
@@ -102,7 +103,9 @@ async def _by_name(
 ) -> list[MetadataResponseTopic]:
     creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
     topics, missing = [], []
-    for name in names:
+    for at, name in enumerate(names, 1):
+        if at % NAMES_A_TURN == 0:
+            await broker.breathe()
         topic = broker.cluster.topics.get(name)
         if topic is not None:
             topics.append(_described(topic, operations))
@@ -112,7 +115,9 @@ async def _by_name(
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
     created = await _create(broker, missing) if creates and missing else set()
-    for name in missing:
+    for at, name in enumerate(missing, 1):
+        if at % NAMES_A_TURN == 0:
+            await broker.breathe()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
         topics.append(_absent(name, while_creating if name in created else code, operations))
     return topics

@@ -43,7 +43,7 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..network.connection import CloseConnection
 from ..network.dispatch import Call
-from ..produce.append import Check, Effort, append, append_by_worker, takes_worker
+from ..produce.append import Check, Effort, Job, append, append_by_worker, takes_worker
 from ..produce.response import Outcome, are_settled, judge, note_failure, response_of
 from ..transactions.verification import verify_produce
 
@@ -56,6 +56,7 @@ ACKS = (ACKS_ALL, ACKS_NONE, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_ABORTABLE = 11
 PARTITIONS_A_TURN = 16
+JOBS_A_TURN = 16
 
 
 Answer = ProduceResponse | None
@@ -66,7 +67,9 @@ def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Co
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
     _check_transactions(request, items)
-    if len(items) > PARTITIONS_A_TURN or any(_takes_worker(broker, name, data) for name, data in items):
+    if len(items) > PARTITIONS_A_TURN or any(
+        _takes_worker(broker, name, data, is_alone=len(items) == 1) for name, data in items
+    ):
         return _handle_in_turns(broker, request, call, items)
     effort = Effort()
     outcomes = [_produce(broker, request, name, data, call, effort) for name, data in items]
@@ -75,14 +78,19 @@ def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Co
 
 async def _handle_in_turns(broker: "Broker", request: ProduceRequest, call: Call, items: Items) -> Answer:
     effort = Effort()
-    outcomes = []
+    outcomes, jobs = [], []
     for name, data in items:
-        if _takes_worker(broker, name, data):
-            outcomes.append(await _produce_by_worker(broker, request, name, data, call, effort))
+        if _takes_worker(broker, name, data, is_alone=len(items) == 1):
+            outcome, job = _job(broker, request, name, data, call)
+            outcomes.append(outcome)
+            if job is not None:
+                jobs.append((outcome, job))
         else:
             outcomes.append(_produce(broker, request, name, data, call, effort))
         if len(outcomes) % PARTITIONS_A_TURN == 0:
             await broker.breathe()
+    for start in range(0, len(jobs), JOBS_A_TURN):
+        await _produce_by_worker(broker, jobs[start : start + JOBS_A_TURN], call, effort)
     answer = _answer(broker, request, call, outcomes, effort)
     return await answer if isinstance(answer, Coroutine) else answer
 
@@ -159,9 +167,9 @@ def _check_transactions(request: ProduceRequest, items: Items) -> None:
         )
 
 
-def _takes_worker(broker: "Broker", name: str, data: PartitionProduceData) -> bool:
+def _takes_worker(broker: "Broker", name: str, data: PartitionProduceData, *, is_alone: bool) -> bool:
     topic = broker.cluster.topics.get(name)
-    return topic is not None and takes_worker(broker, topic, _records(data))
+    return topic is not None and takes_worker(broker, topic, _records(data), is_alone=is_alone)
 
 
 def _produce(
@@ -179,19 +187,32 @@ def _produce(
     return outcome
 
 
-async def _produce_by_worker(
-    broker: "Broker", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call, effort: Effort
-) -> Outcome:
+def _job(
+    broker: "Broker", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call
+) -> tuple[Outcome, Job | None]:
+    """What is to be done by a worker; None where the outcome tells already that nothing is."""
     outcome = Outcome(topic=name, index=data.index)
     try:
         records = _records(data)
         topic, partition = _admitted(broker, request, records, call, outcome)
         check = _transaction_check(broker, request, call, outcome)
-        outcome.info = await append_by_worker(broker, topic, partition, records, effort=effort, check=check)
-        _count_success(broker, name, outcome.info, len(records))
-    except Exception as error:
+        return outcome, Job(topic=topic, partition=partition, records=records, check=check)
+    except Exception as error:  # as in `_produce`
         note_failure(broker, outcome, error, call.client_id)
-    return outcome
+        return outcome, None
+
+
+async def _produce_by_worker(broker: "Broker", jobs: Sequence[tuple[Outcome, Job]], call: Call, effort: Effort) -> None:
+    try:
+        results: Sequence[AppendInfo | Exception] = await append_by_worker(broker, [job for _, job in jobs], effort)
+    except Exception as error:  # as in `_produce`
+        results = [error] * len(jobs)
+    for (outcome, job), result in zip(jobs, results, strict=True):
+        if isinstance(result, Exception):
+            note_failure(broker, outcome, result, call.client_id)
+        else:
+            outcome.info = result
+            _count_success(broker, outcome.topic, result, len(job.records))
 
 
 def _admitted(

@@ -4,6 +4,7 @@ A scrape of ten thousand partitions is a third of a second of work: what is show
 with a turn for others in between, and written as text in a worker.
 """
 
+import asyncio
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -31,10 +32,19 @@ class _Snapshot(Collector):
 def pages_of(broker: "Broker") -> dict[str, MakePage]:
     """The pages of one broker, by path."""
 
-    async def metrics() -> Page:
+    rendering: asyncio.Task[Page] | None = None
+
+    async def render() -> Page:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Snapshot([family async for family in broker.metrics.instruments.read(broker.breathe)]))
         return Page(body=await broker.heavy(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)
+
+    async def metrics() -> Page:
+        """Made once for all who ask while it is being made."""
+        nonlocal rendering
+        if rendering is None or rendering.done():
+            rendering = asyncio.create_task(render())
+        return await asyncio.shield(rendering)
 
     async def alive() -> Page:
         return Page(body=b"alive\n")

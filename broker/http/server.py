@@ -13,6 +13,7 @@ from http import HTTPStatus
 import h11
 
 READ_BYTES = 16 * 1024
+WRITE_BYTES = 64 * 1024
 MOST_CONNECTIONS = 64
 
 log = logging.getLogger(__name__)
@@ -74,13 +75,19 @@ class HttpServer:
             page = await self._page_for(request)
             headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
             writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
-            if request.method != b"HEAD":
-                writer.write(protocol.send(h11.Data(data=page.body)) or b"")
-            writer.write(protocol.send(h11.EndOfMessage()) or b"")
-            await writer.drain()
+            async with asyncio.timeout(self._idle_s):
+                await self._send_body(protocol, writer, b"" if request.method == b"HEAD" else page.body)
             if protocol.our_state is h11.MUST_CLOSE or protocol.their_state is not h11.DONE:
                 return
             protocol.start_next_cycle()
+
+    async def _send_body(self, protocol: h11.Connection, writer: asyncio.StreamWriter, body: bytes) -> None:
+        """In pieces, of which a slow reader has few waiting."""
+        for at in range(0, len(body), WRITE_BYTES):
+            writer.write(protocol.send(h11.Data(data=body[at : at + WRITE_BYTES])) or b"")
+            await writer.drain()
+        writer.write(protocol.send(h11.EndOfMessage()) or b"")
+        await writer.drain()
 
     async def _next_request(self, protocol: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
         request: h11.Request | None = None

@@ -129,6 +129,8 @@ class Connection:
                 if self._is_turn_over():
                     await self._send_held(answerer)
                     await self._end_turn()
+                if self._claim is not None:
+                    self._claim.in_use()
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = self._clock.now_ms()
                 answer = answerer.answer(frame, self.peer)
@@ -256,6 +258,15 @@ class Connection:
         if size > READ_AHEAD_BYTES and self._claim is None:
             self._wire.unwatch()
             self._claim = await self._request_memory.claim(size)
+            self._claim.reclaimable(self._give_up_frame)
+
+    def _give_up_frame(self) -> None:
+        """Others wait for the memory of a request that is too slow to come."""
+        log.warning(
+            "closing %s (client %r): it sends a request of %d bytes too slowly while others wait for request memory",
+            *(self.peer, self.peer.client_id, self._parser.pending_frame_bytes),
+        )
+        self.close()
 
     def _release(self) -> None:
         if self._claim is not None:

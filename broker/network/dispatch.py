@@ -29,6 +29,9 @@ from .connection import CloseConnection, Peer, Reply
 if TYPE_CHECKING:
     from ..broker import Broker
 
+LARGE_REQUEST_BYTES = 256 * 1024
+LONG_S = 0.1
+
 log = logging.getLogger(__name__)
 
 
@@ -94,11 +97,16 @@ class Dispatcher:
         route = self._routes.get((header.api_key, header.api_version)) or self._find(header, peer)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
+        if len(body) > LARGE_REQUEST_BYTES and route.spec.key is not ApiKey.PRODUCE:
+            return self._answer_large(route, header, body, peer, began)
+        return self._answer(route, self._call(route, header, body, peer), began)
+
+    def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
         try:
             request = route.decode(body)
         except MalformedFrame as fault:
             raise MalformedFrame(f"{route.spec.name} v{route.version} request: {fault}") from fault
-        call = Call(
+        return Call(
             key=route.spec.key,
             version=route.version,
             header=header,
@@ -106,15 +114,44 @@ class Dispatcher:
             request=request,
             request_bytes=len(body),
         )
+
+    async def _answer_large(
+        self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
+    ) -> Reply:
+        """As `answer`; a worker reads the many items that it has, and writes as many answers."""
+        call = await self._broker.heavy(self._call, route, header, body, peer)
+        if self._broker.interceptors:
+            return await self._answer_watched(route, call, began)
+        try:
+            response = route.module.handle(self._broker, call.request, call)
+            if type(response) is CoroutineType:
+                response = await response
+        except Exception as error:
+            response = _refused(route, call, error)
+        self._count(route, call, began)
+        pieces = None
+        if response is not None:
+            self._errors.add(route.spec.name, response)
+            pieces = await self._broker.heavy(_encoded, route.spec, call, response)
+        return Reply(pieces, self._metered(route), began, perf_counter())
+
+    def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._broker.interceptors:
             return self._answer_watched(route, call, began)
         try:
-            response = route.module.handle(self._broker, request, call)
+            response = route.module.handle(self._broker, call.request, call)
         except Exception as error:
             response = _refused(route, call, error)
         if type(response) is CoroutineType:
             return self._answer_later(route, call, response, began)
-        return self._reply(route, call, response, began)
+        reply = self._reply(route, call, response, began)
+        held_s = reply.ready_s - began
+        if held_s > LONG_S:
+            log.warning(
+                "%s v%d from %s (client %r, %d bytes) held the event loop for %d ms",
+                *(call.key.name, call.version, call.peer, call.client_id, call.request_bytes, held_s * 1000),
+            )
+        return reply
 
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
@@ -144,14 +181,18 @@ class Dispatcher:
         return self._reply(route, call, response, began)
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
-        meter = route.meter or self._metered(route)
-        meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
-        if route.is_deprecated:
-            meter.deprecated(call.peer.software_name, call.peer.software_version)
+        meter = self._count(route, call, began)
         if response is None:
             return Reply(None, meter, began, perf_counter())
         self._errors.add(route.spec.name, response)
         return Reply(_encoded(route.spec, call, response), meter, began, perf_counter())
+
+    def _count(self, route: Route, call: Call, began: float) -> RequestMeter:
+        meter = route.meter or self._metered(route)
+        meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
+        if route.is_deprecated:
+            meter.deprecated(call.peer.software_name, call.peer.software_version)
+        return meter
 
     def answered(self, reply: Reply) -> None:
         """Counts how long it took until all was sent; conversion while sending is part of it."""
@@ -159,7 +200,8 @@ class Dispatcher:
         reply.meter.sent(now - reply.ready_s, now - reply.began_s)
 
     def _metered(self, route: Route) -> RequestMeter:
-        route.meter = RequestMeter(self._broker.metrics, route.spec.name, route.version)
+        if route.meter is None:
+            route.meter = RequestMeter(self._broker.metrics, route.spec.name, route.version)
         return route.meter
 
     def _find(self, header: RequestHeader, peer: Peer) -> Route:
@@ -187,9 +229,18 @@ class Dispatcher:
         return route
 
     def _module(self, name: str) -> ModuleType:
+        """The handler, read when it is first needed: all of them take 10 MB.
+
+        Raises: CloseConnection when it cannot be read.
+        """
         module = self._modules.get(name)
         if module is None:
-            module = self._modules[name] = import_module(f"..handlers.{name}", __package__)
+            try:
+                module = self._modules[name] = import_module(f"..handlers.{name}", __package__)
+            except OSError as fault:  # not the peer's: EMFILE, most likely
+                raise CloseConnection(
+                    f"the handler {name} cannot be read, is the limit of open files too low? {fault}"
+                ) from fault
         return module
 
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:

@@ -80,7 +80,7 @@ class Server:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
             sock.setblocking(False)
             sock.bind(address)
-            sock.listen(self._limits.backlog)
+            sock.listen(max(self._limits.backlog, socket.SOMAXCONN))
         except OSError:
             sock.close()
             raise

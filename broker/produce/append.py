@@ -3,9 +3,8 @@
 Produce requests and the coordinators' own records come this way. What is refused is counted here, by reason and topic.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -100,9 +99,12 @@ Check = Callable[[PreparedAppend], None]
 """May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
 
 
-def takes_worker(broker: "Broker", topic: "Topic", records: memoryview) -> bool:
-    """Whether records are for `append_by_worker`, since getting them ready would hold up the event loop."""
-    return needs_worker(records, broker.append_rules.of(topic))
+def takes_worker(broker: "Broker", topic: "Topic", records: memoryview, *, is_alone: bool = True) -> bool:
+    """Whether records are for `append_by_worker`, since getting them ready would hold up the event loop.
+
+    `is_alone`: nothing else is appended in the same turn of the loop.
+    """
+    return needs_worker(records, broker.append_rules.of(topic), is_alone=is_alone)
 
 
 def append(
@@ -125,31 +127,56 @@ def append(
     except ApiError as refusal:
         _count_refusal(broker.metrics, topic, records, refusal)
         raise
-    _count_effort(broker.metrics, topic, records, prepared, effort, began)
+    _count_effort(broker.metrics, topic, records, prepared, effort, perf_counter() - began)
     return _written(broker, partition, prepared, check)
 
 
-async def append_by_worker(
-    broker: "Broker",
-    topic: "Topic",
-    partition: "Partition",
-    records: memoryview,
-    *,
-    effort: Effort,
-    check: Check | None = None,
-) -> AppendInfo:
-    """As `append`, but for the work on the records, which another thread does."""
-    rules = broker.append_rules.of(topic)
-    make = partial(prepare, records, rules, now_ms=broker.clock.now_ms())
-    began = perf_counter()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is to be appended to one partition by `append_by_worker`."""
+
+    topic: "Topic"
+    partition: "Partition"
+    records: memoryview
+    check: Check | None = None
+
+
+_Prepared = tuple[PreparedAppend | Exception, float]
+"""What became of the records of one job, and the seconds that it took."""
+
+
+async def append_by_worker(broker: "Broker", jobs: Sequence[Job], effort: Effort) -> list[AppendInfo | Exception]:
+    """As `append` for each job, but for the work on the records: one thread does it for all of them in one go."""
+    rules = [broker.append_rules.of(job.topic) for job in jobs]
+    works = [(job.records, rule) for job, rule in zip(jobs, rules, strict=True)]
+    with await broker.conversion_budget.claim(working_bytes(works)):
+        made = await broker.heavy(_prepare_each, works, broker.clock.now_ms())
+    return [_finished(broker, job, *done, effort) for job, done in zip(jobs, made, strict=True)]
+
+
+def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) -> list[_Prepared]:
+    made: list[_Prepared] = []
+    for records, rules in works:
+        began = perf_counter()
+        try:
+            made.append((prepare(records, rules, now_ms=now_ms), perf_counter() - began))
+        except Exception as error:  # the others go on; who asked for this one is told
+            made.append((error, 0.0))
+    return made
+
+
+def _finished(
+    broker: "Broker", job: Job, made: PreparedAppend | Exception, seconds: float, effort: Effort
+) -> AppendInfo | Exception:
+    if isinstance(made, Exception):
+        if isinstance(made, ApiError):
+            _count_refusal(broker.metrics, job.topic, job.records, made)
+        return made
+    _count_effort(broker.metrics, job.topic, job.records, made, effort, seconds)
     try:
-        with await broker.conversion_budget.claim(working_bytes(records, rules)):
-            prepared = await broker.heavy(make)
-    except ApiError as refusal:
-        _count_refusal(broker.metrics, topic, records, refusal)
-        raise
-    _count_effort(broker.metrics, topic, records, prepared, effort, began)
-    return _written(broker, partition, prepared, check)
+        return _written(broker, job.partition, made, job.check)
+    except Exception as error:  # as above
+        return error
 
 
 def _written(broker: "Broker", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
@@ -171,12 +198,12 @@ def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refu
 
 
 def _count_effort(
-    metrics: "Metrics", topic: "Topic", records: memoryview, prepared: PreparedAppend, effort: Effort, began: float
+    metrics: "Metrics", topic: "Topic", records: memoryview, prepared: PreparedAppend, effort: Effort, seconds: float
 ) -> None:
     effort.temporary_bytes += prepared.temporary_bytes
     if not prepared.conversions:
         return
-    effort.seconds += perf_counter() - began
+    effort.seconds += seconds
     metrics.produce_conversions.of(topic.name).add(prepared.conversions)
     magic = records[MAGIC_OFFSET]
     attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]

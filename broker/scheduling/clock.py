@@ -27,14 +27,42 @@ class Clock(StorageClock, Protocol):
     async def sleep(self, delay_ms: float) -> None: ...
 
 
+LATE_S = 1.0
+GRACE_S = 5.0
+
+
 class LoopClock(SystemClock):
-    """The running event loop's timers."""
+    """The running event loop's timers.
+
+    A timer that rings late because we did not run (SIGSTOP, a laptop that slept) rings a second time instead, after as
+    long again, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires.
+    """
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
+        return _LoopTimer(asyncio.get_running_loop(), delay_ms / 1000, callback)
 
     async def sleep(self, delay_ms: float) -> None:
         await asyncio.sleep(delay_ms / 1000)
+
+
+class _LoopTimer:
+    __slots__ = ("_callback", "_due_s", "_handle", "_loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, delay_s: float, callback: Callable[[], object]) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._due_s = loop.time() + delay_s
+        self._handle = loop.call_later(delay_s, self._ring)
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+    def _ring(self) -> None:
+        late_s = self._loop.time() - self._due_s
+        if late_s > LATE_S:
+            self._handle = self._loop.call_later(min(late_s, GRACE_S), self._callback)
+        else:
+            self._callback()
 
 
 async def wait_until(done: "asyncio.Future[None]", clock: Clock, timeout_ms: float) -> bool:

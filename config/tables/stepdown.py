@@ -16,6 +16,16 @@ KEYS = (
         "262144.",
     ),
     acted_on(
+        "stepdown.request.memory.bytes",
+        LONG,
+        67_108_864,
+        AtLeast(1),
+        AT_START,
+        "Memory for requests of more than 256 KiB that have not come whole yet, over all connections, where "
+        "queued.max.request.bytes sets no limit. One larger than that passes alone. While others wait, a connection "
+        "that takes more than 10 s to send such a request is closed.",
+    ),
+    acted_on(
         "stepdown.conversion.memory.bytes",
         LONG,
         33_554_432,

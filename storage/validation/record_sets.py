@@ -18,7 +18,7 @@ A part of a batch at the end is cut off silently; produce v0-v2 may even hand in
 needed, so this may run on any thread; `needs_worker` tells when it should.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from ...protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, UnsupportedCompression
@@ -54,9 +54,12 @@ INLINE_LEGACY_BYTES = 4 * 1024
 STREAM_BYTES = 256 * 1024
 
 
-def needs_worker(records: memoryview, rules: AppendRules) -> bool:
-    """Whether `prepare` would hold up an event loop; looks at the first batch only."""
-    if len(records) <= INLINE_COMPRESSED_BYTES:
+def needs_worker(records: memoryview, rules: AppendRules, *, is_alone: bool = True) -> bool:
+    """Whether `prepare` would hold up an event loop; looks at the first batch only.
+
+    A small compressed batch may open to a thousand times its size: one of them is soon done, many are not.
+    """
+    if len(records) <= (INLINE_COMPRESSED_BYTES if is_alone else RECORD_BATCH_OVERHEAD):
         return False
     if records[MAGIC_OFFSET] != MAGIC_V2:
         return len(records) > INLINE_LEGACY_BYTES
@@ -65,10 +68,13 @@ def needs_worker(records: memoryview, rules: AppendRules) -> bool:
     return len(records) > INLINE_BYTES or codec != Codec.NONE or rebuilt
 
 
-def working_bytes(records: memoryview, rules: AppendRules) -> int:
-    """About what `prepare` holds beside `records` at its most: chunks of a stream, and a rebuilt batch."""
-    rebuilt = records[MAGIC_OFFSET] != MAGIC_V2 or (rules.codec is not None and rules.codec != _codec_bits(records))
-    return STREAM_BYTES + (rules.max_message_bytes if rebuilt else 0)
+def working_bytes(works: Iterable[tuple[memoryview, AppendRules]]) -> int:
+    """About what preparing them one by one holds beside the records: chunks of a stream, and rebuilt batches."""
+    return STREAM_BYTES + sum(rules.max_message_bytes for records, rules in works if _is_rebuilt(records, rules))
+
+
+def _is_rebuilt(records: memoryview, rules: AppendRules) -> bool:
+    return records[MAGIC_OFFSET] != MAGIC_V2 or (rules.codec is not None and rules.codec != _codec_bits(records))
 
 
 def check_version(records: memoryview, api_version: int) -> None:
