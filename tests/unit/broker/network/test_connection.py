@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stepdown.broker.broker import Broker
+from stepdown.broker.broker import SLOW_REQUEST_MS, Broker
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.broker.network.connection import TURN_REQUESTS, CloseConnection, Connection, Peer, Reply
@@ -402,6 +402,24 @@ async def test_large_requests_wait_for_memory_and_small_ones_do_not(tmp_path: Pa
         assert broker.request_memory.in_use_bytes == 900_000
         await second.close()
         await until(lambda: broker.request_memory.in_use_bytes == 0)
+
+
+async def test_a_large_request_that_comes_too_slowly_gives_its_memory_to_those_who_wait(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    limits = {"stepdown_request_memory_bytes": 1_000_000, "socket_request_max_bytes": 1_000_000}
+    async with running_broker(tmp_path, clock=clock, **limits) as broker:
+        slow, honest = [await connect(broker) for _ in range(2)]
+        await slow.send_raw(struct.pack(">i", 900_000) + bytes(1000))
+        await until(lambda: broker.request_memory.in_use_bytes == 900_000)
+        await honest.send_raw(struct.pack(">i", 900_001) + bytes(1000))
+        await until(lambda: broker.request_memory.waiting == 1)
+        await clock.advance(SLOW_REQUEST_MS)
+        assert await slow.read_frame() is None
+        await until(lambda: broker.request_memory.in_use_bytes == 900_001)
+        assert "too slowly" in caplog.text
+        await honest.close()
 
 
 async def test_a_pipelining_client_does_not_hold_up_the_stop(tmp_path: Path) -> None:

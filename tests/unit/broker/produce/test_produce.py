@@ -334,6 +334,36 @@ async def test_large_compressed_sets_are_prepared_by_a_worker(broker: Broker, cl
     assert [record.key for record in stored(broker.cluster.partition("orders", 0))][:200] == [r.key for r in content]
 
 
+async def test_small_compressed_sets_of_one_request_go_through_one_worker_together(
+    broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may open to a thousand times its size; and each by itself would cost the way to a thread and back."""
+    trips = 0
+    heavy = broker.heavy
+
+    async def counted(*args: Any) -> Any:
+        nonlocal trips
+        trips += 1
+        return await heavy(*args)
+
+    monkeypatch.setattr(broker, "heavy", counted)
+    good, bad = record_set(2, Codec.GZIP), with_wrong_checksum(record_set(2, Codec.GZIP))
+    data = [PartitionProduceData(index=0, records=memoryview(records)) for records in (good, bad, good)]
+    names = ("orders", "late", "keyed")
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=tuple(
+            TopicProduceData(name=name, partition_data=(each,)) for name, each in zip(names, data, strict=True)
+        ),
+    )
+    response = await client.send(request, 9)
+    assert trips == 1
+    codes = {each.name: each.partition_responses[0].error_code for each in response.responses}
+    assert codes["orders"] == 0
+    assert codes["late"] != 0
+
+
 async def test_what_happened_is_counted(broker: Broker, client: RawClient) -> None:
     good = record_set(2)
     old = record_set(1)
