@@ -23,6 +23,7 @@ from ..load.process import LoadProcess
 from ..results.results import Event, Journal, Result, Value, config_of, time_of
 from ..servers.contenders import RunningBroker, Server, Stepdown, make_peer
 from ..servers.maven import JarStore
+from ..servers.network import open_network
 from ..servers.scrape import loop_delay_of
 
 MEGABYTE = 1e6
@@ -41,6 +42,7 @@ class Terms:
     """
 
     peer: str = "none"
+    network: str = "loopback"
     broker: str = ""
     metrics: str = ""
     rounds: int = 5
@@ -58,20 +60,21 @@ def contestants(
     folder: Path, store: JarStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
 ) -> Iterator[list[Server]]:
     """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
-    ours: Server = RunningBroker(terms.broker, terms.metrics)
-    if not terms.broker:
-        (folder / "stepdown").mkdir(parents=True, exist_ok=True)
-        ours = Stepdown(folder / "stepdown", properties=properties)
-    theirs = make_peer(terms.peer, folder / "peer", store, properties, heap)
-    servers: list[Server] = [ours] if theirs is None else [ours, theirs]
-    try:
-        for server in servers:
-            server.start()
-        yield servers
-    finally:
-        for server in servers:
-            with suppress(BenchFailed):
-                server.kill()
+    with open_network(terms.network) as network:
+        ours: Server = RunningBroker(terms.broker, terms.metrics)
+        if not terms.broker:
+            (folder / "stepdown").mkdir(parents=True, exist_ok=True)
+            ours = Stepdown(folder / "stepdown", properties=properties, network=network)
+        theirs = make_peer(terms.peer, folder / "peer", store, properties, heap, network)
+        servers: list[Server] = [ours] if theirs is None else [ours, theirs]
+        try:
+            for server in servers:
+                server.start()
+            yield servers
+        finally:
+            for server in servers:
+                with suppress(BenchFailed):
+                    server.kill()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from ... import __version__
 from ..failures import BenchFailed
 from .kafka import KafkaServer, OldKafkaServer
 from .maven import JarStore
+from .network import LOOPBACK, Network
 from .process import Process, Restartable, Usage
 from .scrape import ScrapedUsage
 
@@ -52,8 +53,10 @@ class Stepdown(Restartable):
         *,
         properties: Mapping[str, str] | None = None,
         advertised: str | None = None,
+        network: Network = LOOPBACK,
     ) -> None:
         super().__init__(folder, "stepdown.err")
+        self._network = network
         self.address = ""
         self.http = ""
         self.properties = dict(properties or {})
@@ -90,7 +93,8 @@ class Stepdown(Restartable):
             process.kill()
 
     def _command(self) -> list[str]:
-        command = [sys.executable, "-m", "stepdown", "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+        free = f"{self._network.host}:0"
+        command = [*self._network.enter, sys.executable, "-m", "stepdown", "serve", "--listen", free, "--http", free]
         command += ["--log-dir", str(self.log_dir)]
         for key, value in self.properties.items():
             command += ["-o", f"{key}={value}"]
@@ -120,13 +124,17 @@ class RunningBroker:
         """It is not ours to stop."""
 
 
-def make_peer(name: str, folder: Path, store: JarStore, properties: Mapping[str, str], heap: str) -> Server | None:
+def make_peer(
+    name: str, folder: Path, store: JarStore, properties: Mapping[str, str], heap: str, network: Network = LOOPBACK
+) -> Server | None:
     """The server that `--peer` names, not started; None for "none". Raises: BenchFailed for a name not in `PEERS`."""
     if name == "none":
         return None
     if name == "kafka:3.9.1":
-        return KafkaServer(folder, store, properties=properties, heap=heap)
+        return KafkaServer(folder, store, properties=properties, heap=heap, network=network)
     if name == "kafka:1.1.1":
+        if network.enter:
+            raise BenchFailed("kafka:1.1.1 runs over loopback only, where its ZooKeeper is")
         return OldKafkaServer(folder, store, properties=properties, heap=heap)
     raise BenchFailed(f"no peer is called {name}; there is {', '.join(PEERS)}")
 

@@ -18,6 +18,7 @@ from ...protocol.messages.metadata import MetadataRequest
 from ..failures import BenchFailed
 from ..load.connection import Connection
 from .maven import STDERR_LOG, JarStore
+from .network import LOOPBACK, Network
 from .process import Process, Restartable, free_port, text_of, wait_until
 
 KAFKA_3_9 = "org.apache.kafka:kafka_2.13:3.9.1"
@@ -86,9 +87,11 @@ class KafkaServer(Restartable):
         properties: Mapping[str, str] | None = None,
         heap: str = "1g",
         jvm_options: Sequence[str] = SCRIPT_OPTIONS,
+        network: Network = LOOPBACK,
     ) -> None:
         super().__init__(folder, "kafka.out")
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = f"{network.host}:{free_port()}"
+        self._network = network
         self.heap = heap
         self._store = store
         self._controller = f"127.0.0.1:{free_port()}"
@@ -106,7 +109,7 @@ class KafkaServer(Restartable):
         command = java(self._jars(), "kafka.Kafka", str(settings), heap=self.heap, options=self._options())
         try:
             self._start_others()
-            self._process = Process(command, self.output)
+            self._process = Process([*self._network.enter, *command], self.output)
             wait_until(self._answers, "Kafka answers", timeout_s=START_TIMEOUT_S)
         except BaseException:
             self.kill()
@@ -180,6 +183,7 @@ class OldKafkaServer(KafkaServer):
         properties: Mapping[str, str] | None = None,
         heap: str = "1g",
         jvm_options: Sequence[str] = SCRIPT_OPTIONS,
+        network: Network = LOOPBACK,
     ) -> None:
         super().__init__(folder, store, properties=properties, heap=heap, jvm_options=jvm_options)
         self._zookeeper: Process | None = None

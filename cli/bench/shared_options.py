@@ -27,6 +27,15 @@ SHARED: dict[str, tuple[Any, Any]] = {
         Annotated[str, typer.Option(metavar="none|kafka:3.9.1|kafka:1.1.1", help="Who is measured in turn with us.")],
         "none",
     ),
+    "network": (
+        Annotated[
+            str,
+            typer.Option(
+                metavar="loopback|veth", help="veth: as containers have it, each server in a namespace (root)."
+            ),
+        ],
+        "loopback",
+    ),
     "heap": (Annotated[str, typer.Option(metavar="SIZE", help="Heap of the peer's JVM, as -Xmx takes it.")], "1g"),
     "rounds": (Annotated[int, typer.Option(help="Turns of each server; medians are shown.", min=1)], 5),
     "seconds": (Annotated[float, typer.Option(help="Length of a turn.", min=0.1)], 2.0),
@@ -68,6 +77,7 @@ class Shared:
     """The shared options as they were given."""
 
     peer: str
+    network: str
     heap: str
     rounds: int
     seconds: float
@@ -84,6 +94,7 @@ class Shared:
 
         return Terms(
             peer=self.peer,
+            network=self.network,
             broker=broker,
             metrics=metrics,
             rounds=self.rounds,
