@@ -1,4 +1,6 @@
-# make serve   set everything up and serve on 127.0.0.1:9092 from ./data
+# make serve   install what a broker needs and serve on 127.0.0.1:9092 from ./data
+# make setup   install what developers need as well
+# make wheel   build dist/stepdown-*.whl
 # make test    set everything up, check style, types and layers, run all tests
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (20 minutes)
@@ -10,11 +12,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer cli bench pipeline
 STAMP  := $(VENV)/.installed
+SERVES := $(VENV)/.serves
 KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage producer)
 GENERATED := $(shell find protocol storage producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check format docker-check bench-reference client-suites soak clean
+.PHONY: help setup serve wheel test check format docker-check bench-reference client-suites soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -27,14 +30,23 @@ $(VENV)/bin/python:
 $(STAMP): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(SERVES)
+
+# What a broker needs, without Spark, tests and oracles.
+$(SERVES): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
+	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
+	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
 # pip compiles what it installs to bytecode, but not what it installs in place: half of the time of a start.
 setup: $(STAMP)
 	@$(BIN)/python -m compileall -q $(ROOMS) __init__.py __main__.py
 
-serve: setup
+serve: $(SERVES)
 	$(BIN)/stepdown serve --listen 127.0.0.1:9092 --log-dir ./data
+
+wheel: $(VENV)/bin/python
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 build/types/stepdown:
 	mkdir -p build/types && ln -sfn ../.. build/types/stepdown

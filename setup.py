@@ -3,6 +3,7 @@
 A package is a folder with an `__init__.py`. A module is compiled if its first line gives Cython directives.
 """
 
+import os
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -37,4 +38,5 @@ def extension(path: str) -> Extension:
 
 
 if __name__ == "__main__":
-    setup(packages=packages(), ext_modules=[extension(path) for path in compiled()])
+    parallel = {"build_ext": {"parallel": os.cpu_count()}}
+    setup(packages=packages(), ext_modules=[extension(path) for path in compiled()], options=parallel)

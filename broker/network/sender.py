@@ -53,7 +53,7 @@ class Sender:
                 elif isinstance(piece, FileSlice):
                     await self._send_file(piece)
                 else:
-                    await self._send_converted(cast(ConvertedSlice, piece), more=at < last)
+                    await self._send_converted(cast(ConvertedSlice, piece))
         finally:
             self._wire.rest()
             for unsent in pieces[at + 1 :]:
@@ -79,7 +79,7 @@ class Sender:
                 await self._wire.room()
         await self._count(SLICE_BYTES)
 
-    async def _send_converted(self, piece: ConvertedSlice, *, more: bool) -> None:
+    async def _send_converted(self, piece: ConvertedSlice) -> None:
         stream, left = piece.open(), piece.size_bytes
         held: ClaimedBuffer | None = None
         try:
@@ -87,7 +87,7 @@ class Sender:
                 held = await self._filled(stream, held)
                 size, sent = len(held.data), 0
                 left -= size
-                while (sent := sent + self._wire.try_send(held.data[sent:], more=more or left > 0)) < size:
+                while (sent := sent + self._wire.try_send(held.data[sent:])) < size:
                     held.offer()
                     await self._wire.room()
                     if held.was_dropped:
