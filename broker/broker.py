@@ -8,61 +8,39 @@ Nothing here is global: several brokers may live in one process.
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, HostPort, Layers
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.frame import FrameParser
-from ..protocol.records.layout import Codec
-from ..storage.directories.log_dirs import LogDirs
 from ..storage.files.files import Files
-from .fetch.session import FetchSessions
+from .core import Core
 from .handlers import SERVED
 from .http.pages import pages_of
 from .http.server import HttpServer
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import Upkeep
-from .metadata.image import BrokerNode, Cluster, Endpoint
-from .metadata.partition import Partition
+from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
-from .metrics.metrics import Metrics
 from .network.buffer_pool import BufferPool
 from .network.connection import Connection, Peer
 from .network.dispatch import Dispatcher
-from .network.interceptor import Interceptor
 from .network.listener import Limits, Server
-from .network.memory_budget import MemoryBudget
 from .network.sender import Sender
 from .network.transport import PlainWire
-from .produce.append import RulesByTopic
-from .scheduling.clock import Clock, LoopClock
-from .scheduling.purgatory import Purgatory
-from .scheduling.worker_threads import in_worker
+from .scheduling.clock import Clock
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
     from .transactions.coordinator import TransactionCoordinator
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-SLOW_REQUEST_MS = 10_000
-"""How long a large request may take to come while others wait for its memory."""
-DEFAULT_NODE_ID = 1
-MOST_WORKERS = 4
-LONG_FETCHES_AT_ONCE = 4
-CONVERSION_BUFFERS_SHARE = 2
-"""One part in so many of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
-promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
-
-
-class Broker:
+class Broker(Core):
     """A broker over the log directories that its settings name.
 
     `address` and `http_address` are known once it has started.
@@ -71,35 +49,7 @@ class Broker:
     def __init__(
         self, settings: BrokerSettings, layers: Layers, *, clock: Clock | None = None, files: Files | None = None
     ) -> None:
-        self.settings = settings
-        self.clock: Clock = clock or LoopClock()
-        self.metrics = Metrics()
-        self.interceptors: list[Interceptor] = []
-        self.sessions = FetchSessions(
-            settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
-        )
-        self.fetch_purgatory = Purgatory(self.clock)
-        self.produce_purgatory = Purgatory(self.clock)
-        self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
-        self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
-        self.conversion_budget = MemoryBudget(
-            settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
-            self.metrics.conversion_wait.observe,
-            clock=self.clock,
-        )
-        pool = settings.queued_max_request_bytes
-        self.request_memory = MemoryBudget(
-            pool if pool > 0 else settings.stepdown_request_memory_bytes,
-            self.metrics.request_memory_wait.add,
-            clock=self.clock,
-            patience_ms=SLOW_REQUEST_MS,
-        )
-        self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
-        self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
-        node_id = self.log_dirs.node_id
-        self.cluster = Cluster(
-            cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
-        )
+        super().__init__(settings, clock, files)
         self.topics = Topics(self, layers)
         self.topics.on_deleted.append(self.metrics.forget_topics)
         self._groups: GroupCoordinator | None = None
@@ -110,11 +60,11 @@ class Broker:
         self.is_ready = False
         self._buffers = BufferPool()
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
-        self._http = HttpServer(pages_of(self))
+        self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
         self._loop_delay = LoopDelay(self.clock, self.metrics.loop_delay)
-        self.cleaner = Cleaner(self)
-        show_state(self)
+        self.cleaner = Cleaner(self, self.topics)
+        show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
 
     @property
     def address(self) -> HostPort:
@@ -132,7 +82,7 @@ class Broker:
                 raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
             from .groups.coordinator import GroupCoordinator
 
-            self._groups = GroupCoordinator(self)
+            self._groups = GroupCoordinator(self, self.topics)
             self._groups.start()
         return self._groups
 
@@ -152,7 +102,7 @@ class Broker:
                 raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
             from .transactions.coordinator import TransactionCoordinator
 
-            self._transactions = TransactionCoordinator(self)
+            self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups)
             self._transactions.start()
         return self._transactions
 
@@ -164,12 +114,6 @@ class Broker:
     @property
     def connections(self) -> int:
         return self._server.connections
-
-    @property
-    def zstd_to(self) -> Codec | None:
-        """What zstd becomes for clients that cannot read it; None: they are refused."""
-        name = self.settings.stepdown_downconversion_zstd
-        return None if name == "error" else Codec[name.upper()]
 
     async def start(self) -> None:
         """Returns when clients are served.
@@ -220,20 +164,6 @@ class Broker:
         await self._http.stop()
         self.workers.shutdown()
         self.log_dirs.shutdown()
-
-    async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
-        return await in_worker(self.workers, lambda: work(*args, **kwargs))
-
-    async def breathe(self) -> None:
-        """Lets others have the loop."""
-        await asyncio.sleep(0)
-
-    def appended(self, partition: Partition) -> None:
-        """Tells those who wait that a partition has grown, or its high watermark has moved."""
-        key = partition.key
-        self.fetch_purgatory.notify(key)
-        self.produce_purgatory.notify(key)
 
     def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
         parser = FrameParser(self.settings.socket_request_max_bytes)

@@ -27,7 +27,7 @@ from ..metrics.metrics import Metrics, codec_label
 from .read import Reading, Terms
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 FIRST_VERSION_WITH_ZSTD = 10
 SLICES_A_TURN = 32
@@ -99,48 +99,46 @@ class Tally:
         self._metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
 
 
-async def convert_for(
-    broker: "Broker", readings: Sequence[Reading], terms: Terms
-) -> dict[int, ConvertedSlice | Refusal]:
+async def convert_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, ConvertedSlice | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
     target = target_magic(terms.version)
     if target is None:
-        return {**refuse_for(broker, readings, terms)}
+        return {**refuse_for(core, readings, terms)}
     replaced: dict[int, ConvertedSlice | Refusal] = {}
-    tally = Tally(broker.metrics)
+    tally = Tally(core.metrics)
     for index, reading in enumerate(readings):
-        refusal = _refusal(broker, reading, terms, target)
+        refusal = _refusal(core, reading, terms, target)
         if refusal is not None:
             replaced[index] = refusal
         elif reading.slice.size_bytes:
-            replaced[index] = await _convert(broker, reading, terms, target, tally)
+            replaced[index] = await _convert(core, reading, terms, target, tally)
         if index % SLICES_A_TURN == SLICES_A_TURN - 1:
-            await broker.breathe()
+            await core.breathe()
     tally.opened()
     return replaced
 
 
-def refuse_for(broker: "Broker", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
+def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
     """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
     refused: dict[int, Refusal] = {}
     unrefused: Topic | None = None
     for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
         if reading.topic is not unrefused:
-            refusal = _refusal(broker, reading, terms, None)
+            refusal = _refusal(core, reading, terms, None)
             if refusal is None:
                 unrefused = reading.topic
             else:
                 refused[index] = refusal
-    Tally(broker.metrics).opened()
+    Tally(core.metrics).opened()
     return refused
 
 
-def _refusal(broker: "Broker", reading: Reading, terms: Terms, target: int | None) -> Refusal | None:
+def _refusal(core: "Core", reading: Reading, terms: Terms, target: int | None) -> Refusal | None:
     if reading.topic is None:
         return None
     settings = reading.topic.settings
-    rejected = broker.metrics.conversions_rejected
-    if settings.compression_type == "zstd" and (target is None or broker.zstd_to is None):
+    rejected = core.metrics.conversions_rejected
+    if settings.compression_type == "zstd" and (target is None or core.zstd_to is None):
         rejected.of("zstd").add()
         return Refusal(code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if target is not None and not terms.is_follower and not settings.message_downconversion_enable:
@@ -149,9 +147,7 @@ def _refusal(broker: "Broker", reading: Reading, terms: Terms, target: int | Non
     return None
 
 
-async def _convert(
-    broker: "Broker", reading: Reading, terms: Terms, target: int, tally: Tally
-) -> ConvertedSlice | Refusal:
+async def _convert(core: "Core", reading: Reading, terms: Terms, target: int, tally: Tally) -> ConvertedSlice | Refusal:
     """A slice with its size promised, from the first batch on that becomes something.
 
     A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would ask
@@ -161,7 +157,7 @@ async def _convert(
     assert topic is not None and partition is not None
     try:
         while True:
-            converted = await _promise(broker, reading, terms, target)
+            converted = await _promise(core, reading, terms, target)
             if converted.size_bytes:
                 converted.on_done = tally.expect(topic.name, converted)
                 return converted
@@ -177,26 +173,26 @@ async def _convert(
             )
             if not reading.slice.size_bytes:
                 return converted
-            await broker.breathe()
+            await core.breathe()
     except ApiError as error:
         is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        broker.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
+        core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
         return Refusal(code=error.code)
 
 
-async def _promise(broker: "Broker", reading: Reading, terms: Terms, target: int) -> ConvertedSlice:
+async def _promise(core: "Core", reading: Reading, terms: Terms, target: int) -> ConvertedSlice:
     rules = _rules(
         target,
         reading.interest.fetch_offset,
-        broker.zstd_to,
-        min(broker.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
+        core.zstd_to,
+        min(core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
         shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
     )
     converted = ConvertedSlice(reading.slice, rules)
     is_promised = not converted.needs_worker and converted.promise()
     while not is_promised:
-        with await broker.conversion_budget.claim(converted.claim_bytes):
-            is_promised = await broker.heavy(converted.promise)
+        with await core.conversion_budget.claim(converted.claim_bytes):
+            is_promised = await core.heavy(converted.promise)
     return converted
 
 

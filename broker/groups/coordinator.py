@@ -43,7 +43,8 @@ from .state.replay import Replay
 from .timers import Timers
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..metadata.topics import Topics
 
 log = logging.getLogger(__name__)
 
@@ -51,21 +52,22 @@ log = logging.getLogger(__name__)
 class GroupCoordinator:
     """Groups and offsets of one broker."""
 
-    def __init__(self, broker: "Broker") -> None:
-        settings = broker.settings
+    def __init__(self, core: "Core", topics: "Topics") -> None:
+        self._topics = topics
+        settings = core.settings
         self.rules = GroupRules.of(settings)
         self.groups = Groups()
         self.offsets = Offsets()
-        self._broker = broker
-        self._topic = OffsetsTopic(broker)
-        self._timers = Timers(broker.clock)
+        self._core = core
+        self._topic = OffsetsTopic(core, topics)
+        self._timers = Timers(core.clock)
         self._rebalancer = Rebalancer(self.rules, self._timers, self._topic)
         timeout_ms = settings.offsets_commit_timeout_ms
         self._joins = Joins(self.rules, self._rebalancer, self._topic)
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
         self._commits = Commits(self.rules, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms)
         self._replay = Replay(self.groups, self.offsets)
-        self._lookup = TopicLookup(broker.cluster)
+        self._lookup = TopicLookup(core.cluster)
         migration = Migration(self.rules, self._lookup.find, self._lookup.name_of)
         self._consumers = ConsumerGroups(
             self.rules,
@@ -88,11 +90,11 @@ class GroupCoordinator:
     def start(self) -> None:
         """Begins to load what is stored and to look for expired offsets; requests are answered from now on."""
         self._is_active = True
-        self._broker.topics.on_deleted.append(self._on_topics_deleted)
-        self._broker.topics.on_changed.append(lambda topic: self.on_topic_changed(topic.name))
+        self._topics.on_deleted.append(self._on_topics_deleted)
+        self._topics.on_changed.append(lambda topic: self.on_topic_changed(topic.name))
         self._loading.start()
-        interval_ms = self._broker.settings.offsets_retention_check_interval_ms
-        self._expiry = Periodic("offset expiry", self._broker.clock, self.expire_offsets, interval_ms)
+        interval_ms = self._core.settings.offsets_retention_check_interval_ms
+        self._expiry = Periodic("offset expiry", self._core.clock, self.expire_offsets, interval_ms)
 
     async def loaded(self) -> None:
         """Returns when all that was stored at the start is there."""
@@ -300,7 +302,7 @@ class GroupCoordinator:
             else:
                 if expired:
                     log.info("group %s: %d committed offsets expired", group.group_id, expired)
-            await self._broker.breathe()
+            await self._core.breathe()
 
     # What is counted
 

@@ -12,7 +12,7 @@ from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError
 from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from ..metadata.topic_rules import OFFSETS_TOPIC
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.errors import code_for
 
 if TYPE_CHECKING:

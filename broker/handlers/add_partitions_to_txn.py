@@ -22,7 +22,7 @@ from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from ..metadata.image import Cluster
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.errors import code_for
 from ..transactions.transaction import TopicPartition
 

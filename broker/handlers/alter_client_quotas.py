@@ -17,7 +17,7 @@ from ...protocol.messages.alter_client_quotas import (
 )
 from ...storage.directories.cluster_state import QuotaEntity
 from ..metadata.client_quotas import changed_quotas, check_entity
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

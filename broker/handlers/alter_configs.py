@@ -16,7 +16,7 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from ..metadata.config_resources import ResourceType, check_changes, replace_broker, replace_topic, resource_type
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -15,7 +15,7 @@ from ...protocol.messages.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 from ..metadata.topic_rules import check_replica_lists
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

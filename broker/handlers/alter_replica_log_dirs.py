@@ -13,7 +13,7 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -19,7 +19,8 @@ from ...protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from ..metadata.features import SUPPORTED, finalized
-from ..network.dispatch import Call, Served
+from ..network.call import Call
+from ..network.dispatch import Served
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -14,7 +14,7 @@ from ...protocol.messages.consumer_group_describe import (
     DescribedGroup,
 )
 from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

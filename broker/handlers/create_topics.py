@@ -21,7 +21,7 @@ from ...protocol.messages.create_topics import (
 )
 from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
 from ..metadata.topics import NewTopic
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

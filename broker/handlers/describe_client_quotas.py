@@ -18,7 +18,7 @@ from ...protocol.messages.describe_client_quotas import (
 )
 from ...storage.directories.cluster_state import QuotaEntity
 from ..metadata.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -13,7 +13,7 @@ from ...protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from ..metadata.acl_operations import ALL_ON_CLUSTER, NOT_ASKED
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

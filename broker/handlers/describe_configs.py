@@ -22,7 +22,7 @@ from ...protocol.messages.describe_configs import (
 )
 from ..metadata.config_resources import ResourceType, check_is_this_broker, is_cluster_default, loggers, resource_type
 from ..metadata.topic_rules import check_name
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

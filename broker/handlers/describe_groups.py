@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

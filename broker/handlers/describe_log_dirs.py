@@ -17,7 +17,7 @@ from ...protocol.messages.describe_log_dirs import (
 )
 from ...storage.directories.log_move import LogMove
 from ...storage.log.log import Log
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -13,7 +13,7 @@ from ...protocol.messages.describe_producers import (
 )
 from ...storage.producers.producer_state import ProducerEntry
 from ..metadata.topic_rules import check_name
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

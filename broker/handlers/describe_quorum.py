@@ -19,7 +19,7 @@ from ...protocol.messages.describe_quorum import (
     TopicData,
 )
 from ..metadata.topic_rules import METADATA_TOPIC
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -19,7 +19,7 @@ from ..metadata.acl_operations import ALL_ON_TOPIC
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

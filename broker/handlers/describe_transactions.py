@@ -9,7 +9,7 @@ from ...protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.transaction import grouped
 
 if TYPE_CHECKING:

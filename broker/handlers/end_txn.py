@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.errors import code_for
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ..fetch.response import Answer, by_topic, code_for, failed, partition_data,
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

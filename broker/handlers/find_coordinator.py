@@ -16,7 +16,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ..metadata.image import Endpoint
 from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -26,7 +26,7 @@ from ..metadata.config_resources import (
     check_changes,
     resource_type,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

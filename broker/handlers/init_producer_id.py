@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ..metadata.topic_rules import TRANSACTION_TOPIC
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

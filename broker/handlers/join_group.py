@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ..groups.rules import Caller
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

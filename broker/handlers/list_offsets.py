@@ -28,7 +28,7 @@ from ...protocol.messages.list_offsets import (
 )
 from ...storage.log.offset_lookup import TimestampOffset
 from ..metadata.partition import Partition
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -12,7 +12,7 @@ from ...protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.states import State, state_named
 from ..transactions.transaction import Transaction
 

@@ -21,7 +21,7 @@ from ...protocol.messages.offset_commit import (
 from ..groups.offsets.commits import Committer, NewOffset
 from ..groups.offsets.offsets import TopicPartition
 from ..metadata.image import Cluster
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

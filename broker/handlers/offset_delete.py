@@ -9,7 +9,7 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:

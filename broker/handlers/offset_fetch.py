@@ -25,7 +25,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from ..groups.offsets.commits import UNKNOWN_OFFSET
-from ..network.dispatch import Call
+from ..network.call import Call
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:

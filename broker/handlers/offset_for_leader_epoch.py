@@ -15,7 +15,7 @@ from ...protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

@@ -41,8 +41,8 @@ from ...storage.validation.prepared_append import PreparedAppend
 from ...storage.validation.record_sets import check_version
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
+from ..network.call import Call
 from ..network.connection import CloseConnection
-from ..network.dispatch import Call
 from ..produce.append import Check, Effort, Job, append, append_by_worker, takes_worker
 from ..produce.response import Outcome, are_settled, judge, note_failure, response_of
 from ..transactions.verification import verify_produce

@@ -25,7 +25,7 @@ from ..groups.offsets.commits import Committer, NewOffset
 from ..groups.offsets.offsets import TopicPartition
 from ..groups.state.store import Producer
 from ..metadata.topic_rules import OFFSETS_TOPIC
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.verification import verify
 from .offset_commit import has_partition
 

@@ -16,7 +16,7 @@ from ...protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from ..metadata.features import METADATA_VERSION, SUPPORTED
-from ..network.dispatch import Call
+from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..broker import Broker

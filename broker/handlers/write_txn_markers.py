@@ -16,7 +16,7 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from ..network.dispatch import Call
+from ..network.call import Call
 from ..transactions.markers import MarkerOf
 
 if TYPE_CHECKING:

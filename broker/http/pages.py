@@ -5,7 +5,7 @@ with a turn for others in between, and written as text in a worker.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from .server import MakePage, Page
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 
 class _Snapshot(Collector):
@@ -29,15 +29,15 @@ class _Snapshot(Collector):
         return self._families
 
 
-def pages_of(broker: "Broker") -> dict[str, MakePage]:
+def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
     """The pages of one broker, by path."""
 
     rendering: asyncio.Task[Page] | None = None
 
     async def render() -> Page:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Snapshot([family async for family in broker.metrics.instruments.read(broker.breathe)]))
-        return Page(body=await broker.heavy(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)
+        registry.register(_Snapshot([family async for family in core.metrics.instruments.read(core.breathe)]))
+        return Page(body=await core.heavy(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)
 
     async def metrics() -> Page:
         """Made once for all who ask while it is being made."""
@@ -50,9 +50,9 @@ def pages_of(broker: "Broker") -> dict[str, MakePage]:
         return Page(body=b"alive\n")
 
     async def ready() -> Page:
-        if not broker.is_ready:
+        if not is_ready():
             return _unready("loading logs or shutting down")
-        if len(broker.log_dirs.failing()) == len(broker.log_dirs.directories):
+        if len(core.log_dirs.failing()) == len(core.log_dirs.directories):
             return _unready("every log directory fails, see the log")
         return Page(body=b"ready\n")
 

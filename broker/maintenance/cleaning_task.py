@@ -15,7 +15,7 @@ from ...storage.compaction.compaction import Compaction, Exchange, Limits
 from ..metadata.partition import Partition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,18 +29,18 @@ log = logging.getLogger(__name__)
 class Cleaning:
     """Cleans what `what` says; `cancel` ends it before its next step."""
 
-    def __init__(self, broker: "Broker", threads: Executor, partition: Partition, what: Cleanable) -> None:
-        self._broker = broker
+    def __init__(self, core: "Core", threads: Executor, partition: Partition, what: Cleanable) -> None:
+        self._core = core
         self._threads = threads
         self._partition = partition
         self._what = what
-        self._work = Compaction(what, self._limits(), broker.clock.now_ms())
+        self._work = Compaction(what, self._limits(), core.clock.now_ms())
         self._is_cancelled = False
         self._unpaid_bytes = 0
         self._pause: asyncio.Future[None] | None = None
 
     def _limits(self) -> Limits:
-        settings = self._broker.settings
+        settings = self._core.settings
         threads = max(1, settings.log_cleaner_threads)
         return Limits(
             map_bytes=settings.log_cleaner_dedupe_buffer_bytes // threads,
@@ -82,26 +82,26 @@ class Cleaning:
             if exchange is not None:
                 if not self._exchange(exchange):
                     return False
-                await self._in_thread(self._broker.log_dirs.files.sync_directory, exchange.cleaned.directory)
+                await self._in_thread(self._core.log_dirs.files.sync_directory, exchange.cleaned.directory)
             await self._throttle(done_bytes)
         return False
 
     def _exchange(self, exchange: Exchange) -> bool:
         partition = self._partition
-        is_there = self._broker.log_dirs.logs.get(partition.key) is self._what.log
+        is_there = self._core.log_dirs.logs.get(partition.key) is self._what.log
         if not is_there:
             exchange.cleaned.discard()  # deleted, or moved to another disk meanwhile
             return False
-        return swap_in(partition.log, exchange.cleaned, exchange.replaced, self._broker.clock.now_ms())
+        return swap_in(partition.log, exchange.cleaned, exchange.replaced, self._core.clock.now_ms())
 
     async def _throttle(self, done_bytes: int) -> None:
         """Waits as long as `log.cleaner.io.max.bytes.per.second` asks for what was done, unless it is cancelled."""
         self._unpaid_bytes += done_bytes
-        pause_ms = 1000 * self._unpaid_bytes / self._broker.settings.log_cleaner_io_max_bytes_per_second
+        pause_ms = 1000 * self._unpaid_bytes / self._core.settings.log_cleaner_io_max_bytes_per_second
         if pause_ms >= SHORTEST_PAUSE_MS and not self._is_cancelled:
             self._unpaid_bytes = 0
             self._pause = asyncio.get_running_loop().create_future()
-            timer = self._broker.clock.call_later(pause_ms, self._end_pause)
+            timer = self._core.clock.call_later(pause_ms, self._end_pause)
             await self._pause
             timer.cancel()
 
@@ -110,7 +110,7 @@ class Cleaning:
         if work.clean_end == what.first_dirty:
             message = f"{what.log.name}: log.cleaner.dedupe.buffer.size is too small for the keys of one batch"
             raise RecordTooLarge(message)
-        metrics = self._broker.metrics
+        metrics = self._core.metrics
         metrics.cleaner_runs.add()
         metrics.cleaner_read_bytes.add(what.clean_bytes + what.dirty_bytes)
         metrics.cleaner_written_bytes.add(work.bytes_written)

@@ -9,7 +9,7 @@ from ...protocol.records.batches import Batch, iter_batches
 from ...storage.log.log import Log
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 Entry = TypeVar("Entry")
 
@@ -53,7 +53,7 @@ class PartitionLoading(ABC):
 
 
 async def read_back(
-    broker: "Broker", source: Log, chunk_bytes: int, entries: Callable[[Batch], Iterable[Entry]]
+    core: "Core", source: Log, chunk_bytes: int, entries: Callable[[Batch], Iterable[Entry]]
 ) -> AsyncIterator[Entry]:
     """All entries of a log's batches in their order; others have the loop in between. Raises: ApiError."""
     offset, end = source.log_start_offset, source.log_end_offset
@@ -69,4 +69,4 @@ async def read_back(
                 yield entry
                 turn += 1
                 if turn % RECORDS_A_TURN == 0:
-                    await broker.breathe()
+                    await core.breathe()

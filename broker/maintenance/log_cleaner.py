@@ -24,7 +24,8 @@ from ..scheduling.niceness import be_nice
 from ..scheduling.periodic_task import FOREVER_MS, Periodic
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..metadata.topics import Topics
     from .cleaning_task import Cleaning
 
 LOGS_A_TURN: Final = 20
@@ -37,8 +38,9 @@ log = logging.getLogger(__name__)
 class Cleaner:
     """Compaction in one broker."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, core: "Core", topics: "Topics") -> None:
+        self._topics = topics
+        self._core = core
         self._tasks: list[Periodic] = []
         self._threads: ThreadPoolExecutor | None = None
         self._clean_below: dict[TopicPartition, int] = {}
@@ -54,7 +56,7 @@ class Cleaner:
     @property
     def idle_s(self) -> float | None:
         """Seconds since it looked for work; None before it did."""
-        return None if self._looked_ms is None else (self._broker.clock.now_ms() - self._looked_ms) / 1000
+        return None if self._looked_ms is None else (self._core.clock.now_ms() - self._looked_ms) / 1000
 
     @property
     def active(self) -> int:
@@ -70,11 +72,11 @@ class Cleaner:
 
     def start(self) -> None:
         """Nothing happens before `log.cleaner.backoff.ms` have passed."""
-        if not self._broker.settings.log_cleaner_enable:
+        if not self._core.settings.log_cleaner_enable:
             return
-        self._clean_below = self._broker.log_dirs.cleaner_offsets()
-        self._broker.topics.on_deleted.append(self._forget)
-        self._broker.topics.on_configured.append(self._configure)
+        self._clean_below = self._core.log_dirs.cleaner_offsets()
+        self._topics.on_deleted.append(self._forget)
+        self._topics.on_configured.append(self._configure)
         # It makes no more threads than there are tasks that work.
         self._threads = ThreadPoolExecutor(
             MOST_THREADS, thread_name_prefix="cleaner", initializer=be_nice, initargs=(NICENESS,)
@@ -86,10 +88,10 @@ class Cleaner:
 
         One too many ends with the log that it is at. What else is set counts from the next log on.
         """
-        wanted, backoff_ms = self._broker.settings.log_cleaner_threads, self._broker.settings.log_cleaner_backoff_ms
+        wanted, backoff_ms = self._core.settings.log_cleaner_threads, self._core.settings.log_cleaner_backoff_ms
         for number in range(len(self._tasks), wanted):
             work = partial(self.clean_all, number)
-            self._tasks.append(Periodic(f"log cleaner {number}", self._broker.clock, work, backoff_ms))
+            self._tasks.append(Periodic(f"log cleaner {number}", self._core.clock, work, backoff_ms))
         for number, task in enumerate(self._tasks):
             task.repeat_every(backoff_ms if number < wanted else FOREVER_MS)
 
@@ -131,24 +133,24 @@ class Cleaner:
                     break
             finally:
                 self._in_progress.discard(partition.key)
-        await self._broker.heavy(self._broker.log_dirs.checkpoint_cleaner_offsets, dict(self._clean_below))
+        await self._core.heavy(self._core.log_dirs.checkpoint_cleaner_offsets, dict(self._clean_below))
 
     def _is_wanted(self, number: int) -> bool:
-        return not self._is_stopping and number < self._broker.settings.log_cleaner_threads
+        return not self._is_stopping and number < self._core.settings.log_cleaner_threads
 
     async def _compacted(self) -> list[Partition]:
         """Compacted partitions that nobody works on."""
         found = []
-        for at, partition in enumerate(self._broker.cluster.partitions(), 1):
+        for at, partition in enumerate(self._core.cluster.partitions(), 1):
             if partition.log.config.is_compacted and partition.key not in self._in_progress:
                 found.append(partition)
             if at % (LOGS_A_TURN * LOGS_A_TURN) == 0:
-                await self._broker.breathe()
+                await self._core.breathe()
         return found
 
     async def _dirtiest(self) -> tuple[Partition, Cleanable] | None:
         best: tuple[Partition, Cleanable] | None = None
-        self._looked_ms = now_ms = self._broker.clock.now_ms()
+        self._looked_ms = now_ms = self._core.clock.now_ms()
         highest = 0.0
         for at, partition in enumerate(await self._compacted(), 1):
             what = self._cleanable(partition, now_ms)
@@ -157,7 +159,7 @@ class Cleaner:
             if what is not None and what.is_due and (best is None or what.dirty_ratio > best[1].dirty_ratio):
                 best = partition, what
             if at % LOGS_A_TURN == 0:
-                await self._broker.breathe()
+                await self._core.breathe()
         self.max_dirty_ratio = highest
         return None if best is None or best[0].key in self._in_progress else best
 
@@ -178,7 +180,7 @@ class Cleaner:
         from .cleaning_task import Cleaning  # what it needs is loaded with the first log that is dirty
 
         assert self._threads is not None
-        self._cleaning[partition.key] = work = Cleaning(self._broker, self._threads, partition, what)
+        self._cleaning[partition.key] = work = Cleaning(self._core, self._threads, partition, what)
         try:
             is_done = await work.run()
         except DiskFault as fault:
@@ -204,8 +206,8 @@ class Cleaner:
         for at, partition in enumerate(await self._compacted(), 1):
             if partition.key not in self._in_progress and partition.log.fault is None:
                 try:
-                    partition.log.delete_old_segments(self._broker.clock.now_ms(), partition.high_watermark)
+                    partition.log.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
                 except DiskFault as fault:
                     log.warning("%s: old segments could not be deleted: %s", partition.log.name, fault)
             if at % LOGS_A_TURN == 0:
-                await self._broker.breathe()
+                await self._core.breathe()

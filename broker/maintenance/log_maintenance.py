@@ -23,7 +23,7 @@ from ...storage.log.log import Log
 from ..scheduling.periodic_task import Periodic
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 LOGS_A_TURN = 50
 TIDY_INTERVAL_MS = 1000
@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 class Upkeep:
     """The timers of one broker."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, core: "Core") -> None:
+        self._core = core
         self._tasks: list[Periodic] = []
 
     def start(self) -> None:
-        settings, clock = self._broker.settings, self._broker.clock
+        settings, clock = self._core.settings, self._core.clock
         first_ms = settings.log_initial_task_delay_ms
         for name, work, interval_ms in (
             ("retention", self._retain, settings.log_retention_check_interval_ms),
@@ -63,43 +63,43 @@ class Upkeep:
 
     async def _retain(self) -> None:
         """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
-        for at, partition in enumerate(self._broker.cluster.partitions()):
+        for at, partition in enumerate(self._core.cluster.partitions()):
             if partition.log.config.deletes and not partition.log.config.is_compacted:
-                partition.log.delete_old_segments(self._broker.clock.now_ms(), partition.high_watermark)
+                partition.log.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
             if at % LOGS_A_TURN == 0:
-                await self._broker.breathe()
+                await self._core.breathe()
 
     async def _flush(self) -> None:
-        for due in list(self._broker.log_dirs.due_for_flush(self._broker.clock.now_ms())):
+        for due in list(self._core.log_dirs.due_for_flush(self._core.clock.now_ms())):
             await self._sync(due, due.plan_flush())
 
     async def _checkpoint_recovery(self) -> None:
-        await self._broker.heavy(self._broker.log_dirs.checkpoint_recovery_points)
+        await self._core.heavy(self._core.log_dirs.checkpoint_recovery_points)
 
     async def _checkpoint_starts(self) -> None:
-        await self._broker.heavy(self._broker.log_dirs.checkpoint_log_starts)
+        await self._core.heavy(self._core.log_dirs.checkpoint_log_starts)
 
     async def _checkpoint_watermarks(self) -> None:
-        marks = {partition.key: partition.high_watermark for partition in self._broker.cluster.partitions()}
-        await self._broker.heavy(self._broker.log_dirs.checkpoint_high_watermarks, marks)
+        marks = {partition.key: partition.high_watermark for partition in self._core.cluster.partitions()}
+        await self._core.heavy(self._core.log_dirs.checkpoint_high_watermarks, marks)
 
     async def _tidy(self) -> None:
         """Syncs segments that were closed meanwhile, and removes files whose readers had their time."""
-        for rolled in self._broker.log_dirs.take_rolled():
+        for rolled in self._core.log_dirs.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
-        self._broker.log_dirs.delete_due(self._broker.clock.now_ms())
+        self._core.log_dirs.delete_due(self._core.clock.now_ms())
 
     async def _sync(self, which: Log, flush: Flush) -> None:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""
         began = perf_counter()
         try:
-            await self._broker.heavy(flush.run)
+            await self._core.heavy(flush.run)
         except DiskFault as fault:
             log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
-        self._broker.metrics.flush_duration.observe(perf_counter() - began)
+        self._core.metrics.flush_duration.observe(perf_counter() - began)
 
     async def _expire_producers(self) -> None:
-        now_ms = self._broker.clock.now_ms()
-        expiration_ms = self._broker.settings.producer_id_expiration_ms
-        for partition in self._broker.cluster.partitions():
+        now_ms = self._core.clock.now_ms()
+        expiration_ms = self._core.settings.producer_id_expiration_ms
+        for partition in self._core.cluster.partitions():
             partition.log.producers.state.expire(now_ms, expiration_ms)

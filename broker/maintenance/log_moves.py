@@ -17,7 +17,7 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 LITTLE_BYTES = 4 << 20
 
@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 class LogMoves:
     """The moves of one broker, at most one for each partition."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, core: "Core") -> None:
+        self._core = core
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._moves: dict[tuple[str, int], LogMove] = {}
 
     def clean_up(self) -> None:
         """Removes copies that a crash left unfinished. Raises DiskFault."""
-        log_dirs = self._broker.log_dirs
+        log_dirs = self._core.log_dirs
         for folder in unfinished_copies(log_dirs.files, log_dirs.directories):
             log.info("%s was not finished and is removed", folder)
             log_dirs.files.remove_directory(folder)
@@ -45,13 +45,13 @@ class LogMoves:
             raise ApiError(
                 f"the name of {name} is too long for its folder to be moved", ErrorCode.INVALID_TOPIC_EXCEPTION
             )
-        directories = self._broker.log_dirs.directories
+        directories = self._core.log_dirs.directories
         if path not in directories:
             raise ApiError(
                 f"{path} is no log directory of this broker, they are {', '.join(directories)}",
                 ErrorCode.LOG_DIR_NOT_FOUND,
             )
-        partition = self._broker.cluster.partition(name, index)
+        partition = self._core.cluster.partition(name, index)
         present = self._moves.get(partition.key)
         if present is not None and present.destination == path:
             return
@@ -82,7 +82,7 @@ class LogMoves:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self, partition: Partition, path: str) -> None:
-        move = LogMove(self._broker.log_dirs.files, partition.log, path)
+        move = LogMove(self._core.log_dirs.files, partition.log, path)
         task = asyncio.get_running_loop().create_task(self._carry_out(partition, move))
         self._moves[partition.key], self._tasks[partition.key] = move, task
         task.add_done_callback(lambda done: self._ended(partition.key, done))
@@ -101,9 +101,9 @@ class LogMoves:
         finished = False
         try:
             await self._copy(move)
-            current = self._broker.cluster.topics.get(partition.topic_name)
+            current = self._core.cluster.topics.get(partition.topic_name)
             if current is not None and current.partitions.get(partition.index) is partition:
-                partition.log = self._broker.log_dirs.adopt(move)
+                partition.log = self._core.log_dirs.adopt(move)
                 finished = True
                 log.info("%s is now in %s", partition.log.name, move.destination)
         except DiskFault as fault:
@@ -118,7 +118,7 @@ class LogMoves:
         while True:
             copy = move.next_copy()
             if copy is not None:
-                await self._broker.heavy(copy.run)
+                await self._core.heavy(copy.run)
                 move.copied(copy)
             elif move.remaining_bytes > LITTLE_BYTES:
                 move.log.roll()

@@ -33,7 +33,7 @@ from .partition import Partition
 from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, CollisionGuard, check_name
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 PARTITIONS_A_TURN = 4
 
@@ -57,22 +57,22 @@ class Topics:
     `on_configured` are called when dynamic settings of the broker have changed.
     """
 
-    def __init__(self, broker: "Broker", layers: Layers) -> None:
-        self.store = MetadataStore.open(broker.log_dirs.files, broker.log_dirs.directories)
+    def __init__(self, core: "Core", layers: Layers) -> None:
+        self.store = MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
         if self.store.is_new:
-            take_over(self.store.state, broker.log_dirs, broker.cluster.node_id)
+            take_over(self.store.state, core.log_dirs, core.cluster.node_id)
         self.configuration = Configuration(layers, self.store)
         self.collisions = CollisionGuard()
-        self.moves = LogMoves(broker)
+        self.moves = LogMoves(core)
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
-        self._broker = broker
-        self._cluster = broker.cluster
-        self._log_dirs = broker.log_dirs
-        self._turns = Turns(broker.breathe, PARTITIONS_A_TURN)
-        broker.settings = self.configuration.settings
-        broker.cluster.draw_producer_ids_from(self.store.next_producer_id)
+        self._core = core
+        self._cluster = core.cluster
+        self._log_dirs = core.log_dirs
+        self._turns = Turns(core.breathe, PARTITIONS_A_TURN)
+        core.settings = self.configuration.settings
+        core.cluster.draw_producer_ids_from(self.store.next_producer_id)
 
     def load(self) -> None:
         """Builds the image of what is on the disk. Raises DiskFault."""
@@ -97,7 +97,7 @@ class Topics:
 
     def plan_default(self, name: str) -> NewTopic:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
-        settings = self._broker.settings
+        settings = self._core.settings
         overrides: dict[str, str] = {}
         partitions = settings.num_partitions
         if name == OFFSETS_TOPIC:
@@ -191,7 +191,7 @@ class Topics:
         return {
             "cleanup.policy": "compact",
             "compression.type": "producer",
-            "segment.bytes": str(self._broker.settings.offsets_topic_segment_bytes),
+            "segment.bytes": str(self._core.settings.offsets_topic_segment_bytes),
         }
 
     def _transaction_overrides(self) -> dict[str, str]:
@@ -200,8 +200,8 @@ class Topics:
             "unclean.leader.election.enable": "false",
             "compression.type": "uncompressed",
             "cleanup.policy": "compact",
-            "min.insync.replicas": str(min(self._broker.settings.transaction_state_log_min_isr, 1)),  # one replica
-            "segment.bytes": str(self._broker.settings.transaction_state_log_segment_bytes),
+            "min.insync.replicas": str(min(self._core.settings.transaction_state_log_min_isr, 1)),  # one replica
+            "segment.bytes": str(self._core.settings.transaction_state_log_segment_bytes),
         }
 
     # Growth
@@ -246,7 +246,7 @@ class Topics:
     def configure_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
         """Replaces the dynamic settings of this broker, or of the cluster. Raises ApiError 42, DiskFault."""
         self.configuration.alter_broker(texts, of_cluster=of_cluster)
-        self._broker.settings = self.configuration.settings
+        self._core.settings = self.configuration.settings
         for topic in self._cluster.topics.values():
             self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
         for tell in self.on_configured:
@@ -257,7 +257,7 @@ class Topics:
         config = log_config(settings)
         for partition in topic.partitions.values():
             partition.log.reconfigure(config)
-            self._broker.fetch_purgatory.notify(partition.key)
+            self._core.fetch_purgatory.notify(partition.key)
 
     # Deletion
 
@@ -288,8 +288,8 @@ class Topics:
             except DiskFault as fault:
                 complete = False
                 log.warning("%s-%d is deleted at the next start: %s", topic.name, index, fault)
-            self._broker.fetch_purgatory.notify(partition.key)
-            self._broker.produce_purgatory.notify(partition.key)
+            self._core.fetch_purgatory.notify(partition.key)
+            self._core.produce_purgatory.notify(partition.key)
             await self._turns.next()
         if complete:
             self.store.state.deleting.discard(topic.topic_id)  # written with the next change

@@ -13,13 +13,22 @@ from .instruments import GaugeRow
 from .maintenance_gauges import show_cleaner, show_transactions
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..groups.coordinator import GroupCoordinator
+    from ..maintenance.log_cleaner import Cleaner
+    from ..transactions.coordinator import TransactionCoordinator
 
 
-def show_state(broker: "Broker") -> None:
+def show_state(
+    core: "Core",
+    connections: Callable[[], int],
+    groups: "Callable[[], GroupCoordinator | None]",
+    transactions: "Callable[[], TransactionCoordinator | None]",
+    cleaner: "Cleaner",
+) -> None:
     """Registers the gauges of one broker."""
-    gauge = broker.metrics.instruments.gauge
-    budget, requests = broker.conversion_budget, broker.request_memory
+    gauge = core.metrics.instruments.gauge
+    budget, requests = core.conversion_budget, core.request_memory
     gauge("stepdown_downconversion_inflight_bytes", "Conversion memory in use", lambda: budget.in_use_bytes)
     gauge(
         "stepdown_downconversion_peak_bytes",
@@ -34,27 +43,27 @@ def show_state(broker: "Broker") -> None:
         "What queued.max.request.bytes leaves",
         lambda: requests.limit_bytes - requests.in_use_bytes,
     )
-    gauge("stepdown_connections", "Open connections", lambda: broker.connections)
-    gauge("stepdown_fetch_sessions", "Incremental fetch sessions", lambda: len(broker.sessions))
-    gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: broker.sessions.partitions)
-    gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(broker), "operation")
-    gauge("stepdown_partitions", "Partitions on this broker", lambda: len(broker.cluster.partitions()))
-    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(broker.cluster.partitions()))
-    gauge("stepdown_producer_ids", "Producers that logs remember", lambda: _producers(broker))
+    gauge("stepdown_connections", "Open connections", connections)
+    gauge("stepdown_fetch_sessions", "Incremental fetch sessions", lambda: len(core.sessions))
+    gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: core.sessions.partitions)
+    gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(core), "operation")
+    gauge("stepdown_partitions", "Partitions on this broker", lambda: len(core.cluster.partitions()))
+    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(core.cluster.partitions()))
+    gauge("stepdown_producer_ids", "Producers that logs remember", lambda: _producers(core))
     gauge(
         "stepdown_offline_log_directories",
         "Log directories in which a write or a sync failed",
-        lambda: len(broker.log_dirs.failing()),
+        lambda: len(core.log_dirs.failing()),
     )
-    _show_logs(broker)
-    show_groups(broker)
-    show_transactions(broker)
-    show_cleaner(broker)
-    broker.metrics.instruments.include(ProcessCollector(registry=None))
+    _show_logs(core)
+    show_groups(core, groups)
+    show_transactions(core, transactions)
+    show_cleaner(core, cleaner)
+    core.metrics.instruments.include(ProcessCollector(registry=None))
 
 
-def _show_logs(broker: "Broker") -> None:
-    gauge = broker.metrics.instruments.gauge
+def _show_logs(core: "Core") -> None:
+    gauge = core.metrics.instruments.gauge
     shown: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
         ("stepdown_log_size_bytes", "Bytes of a partition", attrgetter("size_bytes")),
         ("stepdown_log_segments", "Segments of a partition", lambda log: len(log.segments)),
@@ -62,19 +71,19 @@ def _show_logs(broker: "Broker") -> None:
         ("stepdown_log_end_offset", "Next offset", attrgetter("log_end_offset")),
     )
     for name, help, read in shown:
-        gauge(name, help, partial(_rows, broker, read), "topic", "partition")
+        gauge(name, help, partial(_rows, core, read), "topic", "partition")
 
 
-def _rows(broker: "Broker", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
+def _rows(core: "Core", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
     return [
         ((partition.topic_name, str(partition.index)), float(read(partition.log)))
-        for partition in broker.cluster.partitions()
+        for partition in core.cluster.partitions()
     ]
 
 
-def _producers(broker: "Broker") -> int:
-    return sum(len(partition.log.producers.state.producers) for partition in broker.cluster.partitions())
+def _producers(core: "Core") -> int:
+    return sum(len(partition.log.producers.state.producers) for partition in core.cluster.partitions())
 
 
-def _parked(broker: "Broker") -> Iterable[GaugeRow]:
-    return [(("fetch",), len(broker.fetch_purgatory)), (("produce",), len(broker.produce_purgatory))]
+def _parked(core: "Core") -> Iterable[GaugeRow]:
+    return [(("fetch",), len(core.fetch_purgatory)), (("produce",), len(core.produce_purgatory))]

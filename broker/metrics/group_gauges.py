@@ -12,79 +12,82 @@ from typing import TYPE_CHECKING, Literal
 from .instruments import GaugeRow
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..groups.coordinator import GroupCoordinator
     from ..groups.state.registry import Group
+
+    Groups = Callable[[], GroupCoordinator | None]
 
 BY_STATE = ("type", "state")
 MOST_SHOWN = 500
 
 
-def show_groups(broker: "Broker") -> None:
+def show_groups(core: "Core", coordinator: "Groups") -> None:
     """Registers the gauges; none of them makes the coordinator begin."""
-    gauge, tally = broker.metrics.instruments.gauge, broker.metrics.instruments.tally
-    gauge("stepdown_groups", "Groups that the coordinator knows", lambda: _count(broker))
+    gauge, tally = core.metrics.instruments.gauge, core.metrics.instruments.tally
+    gauge("stepdown_groups", "Groups that the coordinator knows", lambda: _count(coordinator()))
     gauge(
-        "stepdown_groups_by_state", "Groups, by type and state", lambda: _by_state(broker, lambda group: 1), *BY_STATE
+        "stepdown_groups_by_state",
+        "Groups, by type and state",
+        lambda: _by_state(coordinator(), lambda group: 1),
+        *BY_STATE,
     )
     gauge(
         "stepdown_group_members",
         "Members of groups, by the group's type and state",
-        lambda: _by_state(broker, lambda group: len(group.members)),
+        lambda: _by_state(coordinator(), lambda group: len(group.members)),
         *BY_STATE,
     )
-    gauge("stepdown_committed_offsets", "Partitions for which groups have an offset", lambda: _offsets(broker))
+    gauge("stepdown_committed_offsets", "Partitions for which groups have an offset", lambda: _offsets(coordinator()))
     tally(
         "stepdown_group_rebalances",
         "Rebalances that gave a group a new generation or epoch",
-        lambda: _counted(broker, "rebalances"),
+        lambda: _counted(coordinator(), "rebalances"),
         "type",
     )
     tally(
         "stepdown_group_offset_changes",
         "Partitions of which a group's offset was committed, expired or deleted",
-        lambda: _counted(broker, "offset_changes"),
+        lambda: _counted(coordinator(), "offset_changes"),
         "change",
     )
     gauge(
         "stepdown_group_lag",
         f"Records that a group has yet to commit, by topic; the {MOST_SHOWN} largest",
-        lambda: _lags(broker),
+        lambda: _lags(core, coordinator()),
         *("group", "topic"),
     )
 
 
-def _count(broker: "Broker") -> int:
-    groups = broker.groups_in_use
-    return 0 if groups is None else len(groups.groups)
+def _count(coordinator: "GroupCoordinator | None") -> int:
+    return 0 if coordinator is None else len(coordinator.groups)
 
 
-def _by_state(broker: "Broker", weight: "Callable[[Group], int]") -> Iterable[GaugeRow]:
-    coordinator = broker.groups_in_use
+def _by_state(coordinator: "GroupCoordinator | None", weight: "Callable[[Group], int]") -> Iterable[GaugeRow]:
     rows: Counter[tuple[str, ...]] = Counter()
     for group in () if coordinator is None else coordinator.groups:
         rows[group.type_name, group.state_name] += weight(group)
     return list(rows.items())
 
 
-def _offsets(broker: "Broker") -> int:
-    coordinator = broker.groups_in_use
+def _offsets(coordinator: "GroupCoordinator | None") -> int:
     return 0 if coordinator is None else len(coordinator.offsets)
 
 
-def _counted(broker: "Broker", what: Literal["rebalances", "offset_changes"]) -> Iterable[GaugeRow]:
-    coordinator = broker.groups_in_use
+def _counted(
+    coordinator: "GroupCoordinator | None", what: Literal["rebalances", "offset_changes"]
+) -> Iterable[GaugeRow]:
     if coordinator is None:
         return ()
     counts = coordinator.rebalances() if what == "rebalances" else coordinator.offset_changes()
     return [((name,), float(count)) for name, count in counts.items()]
 
 
-def _lags(broker: "Broker") -> Iterable[GaugeRow]:
-    coordinator = broker.groups_in_use
+def _lags(core: "Core", coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow]:
     if coordinator is None:
         return ()
     lags: dict[tuple[str, ...], float] = {}
-    ends = {partition.key: partition.high_watermark for partition in broker.cluster.partitions()}
+    ends = {partition.key: partition.high_watermark for partition in core.cluster.partitions()}
     for group in coordinator.groups:
         for (topic, index), committed in coordinator.offsets.of_group(group.group_id).items():
             behind = max(0, ends.get((topic, index), 0) - committed.offset)

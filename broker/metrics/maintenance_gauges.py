@@ -1,45 +1,46 @@
 """Transactions and compaction: what a scrape reads off the coordinator and the cleaner."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from .instruments import GaugeRow
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..maintenance.log_cleaner import Cleaner
+    from ..transactions.coordinator import TransactionCoordinator
 
 
-def show_transactions(broker: "Broker") -> None:
+def show_transactions(core: "Core", coordinator: "Callable[[], TransactionCoordinator | None]") -> None:
     """Registers the gauge; it does not make the coordinator begin."""
-    broker.metrics.instruments.gauge(
-        "stepdown_transactional_ids", "Transactional ids, by state", lambda: _transactional_ids(broker), "state"
+    core.metrics.instruments.gauge(
+        "stepdown_transactional_ids", "Transactional ids, by state", lambda: _transactional_ids(coordinator()), "state"
     )
 
 
-def show_cleaner(broker: "Broker") -> None:
+def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
     """Registers the gauges of the log cleaner, which have no value before its first round."""
-    gauge = broker.metrics.instruments.gauge
+    gauge = core.metrics.instruments.gauge
     gauge(
         "stepdown_cleaner_max_dirty_ratio",
         "Largest dirty part of a compacted log when the cleaner looked last",
-        lambda: _known(broker.cleaner.max_dirty_ratio),
+        lambda: _known(cleaner.max_dirty_ratio),
     )
     gauge(
         "stepdown_cleaner_idle_seconds",
         "Time since the cleaner looked for work last",
-        lambda: _known(broker.cleaner.idle_s),
+        lambda: _known(cleaner.idle_s),
     )
-    gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: broker.cleaner.active)
+    gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active)
     gauge(
         "stepdown_cleaner_uncleanable_partitions",
         "Compacted logs that are not cleaned any more, as they cannot be read",
-        lambda: broker.cleaner.uncleanable,
+        lambda: cleaner.uncleanable,
     )
 
 
-def _transactional_ids(broker: "Broker") -> Iterable[GaugeRow]:
-    coordinator = broker.transactions_in_use
+def _transactional_ids(coordinator: "TransactionCoordinator | None") -> Iterable[GaugeRow]:
     rows: Counter[tuple[str, ...]] = Counter()
     for transaction in () if coordinator is None else coordinator.transactions:
         rows[(transaction.now.state.label,)] += 1

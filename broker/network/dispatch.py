@@ -24,10 +24,11 @@ from ...protocol.frame import RequestHeader, decode_request_header, encode_respo
 from ...protocol.schema import Piece, decoder_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
+from .call import Call
 from .connection import CloseConnection, Peer, Reply
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
 
 LARGE_REQUEST_BYTES = 256 * 1024
 LONG_S = 0.1
@@ -42,23 +43,6 @@ class Served:
     module: str
     first: int
     last: int
-
-
-@dataclass(slots=True, kw_only=True)
-class Call:
-    """One request on its way through its handler. `waited_s` is the part of its time that a purgatory held it."""
-
-    key: ApiKey
-    version: int
-    header: RequestHeader
-    peer: Peer
-    request: Any
-    request_bytes: int
-    waited_s: float = 0.0
-
-    @property
-    def client_id(self) -> str:
-        return self.header.client_id or ""
 
 
 class Route:
@@ -79,12 +63,12 @@ class Route:
 class Dispatcher:
     """Answers frames by the table of handlers."""
 
-    def __init__(self, broker: "Broker", served: Mapping[ApiKey, Served]) -> None:
-        self._broker = broker
+    def __init__(self, core: "Core", served: Mapping[ApiKey, Served]) -> None:
+        self._core = core
         self._served = served
         self._modules: dict[str, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
-        self._errors = ErrorTally(broker.metrics.request_errors)
+        self._errors = ErrorTally(core.metrics.request_errors)
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         """The reply; what to await for it where the handler is one that may wait.
@@ -119,11 +103,11 @@ class Dispatcher:
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
     ) -> Reply:
         """As `answer`; a worker reads the many items that it has, and writes as many answers."""
-        call = await self._broker.heavy(self._call, route, header, body, peer)
-        if self._broker.interceptors:
+        call = await self._core.heavy(self._call, route, header, body, peer)
+        if self._core.interceptors:
             return await self._answer_watched(route, call, began)
         try:
-            response = route.module.handle(self._broker, call.request, call)
+            response = route.module.handle(self._core, call.request, call)
             if type(response) is CoroutineType:
                 response = await response
         except Exception as error:
@@ -132,14 +116,14 @@ class Dispatcher:
         pieces = None
         if response is not None:
             self._errors.add(route.spec.name, response)
-            pieces = await self._broker.heavy(_encoded, route.spec, call, response)
+            pieces = await self._core.heavy(_encoded, route.spec, call, response)
         return Reply(pieces, self._metered(route), began, perf_counter())
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
-        if self._broker.interceptors:
+        if self._core.interceptors:
             return self._answer_watched(route, call, began)
         try:
-            response = route.module.handle(self._broker, call.request, call)
+            response = route.module.handle(self._core, call.request, call)
         except Exception as error:
             response = _refused(route, call, error)
         if type(response) is CoroutineType:
@@ -164,14 +148,14 @@ class Dispatcher:
 
     async def _answer_watched(self, route: Route, call: Call, began: float) -> Reply:
         """As `_answer_later`, with all that may step in between."""
-        interceptors = self._broker.interceptors
+        interceptors = self._core.interceptors
         try:
             for interceptor in interceptors:
                 response = await interceptor.before(call)
                 if response is not None:
                     break
             else:
-                response = route.module.handle(self._broker, call.request, call)
+                response = route.module.handle(self._core, call.request, call)
                 if type(response) is CoroutineType:
                     response = await response
         except Exception as error:
@@ -201,7 +185,7 @@ class Dispatcher:
 
     def _metered(self, route: Route) -> RequestMeter:
         if route.meter is None:
-            route.meter = RequestMeter(self._broker.metrics, route.spec.name, route.version)
+            route.meter = RequestMeter(self._core.metrics, route.spec.name, route.version)
         return route.meter
 
     def _find(self, header: RequestHeader, peer: Peer) -> Route:

@@ -7,7 +7,7 @@ the response before it is encoded and may replace it. A broker without intercept
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from .dispatch import Call
+    from .call import Call
 
 
 class Interceptor(Protocol):

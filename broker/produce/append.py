@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ...config.settings import TopicSettings
 from ...protocol.errors import ApiError, ErrorCode, RecordTooLarge
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     LEGACY_ATTRIBUTES_OFFSET,
     MAGIC_OFFSET,
     MAGIC_V2,
-    Codec,
-    TimestampType,
 )
 from ...storage.log.log import AppendInfo
 from ...storage.validation.append_rules import AppendRules
@@ -26,7 +23,7 @@ from ...storage.validation.record_sets import needs_worker, prepare, working_byt
 from ..metrics.metrics import codec_label
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
     from ..metadata.image import Topic
     from ..metadata.partition import Partition
     from ..metrics.metrics import Metrics
@@ -45,48 +42,6 @@ EXPECTED_FAILURES = (
 )
 
 
-def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
-    """What these settings ask of appended records."""
-    stamped = settings.message_timestamp_type == LOG_APPEND_TIME
-    return AppendRules(
-        max_message_bytes=settings.max_message_bytes,
-        codec=_codec(settings.compression_type),
-        gzip_level=settings.compression_gzip_level,
-        lz4_level=settings.compression_lz4_level,
-        zstd_level=settings.compression_zstd_level,
-        timestamp_type=TimestampType.LOG_APPEND_TIME if stamped else TimestampType.CREATE_TIME,
-        timestamp_before_max_ms=settings.message_timestamp_before_max_ms,
-        timestamp_after_max_ms=settings.message_timestamp_after_max_ms,
-        compacted=settings.is_compacted,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )
-
-
-def _codec(compression_type: str) -> Codec | None:
-    if compression_type == "producer":
-        return None
-    return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]
-
-
-class RulesByTopic:
-    """The rules of each topic, made anew when its settings change."""
-
-    def __init__(self, max_decompressed_bytes: int) -> None:
-        self._max_decompressed_bytes = max_decompressed_bytes
-        self._known: dict[str, tuple[TopicSettings, AppendRules]] = {}
-
-    def of(self, topic: "Topic") -> AppendRules:
-        settings = topic.settings
-        known = self._known.get(topic.name)
-        if known is None or known[0] is not settings:
-            known = self._known[topic.name] = (settings, append_rules(settings, self._max_decompressed_bytes))
-        return known[1]
-
-    def forget(self, name: str) -> None:
-        """Drops what is kept of a deleted topic."""
-        self._known.pop(name, None)
-
-
 @dataclass(slots=True)
 class Effort:
     """What one request's conversions took; both numbers are 0 when nothing was converted."""
@@ -99,16 +54,16 @@ Check = Callable[[PreparedAppend], None]
 """May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
 
 
-def takes_worker(broker: "Broker", topic: "Topic", records: memoryview, *, is_alone: bool = True) -> bool:
+def takes_worker(core: "Core", topic: "Topic", records: memoryview, *, is_alone: bool = True) -> bool:
     """Whether records are for `append_by_worker`, since getting them ready would hold up the event loop.
 
     `is_alone`: nothing else is appended in the same turn of the loop.
     """
-    return needs_worker(records, broker.append_rules.of(topic), is_alone=is_alone)
+    return needs_worker(records, core.append_rules.of(topic), is_alone=is_alone)
 
 
 def append(
-    broker: "Broker",
+    core: "Core",
     topic: "Topic",
     partition: "Partition",
     records: memoryview,
@@ -120,15 +75,15 @@ def append(
 
     Raises: ApiError, of which `RecordErrors` names single records.
     """
-    rules = broker.append_rules.of(topic)
+    rules = core.append_rules.of(topic)
     began = perf_counter()
     try:
-        prepared = prepare(records, rules, now_ms=broker.clock.now_ms())
+        prepared = prepare(records, rules, now_ms=core.clock.now_ms())
     except ApiError as refusal:
-        _count_refusal(broker.metrics, topic, records, refusal)
+        _count_refusal(core.metrics, topic, records, refusal)
         raise
-    _count_effort(broker.metrics, topic, records, prepared, effort, perf_counter() - began)
-    return _written(broker, partition, prepared, check)
+    _count_effort(core.metrics, topic, records, prepared, effort, perf_counter() - began)
+    return _written(core, partition, prepared, check)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +100,13 @@ _Prepared = tuple[PreparedAppend | Exception, float]
 """What became of the records of one job, and the seconds that it took."""
 
 
-async def append_by_worker(broker: "Broker", jobs: Sequence[Job], effort: Effort) -> list[AppendInfo | Exception]:
+async def append_by_worker(core: "Core", jobs: Sequence[Job], effort: Effort) -> list[AppendInfo | Exception]:
     """As `append` for each job, but for the work on the records: one thread does it for all of them in one go."""
-    rules = [broker.append_rules.of(job.topic) for job in jobs]
+    rules = [core.append_rules.of(job.topic) for job in jobs]
     works = [(job.records, rule) for job, rule in zip(jobs, rules, strict=True)]
-    with await broker.conversion_budget.claim(working_bytes(works)):
-        made = await broker.heavy(_prepare_each, works, broker.clock.now_ms())
-    return [_finished(broker, job, *done, effort) for job, done in zip(jobs, made, strict=True)]
+    with await core.conversion_budget.claim(working_bytes(works)):
+        made = await core.heavy(_prepare_each, works, core.clock.now_ms())
+    return [_finished(core, job, *done, effort) for job, done in zip(jobs, made, strict=True)]
 
 
 def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) -> list[_Prepared]:
@@ -166,25 +121,25 @@ def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) 
 
 
 def _finished(
-    broker: "Broker", job: Job, made: PreparedAppend | Exception, seconds: float, effort: Effort
+    core: "Core", job: Job, made: PreparedAppend | Exception, seconds: float, effort: Effort
 ) -> AppendInfo | Exception:
     if isinstance(made, Exception):
         if isinstance(made, ApiError):
-            _count_refusal(broker.metrics, job.topic, job.records, made)
+            _count_refusal(core.metrics, job.topic, job.records, made)
         return made
-    _count_effort(broker.metrics, job.topic, job.records, made, effort, seconds)
+    _count_effort(core.metrics, job.topic, job.records, made, effort, seconds)
     try:
-        return _written(broker, job.partition, made, job.check)
+        return _written(core, job.partition, made, job.check)
     except Exception as error:  # as above
         return error
 
 
-def _written(broker: "Broker", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
+def _written(core: "Core", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
     if check is not None:
         check(prepared)
     info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
     if info.last_offset >= 0 and not info.duplicate:
-        broker.appended(partition)
+        core.appended(partition)
     return info
 
 

@@ -23,8 +23,8 @@ from ..metadata.partition import Partition
 from .append import EXPECTED_FAILURES
 
 if TYPE_CHECKING:
-    from ..broker import Broker
-    from ..network.dispatch import Call
+    from ..core import Core
+    from ..network.call import Call
 
 FIRST_VERSION_WITH_LEADERS = 10
 
@@ -45,7 +45,7 @@ class Outcome:
     error: ApiError | None = None
 
 
-def note_failure(broker: "Broker", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
+def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
     """What the answer tells of a failure, which is logged and counted here."""
     place = f"{outcome.topic}-{outcome.index}"
     if isinstance(error, DiskFault):
@@ -55,33 +55,33 @@ def note_failure(broker: "Broker", outcome: Outcome, error: Exception, client_id
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     outcome.error = error
     if outcome.is_counted and error.code not in EXPECTED_FAILURES:
-        broker.metrics.failed_produce_requests.of(outcome.topic).add()
+        core.metrics.failed_produce_requests.of(outcome.topic).add()
     return error
 
 
-def are_settled(broker: "Broker", waiting: Sequence[Outcome]) -> bool:
-    return all(_is_settled(broker, outcome) for outcome in waiting)
+def are_settled(core: "Core", waiting: Sequence[Outcome]) -> bool:
+    return all(_is_settled(core, outcome) for outcome in waiting)
 
 
-def judge(broker: "Broker", waiting: Sequence[Outcome]) -> None:
+def judge(core: "Core", waiting: Sequence[Outcome]) -> None:
     """Turns a success into REQUEST_TIMED_OUT, NOT_LEADER or NOT_ENOUGH_REPLICAS_AFTER_APPEND; the records stay."""
     for outcome in waiting:
-        outcome.error = _verdict(broker, outcome)
+        outcome.error = _verdict(core, outcome)
 
 
-def _is_settled(broker: "Broker", outcome: Outcome) -> bool:
+def _is_settled(core: "Core", outcome: Outcome) -> bool:
     partition, info = outcome.partition, outcome.info
     assert partition is not None and info is not None
-    return partition.leader_id != broker.cluster.node_id or partition.high_watermark > info.last_offset
+    return partition.leader_id != core.cluster.node_id or partition.high_watermark > info.last_offset
 
 
-def _verdict(broker: "Broker", outcome: Outcome) -> ApiError | None:
+def _verdict(core: "Core", outcome: Outcome) -> ApiError | None:
     partition = outcome.partition
     assert partition is not None
     place = f"{outcome.topic}-{outcome.index}"
-    if not _is_settled(broker, outcome):
+    if not _is_settled(core, outcome):
         return ApiError(f"{place}: written, but not replicated in time", ErrorCode.REQUEST_TIMED_OUT)
-    if partition.leader_id != broker.cluster.node_id:
+    if partition.leader_id != core.cluster.node_id:
         return ApiError(f"{place} is led by broker {partition.leader_id} now", ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if len(partition.isr) < outcome.min_in_sync:
         return ApiError(
@@ -91,7 +91,7 @@ def _verdict(broker: "Broker", outcome: Outcome) -> ApiError | None:
     return None
 
 
-def response_of(broker: "Broker", outcomes: Sequence[Outcome], call: "Call") -> ProduceResponse:
+def response_of(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> ProduceResponse:
     by_topic: dict[str, list[PartitionProduceResponse]] = {}
     for outcome in outcomes:
         by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome, call.version))
@@ -100,7 +100,7 @@ def response_of(broker: "Broker", outcomes: Sequence[Outcome], call: "Call") -> 
             TopicProduceResponse(name=name, partition_responses=tuple(partitions))
             for name, partitions in by_topic.items()
         ),
-        node_endpoints=_new_leaders(broker, [outcome for outcome in outcomes if outcome.error is not None], call),
+        node_endpoints=_new_leaders(core, [outcome for outcome in outcomes if outcome.error is not None], call),
     )
 
 
@@ -148,11 +148,11 @@ def _leader(outcome: Outcome, version: int) -> LeaderIdAndEpoch:
     return LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
 
 
-def _new_leaders(broker: "Broker", outcomes: Sequence[Outcome], call: "Call") -> tuple[NodeEndpoint, ...]:
+def _new_leaders(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> tuple[NodeEndpoint, ...]:
     """Where the leaders of moved partitions listen, on the caller's listener."""
     found = {}
     for outcome in outcomes:
-        node = broker.cluster.brokers.get(_leader(outcome, call.version).leader_id)
+        node = core.cluster.brokers.get(_leader(outcome, call.version).leader_id)
         endpoint = None if node is None else node.endpoints.get(call.peer.listener)
         if node is not None and endpoint is not None:
             found[node.node_id] = NodeEndpoint(

@@ -24,7 +24,9 @@ from .states import PREPARED, State, end_answer
 from .transaction import Standing, TopicPartition, Transaction, is_exhausted
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..groups.coordinator import GroupCoordinator
+    from ..metadata.topics import Topics
 
 TOMBSTONES_A_BATCH = 100
 EXPIRY_WRITE_TIMEOUT_MS = 30_000
@@ -36,12 +38,15 @@ log = logging.getLogger(__name__)
 class TransactionCoordinator:
     """The transactional ids of one broker."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, core: "Core", topics: "Topics", groups: "Callable[[], GroupCoordinator]") -> None:
+        """`groups` gives the group coordinator, which begins then if it has not."""
+        self._topics = topics
+        self._groups = groups
         self.transactions = Transactions()
-        self.markers = Markers(broker)
-        self._broker = broker
-        self._topic = StateTopic(broker)
-        self._ending = Ending(broker.clock, self._topic, self.markers, self.write)
+        self.markers = Markers(core, groups)
+        self._core = core
+        self._topic = StateTopic(core, topics)
+        self._ending = Ending(core.clock, self._topic, self.markers, self.write)
         self._loading = Loading(self._topic, self.transactions, self._raise_producer_ids, self._resume)
         self._periodic: list[Periodic] = []
         self._is_active = False
@@ -50,9 +55,9 @@ class TransactionCoordinator:
 
     def start(self) -> None:
         """Begins to load what is stored; requests are answered from now on."""
-        settings, clock = self._broker.settings, self._broker.clock
+        settings, clock = self._core.settings, self._core.clock
         self._is_active = True
-        self._broker.topics.on_deleted.append(self._on_topics_deleted)
+        self._topics.on_deleted.append(self._on_topics_deleted)
         self._loading.start()
         abort_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expire_ms = settings.transaction_remove_expired_transaction_cleanup_interval_ms
@@ -86,7 +91,7 @@ class TransactionCoordinator:
 
     async def _resume(self) -> None:
         """The groups come first: their offsets have to be there when markers decide about them."""
-        await self._broker.groups.loaded()
+        await self._groups().loaded()
         for transaction in self.transactions:
             if transaction.now.state.is_prepared:
                 self._ending.begin(transaction)
@@ -94,7 +99,7 @@ class TransactionCoordinator:
     def _raise_producer_ids(self) -> None:
         """No producer id of the log is handed out again, whoever wrote it."""
         highest = max((transaction.now.producer_id for transaction in self.transactions), default=-1)
-        store = self._broker.topics.store
+        store = self._topics.store
         if highest >= store.state.next_producer_id:
             store.raise_producer_ids(highest + 1)
             store.save()
@@ -154,7 +159,7 @@ class TransactionCoordinator:
             raise
         transaction.settle()
         if following.state in RESULTS:
-            self._broker.metrics.transactions.of(RESULTS[following.state]).add()
+            self._core.metrics.transactions.of(RESULTS[following.state]).add()
 
     # Producers
 
@@ -169,7 +174,7 @@ class TransactionCoordinator:
         """
         if not transactional_id:
             raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
-        longest_ms = self._broker.settings.transaction_max_timeout_ms
+        longest_ms = self._core.settings.transaction_max_timeout_ms
         if not 0 < timeout_ms <= longest_ms:
             message = f"a transaction timeout of {timeout_ms} ms, which has to lie between 1 and {longest_ms}"
             raise ApiError(message, ErrorCode.INVALID_TRANSACTION_TIMEOUT)
@@ -177,8 +182,8 @@ class TransactionCoordinator:
         self.check(transactional_id)
         transaction = self.transactions.find(transactional_id)
         if transaction is None:
-            producer_id = self._broker.cluster.next_producer_id()
-            now_ms = self._broker.clock.now_ms()
+            producer_id = self._core.cluster.next_producer_id()
+            now_ms = self._core.clock.now_ms()
             transaction = self.transactions.add(transactional_id, producer_id, timeout_ms, now_ms)
         transaction.check_not_pending()
         if former is not None:
@@ -193,15 +198,15 @@ class TransactionCoordinator:
         return transaction.now.producer_id, transaction.now.producer_epoch
 
     def _next_producer(self, transaction: Transaction, expected_epoch: int | None, timeout_ms: int) -> Standing:
-        now_ms, epoch = self._broker.clock.now_ms(), transaction.now.producer_epoch
+        now_ms, epoch = self._core.clock.now_ms(), transaction.now.producer_epoch
         if is_exhausted(epoch) and expected_epoch in (None, epoch):
-            producer_id = self._broker.cluster.next_producer_id()
+            producer_id = self._core.cluster.next_producer_id()
             is_named = expected_epoch is not None
             return transaction.next_producer(producer_id, timeout_ms, now_ms, keep_last_epoch=is_named)
         return transaction.next_epoch(expected_epoch, timeout_ms, now_ms)
 
     async def _fence(self, transaction: Transaction) -> None:
-        await self.write(transaction, transaction.fenced(self._broker.clock.now_ms()))
+        await self.write(transaction, transaction.fenced(self._core.clock.now_ms()))
         self._ending.begin(transaction)
 
     # Transactions
@@ -216,7 +221,7 @@ class TransactionCoordinator:
         added = frozenset(partitions)
         if transaction.now.state is State.ONGOING and added <= transaction.now.partitions:
             return
-        await self.write(transaction, transaction.with_partitions(added, self._broker.clock.now_ms()))
+        await self.write(transaction, transaction.with_partitions(added, self._core.clock.now_ms()))
 
     def verify(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
@@ -246,26 +251,26 @@ class TransactionCoordinator:
                 wanted = "commit" if committed else "abort"
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
             return
-        await self.write(transaction, transaction.prepared(PREPARED[committed], self._broker.clock.now_ms()))
+        await self.write(transaction, transaction.prepared(PREPARED[committed], self._core.clock.now_ms()))
         self._ending.begin(transaction)
-        await self._broker.breathe()
+        await self._core.breathe()
 
     # Periodic
 
     async def abort_timed_out(self) -> None:
         """Aborts transactions that are open for longer than their producers asked for, and fences the producers."""
         for transaction in self.transactions:
-            if not transaction.has_timed_out(self._broker.clock.now_ms()):
+            if not transaction.has_timed_out(self._core.clock.now_ms()):
                 continue
             name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
             log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
             if await self._try(f"the transaction of {name} cannot be aborted", partial(self._fence, transaction)):
-                self._broker.metrics.transactions_timed_out.add()
-            await self._broker.breathe()
+                self._core.metrics.transactions_timed_out.add()
+            await self._core.breathe()
 
     async def remove_expired(self) -> None:
         """Forgets ids that were not used for `transactional.id.expiration.ms`."""
-        now_ms, expiration_ms = self._broker.clock.now_ms(), self._broker.settings.transactional_id_expiration_ms
+        now_ms, expiration_ms = self._core.clock.now_ms(), self._core.settings.transactional_id_expiration_ms
         expired: dict[int, list[Transaction]] = {}
         for transaction in self.transactions:
             if transaction.has_expired(now_ms, expiration_ms):

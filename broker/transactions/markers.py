@@ -11,7 +11,7 @@ topic is gone needs none. What else keeps a marker out (Kafka 3.9, TransactionMa
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +25,8 @@ from ..metadata.topic_rules import OFFSETS_TOPIC
 from .transaction import TopicPartition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..groups.coordinator import GroupCoordinator
 
 PARTITIONS_A_TURN: Final = 32
 OUTDATED: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
@@ -46,8 +47,9 @@ class MarkerOf:
 class Markers:
     """Writes markers into the partitions of one broker."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, core: "Core", groups: "Callable[[], GroupCoordinator]") -> None:
+        self._groups = groups
+        self._core = core
 
     async def write_all(self, marker: MarkerOf, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Those of `partitions` that have to be tried again; the loop is left to others in between."""
@@ -59,7 +61,7 @@ class Markers:
                 if not self._is_settled(error, marker, topic, index):
                     left.add((topic, index))
             if at % PARTITIONS_A_TURN == 0:
-                await self._broker.breathe()
+                await self._core.breathe()
         return left
 
     def _is_settled(self, error: ApiError, marker: MarkerOf, topic: str, index: int) -> bool:
@@ -69,24 +71,24 @@ class Markers:
         if error.code in OUTDATED:
             log.warning("%s is not wanted any more: %s", place, error)
             return True
-        self._broker.metrics.transaction_append_errors.of("marker").add()
+        self._core.metrics.transaction_append_errors.of("marker").add()
         log.warning("%s could not be written and is tried again: %s", place, error)
         return False
 
     def write(self, marker: MarkerOf, topic_name: str, index: int) -> None:
         """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
-        cluster = self._broker.cluster
+        cluster = self._core.cluster
         partition = cluster.partition(topic_name, index)
         if partition.leader_id != cluster.node_id:
             raise ApiError(f"{topic_name}-{index} is not led here", ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._append(marker, partition)
         if topic_name == OFFSETS_TOPIC:
-            self._broker.groups.complete_transaction(
+            self._groups().complete_transaction(
                 marker.producer_id, marker.producer_epoch, committed=marker.committed, partitions=(index,)
             )
 
     def _append(self, marker: MarkerOf, partition: Partition) -> None:
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._core.clock.now_ms()
         data = build_control_marker(
             ControlType.COMMIT if marker.committed else ControlType.ABORT,
             offset=0,
@@ -95,7 +97,7 @@ class Markers:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=now_ms,
         )
-        rules = self._broker.append_rules.of(self._broker.cluster.topics[partition.topic_name])
+        rules = self._core.append_rules.of(self._core.cluster.topics[partition.topic_name])
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-        self._broker.appended(partition)
+        self._core.appended(partition)

@@ -29,7 +29,8 @@ from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..core import Core
+    from ..metadata.topics import Topics
 
 _ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -48,40 +49,41 @@ log = logging.getLogger(__name__)
 class StateTopic:
     """The partitions of `__transaction_state` that this broker leads."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, core: "Core", topics: "Topics") -> None:
+        self._topics = topics
+        self._core = core
 
     @property
     def exists(self) -> bool:
-        return TRANSACTION_TOPIC in self._broker.cluster.topics
+        return TRANSACTION_TOPIC in self._core.cluster.topics
 
     async def ensure(self) -> None:
         """Makes the topic if there is none. Raises: ApiError COORDINATOR_NOT_AVAILABLE."""
         if self.exists:
             return
         try:
-            await self._broker.topics.ensure(TRANSACTION_TOPIC)
+            await self._topics.ensure(TRANSACTION_TOPIC)
         except ApiError as error:
             message = f"{TRANSACTION_TOPIC} could not be created: {error}"
             raise ApiError(message, ErrorCode.COORDINATOR_NOT_AVAILABLE) from error
 
     def partition_of(self, transactional_id: str) -> int:
-        topic = self._broker.cluster.topics.get(TRANSACTION_TOPIC)
-        settings = self._broker.settings
+        topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
+        settings = self._core.settings
         count = settings.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
         return partition_of(transactional_id, count)
 
     def led(self, index: int) -> Partition:
         """The partition. Raises: ApiError NOT_COORDINATOR when another broker leads it, or none."""
-        topic = self._broker.cluster.topics.get(TRANSACTION_TOPIC)
+        topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
         partition = None if topic is None else topic.partitions.get(index)
-        if partition is None or partition.leader_id != self._broker.cluster.node_id:
+        if partition is None or partition.leader_id != self._core.cluster.node_id:
             raise ApiError(f"{TRANSACTION_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
         return partition
 
     def with_records(self) -> list[int]:
         """Partitions that have something to load."""
-        topic = self._broker.cluster.topics.get(TRANSACTION_TOPIC)
+        topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
         if topic is None:
             return []
         return [
@@ -96,29 +98,29 @@ class StateTopic:
             partition, end_offset = self._append(index, records)
             await self._replicated(partition, end_offset, timeout_ms)
         except ApiError as error:
-            self._broker.metrics.transaction_append_errors.of("state").add()
+            self._core.metrics.transaction_append_errors.of("state").add()
             code = _ERRORS.get(error.code, error.code)
             raise ApiError(f"{TRANSACTION_TOPIC}-{index} could not be written: {error}", code) from error
 
     def _append(self, index: int, records: Sequence[TransactionRecord]) -> tuple[Partition, int]:
         partition = self.led(index)
-        topic = self._broker.cluster.topics[TRANSACTION_TOPIC]
-        now_ms = self._broker.clock.now_ms()
+        topic = self._core.cluster.topics[TRANSACTION_TOPIC]
+        now_ms = self._core.clock.now_ms()
         encoded = []
         for offset, record in enumerate(records):
             key, value = encode_transaction_record(record)
             encoded.append(Record(offset=offset, timestamp=now_ms, key=key, value=value))
-        rules = self._broker.append_rules.of(topic)
+        rules = self._core.append_rules.of(topic)
         data = memoryview(build_batch(encoded))
         prepared = prepare(data, rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-        self._broker.appended(partition)
+        self._core.appended(partition)
         return partition, info.last_offset + 1
 
     async def _replicated(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
         if partition.high_watermark >= end_offset:
             return
-        is_there = await self._broker.produce_purgatory.wait(
+        is_there = await self._core.produce_purgatory.wait(
             [partition.key], lambda: partition.high_watermark >= end_offset, timeout_ms
         )
         if not is_there:
@@ -130,8 +132,8 @@ class StateTopic:
     def read(self, index: int) -> AsyncIterator[TransactionRecord]:
         """All records of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self.led(index).log
-        size, place = self._broker.settings.transaction_state_log_load_buffer_bytes, f"{TRANSACTION_TOPIC}-{index}"
-        return read_back(self._broker, source, size, lambda batch: _records(batch, place))
+        size, place = self._core.settings.transaction_state_log_load_buffer_bytes, f"{TRANSACTION_TOPIC}-{index}"
+        return read_back(self._core, source, size, lambda batch: _records(batch, place))
 
 
 def _records(batch: Batch, place: str) -> list[TransactionRecord]:

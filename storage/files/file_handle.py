@@ -5,12 +5,9 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...protocol.errors import DiskFault
-
-if TYPE_CHECKING:
-    from .files import Files
 
 Buffer = bytes | bytearray | memoryview  # of single bytes
 
@@ -58,12 +55,26 @@ def read_at_into(opened: OpenFile, buffer: memoryview, position: int) -> int:
         raise DiskFault(f"reading {len(buffer)} bytes at {position}: {fault.strerror}") from fault
 
 
+class FileAccess(Protocol):
+    """What does the work of a handle: `Files`."""
+
+    def admit(self, handle: "FileHandle", *, create: bool) -> OpenFile: ...
+    def touch(self, handle: "FileHandle") -> None: ...
+    def forget(self, handle: "FileHandle") -> None: ...
+    def read(self, handle: "FileHandle", size: int, position: int) -> bytes: ...
+    def read_into(self, handle: "FileHandle", buffer: Buffer, position: int) -> int: ...
+    def write(self, handle: "FileHandle", pieces: Sequence[Buffer], position: int) -> int: ...
+    def truncate(self, handle: "FileHandle", size: int) -> None: ...
+    def sync(self, handle: "FileHandle") -> None: ...
+    def rename(self, old: str, new: str) -> None: ...
+
+
 class FileHandle:
     """A file by name, opened when first used."""
 
     __slots__ = ("_files", "_held_elsewhere", "_opened", "path")
 
-    def __init__(self, files: "Files", path: str) -> None:
+    def __init__(self, files: FileAccess, path: str) -> None:
         self._files = files
         self._opened: OpenFile | None = None
         self._held_elsewhere: weakref.ref[OpenFile] | None = None

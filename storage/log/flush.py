@@ -4,13 +4,30 @@ Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`: the segments from the re
 as well when a segment is new in it, then the recovery point moves.
 """
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...protocol.errors import DiskFault
+from ..files.clock import Clock
+from ..files.files import Files
+from .leader_epochs import LeaderEpochs
+from .segment import Segment
+from .segments import Segments
 
-if TYPE_CHECKING:
-    from .log import Log
-    from .segment import Segment
+
+class Flushable(Protocol):
+    """What a flush reads and changes of a log."""
+
+    clock: Clock
+    directory: str
+    epochs: LeaderEpochs
+    fault: DiskFault | None
+    files: Files
+    last_flush_ms: int
+    log_end_offset: int
+    recovery_point: int
+    segments: Segments
+
+    def take_closed(self) -> list[Segment]: ...
 
 
 class Flush:
@@ -21,7 +38,7 @@ class Flush:
 
     __slots__ = ("_log", "_segments", "offset")
 
-    def __init__(self, log: "Log", offset: int, *, include_active: bool) -> None:
+    def __init__(self, log: Flushable, offset: int, *, include_active: bool) -> None:
         """Called where the log is appended to.
 
         Raises: DiskFault when index entries cannot be written.
@@ -57,7 +74,7 @@ class Flush:
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = log.clock.now_ms()
 
-    def _sync(self, segment: "Segment") -> None:
+    def _sync(self, segment: Segment) -> None:
         try:
             segment.sync()
         except DiskFault:

@@ -6,21 +6,30 @@ Source: Kafka 3.9 `UnifiedLog.fetchOffsetByTimestamp`, `LogSegment.findOffsetByT
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.batches import view
 from ...protocol.records.record import Record
+from ..files.clock import Clock
 from ..files.file_slice import FileSlice
+from ..files.files import Files
 from ..index.transaction_index import AbortedTransaction
 from .segment import Segment
 from .segments import Segments
 
-if TYPE_CHECKING:
-    from .log_reader import LogReading
-
 LATEST = -1
 EARLIEST = -2
+
+
+class Bounds(Protocol):
+    """What is looked at of a log."""
+
+    log_start_offset: int
+    log_end_offset: int
+    segments: Segments
+    files: Files
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +82,7 @@ def _records(segment: Segment, header: BatchHeader) -> Iterator[Record]:
     return view(memoryview(segment.file.read(header.size_bytes, header.position))).records()
 
 
-def legacy_offsets_before(log: "LogReading", timestamp: int, max_count: int) -> list[int]:
+def legacy_offsets_before(log: "Bounds", timestamp: int, max_count: int) -> list[int]:
     """The starts of segments last written at or before `timestamp`, newest first; also the end of a log not empty."""
     starts = [
         (max(segment.base_offset, log.log_start_offset), log.files.modified_ms(segment.file.path))

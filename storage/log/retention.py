@@ -9,15 +9,23 @@ Only a run of oldest segments goes, and only below the high watermark. Source: K
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from .log_config import LogConfig
 from .segment import Segment
-
-if TYPE_CHECKING:
-    from .log import Log
+from .segments import Segments
 
 
-def count_deletable(log: "Log", now_ms: int, high_watermark: int) -> int:
+class Retained(Protocol):
+    """What is looked at of a log."""
+
+    config: LogConfig
+    log_start_offset: int
+    log_end_offset: int
+    segments: Segments
+
+
+def count_deletable(log: Retained, now_ms: int, high_watermark: int) -> int:
     """How many of the oldest segments may go; all of them means that a new one has to be rolled first."""
     count = _count(log, high_watermark, 0, _starts_later(log))
     if log.config.deletes:
@@ -26,7 +34,7 @@ def count_deletable(log: "Log", now_ms: int, high_watermark: int) -> int:
     return count
 
 
-def _count(log: "Log", high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:
+def _count(log: Retained, high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:
     segments = log.segments
     while count < len(segments):
         segment = segments[count]
@@ -39,11 +47,11 @@ def _count(log: "Log", high_watermark: int, count: int, may_go: Callable[[Segmen
     return count
 
 
-def _starts_later(log: "Log") -> Callable[[Segment, int], bool]:
+def _starts_later(log: Retained) -> Callable[[Segment, int], bool]:
     return lambda segment, next_base: 0 <= next_base <= log.log_start_offset
 
 
-def _is_too_much(log: "Log", gone: int) -> Callable[[Segment, int], bool]:
+def _is_too_much(log: Retained, gone: int) -> Callable[[Segment, int], bool]:
     limit = log.config.retention_bytes
     surplus = sum(segment.size for segment in log.segments.from_number(gone)) - limit
 
@@ -57,6 +65,6 @@ def _is_too_much(log: "Log", gone: int) -> Callable[[Segment, int], bool]:
     return may_go
 
 
-def _is_too_old(log: "Log", now_ms: int) -> Callable[[Segment, int], bool]:
+def _is_too_old(log: Retained, now_ms: int) -> Callable[[Segment, int], bool]:
     limit = log.config.retention_ms
     return lambda segment, next_base: limit >= 0 and now_ms - segment.largest_timestamp() > limit

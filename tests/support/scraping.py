@@ -7,7 +7,7 @@ from stepdown.broker.http.pages import pages_of
 
 async def scraped(broker: Broker) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """Value by name and labels."""
-    text = (await pages_of(broker)["/metrics"]()).body.decode()
+    text = (await pages_of(broker, lambda: broker.is_ready)["/metrics"]()).body.decode()
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)

@@ -25,7 +25,8 @@ from ..offsets.offsets import NO_PRODUCER
 from .store import Producer, Stored
 
 if TYPE_CHECKING:
-    from ...broker import Broker
+    from ...core import Core
+    from ...metadata.topics import Topics
 
 _CONTROL_KEY = Struct(">hh")
 
@@ -35,20 +36,21 @@ log = logging.getLogger(__name__)
 class OffsetsTopic:
     """The partitions of `__consumer_offsets` that this broker leads."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        self._codec = Codec(broker.settings.offsets_topic_compression_codec)
+    def __init__(self, core: "Core", topics: "Topics") -> None:
+        self._topics = topics
+        self._core = core
+        self._codec = Codec(core.settings.offsets_topic_compression_codec)
 
     @property
     def exists(self) -> bool:
-        return OFFSETS_TOPIC in self._broker.cluster.topics
+        return OFFSETS_TOPIC in self._core.cluster.topics
 
     async def ensure(self) -> None:
         """Makes the topic if there is none. Raises: ApiError COORDINATOR_NOT_AVAILABLE."""
         if self.exists:
             return
         try:
-            await self._broker.topics.ensure(OFFSETS_TOPIC)
+            await self._topics.ensure(OFFSETS_TOPIC)
         except ApiError as error:
             message = f"{OFFSETS_TOPIC} could not be created: {error}"
             raise ApiError(message, ErrorCode.COORDINATOR_NOT_AVAILABLE) from error
@@ -56,20 +58,20 @@ class OffsetsTopic:
     @property
     def partitions(self) -> int:
         """How many there are, or are to be."""
-        topic = self._broker.cluster.topics.get(OFFSETS_TOPIC)
-        return self._broker.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+        topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
+        return self._core.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     def partition_of(self, group_id: str) -> int:
         return partition_of(group_id, self.partitions)
 
     def leads(self, index: int) -> bool:
-        topic = self._broker.cluster.topics.get(OFFSETS_TOPIC)
+        topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         partition = None if topic is None else topic.partitions.get(index)
-        return partition is not None and partition.leader_id == self._broker.cluster.node_id
+        return partition is not None and partition.leader_id == self._core.cluster.node_id
 
     def with_records(self) -> list[int]:
         """Partitions that have something to load."""
-        topic = self._broker.cluster.topics.get(OFFSETS_TOPIC)
+        topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         if topic is None:
             return []
         return [
@@ -81,19 +83,19 @@ class OffsetsTopic:
     def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
         partition = self._led(self.partition_of(group_id))
-        topic = self._broker.cluster.topics[OFFSETS_TOPIC]
-        now_ms = self._broker.clock.now_ms()
+        topic = self._core.cluster.topics[OFFSETS_TOPIC]
+        now_ms = self._core.clock.now_ms()
         data = self._batch(records, producer, now_ms)
-        rules = self._broker.append_rules.of(topic)
+        rules = self._core.append_rules.of(topic)
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-        self._broker.appended(partition)
+        self._core.appended(partition)
         return Stored(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)
 
     def _led(self, index: int) -> Partition:
         if not self.leads(index):
             raise ApiError(f"{OFFSETS_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
-        return self._broker.cluster.partition(OFFSETS_TOPIC, index)
+        return self._core.cluster.partition(OFFSETS_TOPIC, index)
 
     def _batch(self, records: Sequence[GroupRecord], producer: Producer | None, now_ms: int) -> bytes:
         encoded = []
@@ -113,10 +115,10 @@ class OffsetsTopic:
 
     async def replicated(self, stored: Stored, timeout_ms: int) -> None:
         """Returns when the in-sync replicas have them. Raises: ApiError REQUEST_TIMED_OUT."""
-        partition = self._broker.cluster.partition(OFFSETS_TOPIC, stored.partition)
+        partition = self._core.cluster.partition(OFFSETS_TOPIC, stored.partition)
         if partition.high_watermark >= stored.end_offset:
             return
-        is_there = await self._broker.produce_purgatory.wait(
+        is_there = await self._core.produce_purgatory.wait(
             [partition.key], lambda: partition.high_watermark >= stored.end_offset, timeout_ms
         )
         if not is_there:
@@ -127,9 +129,9 @@ class OffsetsTopic:
 
     def read(self, index: int) -> AsyncIterator["Entry"]:
         """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
-        source = self._broker.cluster.partition(OFFSETS_TOPIC, index).log
-        size, place = self._broker.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
-        return read_back(self._broker, source, size, lambda batch: _entries(batch, place))
+        source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
+        size, place = self._core.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
+        return read_back(self._core, source, size, lambda batch: _entries(batch, place))
 
 
 class Entry:

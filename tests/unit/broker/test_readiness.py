@@ -15,7 +15,7 @@ async def test_a_broker_is_ready_until_all_its_directories_fail(tmp_path: Path) 
     async with running_broker(tmp_path, log_dirs=f"{tmp_path}/a,{tmp_path}/b") as broker:
         async with await connect(broker) as client:
             await create(client, "t", partitions=2)
-        ready = pages_of(broker)["/readyz"]
+        ready = pages_of(broker, lambda: broker.is_ready)["/readyz"]
         assert (await ready()).status == HTTPStatus.OK
         first, second = (broker.cluster.partition("t", index).log for index in (0, 1))
         first.fault = DiskFault("the disk is gone")
@@ -31,13 +31,13 @@ async def test_a_broker_is_ready_until_all_its_directories_fail(tmp_path: Path) 
 
 async def test_a_broker_that_stops_is_not_ready(tmp_path: Path) -> None:
     async with running_broker(tmp_path) as broker:
-        ready = pages_of(broker)["/readyz"]
+        ready = pages_of(broker, lambda: broker.is_ready)["/readyz"]
     assert (await ready()).status == HTTPStatus.SERVICE_UNAVAILABLE
 
 
 async def test_metrics_are_made_once_for_all_who_ask_at_the_same_time(tmp_path: Path) -> None:
     async with running_broker(tmp_path) as broker:
-        metrics, made = pages_of(broker)["/metrics"], 0
+        metrics, made = pages_of(broker, lambda: broker.is_ready)["/metrics"], 0
         read = broker.metrics.instruments.read
 
         def counted(*args: object) -> object:

@@ -219,7 +219,7 @@ async def test_a_move_under_way_is_shown_and_given_up_with_its_topic(broker: Bro
 
 async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClient) -> None:
     from stepdown.broker.handlers import describe_log_dirs
-    from stepdown.broker.network.dispatch import Call
+    from stepdown.broker.network.call import Call
 
     destination = other(broker)
     broker.topics.moves.request("orders", 0, destination)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stepdown.broker.broker import SLOW_REQUEST_MS, Broker
+from stepdown.broker.broker import Broker
+from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.broker.network.connection import TURN_REQUESTS, CloseConnection, Connection, Peer, Reply

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.broker.network.call import Call
 from stepdown.broker.network.connection import CloseConnection
-from stepdown.broker.network.dispatch import Call
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.fetch import FetchResponse

@@ -1,0 +1,92 @@
+"""What the rooms of a broker share: settings, time, metrics, memory, threads, the logs, the image of topics.
+
+A room is handed this, and beside it the rooms that it needs; `broker.py` puts them together.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from ..config import BrokerSettings
+from ..protocol.records.layout import Codec
+from ..storage.directories.log_dirs import LogDirs
+from ..storage.files.files import Files
+from .fetch.session import FetchSessions
+from .metadata.image import Cluster
+from .metadata.partition import Partition
+from .metrics.metrics import Metrics
+from .network.interceptor import Interceptor
+from .network.memory_budget import MemoryBudget
+from .produce.rules import RulesByTopic
+from .scheduling.clock import Clock, LoopClock
+from .scheduling.purgatory import Purgatory
+from .scheduling.worker_threads import in_worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SLOW_REQUEST_MS = 10_000
+"""How long a large request may take to come while others wait for its memory."""
+DEFAULT_NODE_ID = 1
+MOST_WORKERS = 4
+LONG_FETCHES_AT_ONCE = 4
+CONVERSION_BUFFERS_SHARE = 2
+"""One part in so many of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
+promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
+
+
+class Core:
+    """What one broker has before any room of it is made."""
+
+    def __init__(self, settings: BrokerSettings, clock: Clock | None, files: Files | None) -> None:
+        self.settings = settings
+        self.clock: Clock = clock or LoopClock()
+        self.metrics = Metrics()
+        self.interceptors: list[Interceptor] = []
+        self.sessions = FetchSessions(
+            settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
+        )
+        self.fetch_purgatory = Purgatory(self.clock)
+        self.produce_purgatory = Purgatory(self.clock)
+        self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
+        self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
+        self.conversion_budget = MemoryBudget(
+            settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
+            self.metrics.conversion_wait.observe,
+            clock=self.clock,
+        )
+        pool = settings.queued_max_request_bytes
+        self.request_memory = MemoryBudget(
+            pool if pool > 0 else settings.stepdown_request_memory_bytes,
+            self.metrics.request_memory_wait.add,
+            clock=self.clock,
+            patience_ms=SLOW_REQUEST_MS,
+        )
+        self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
+        self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
+        node_id = self.log_dirs.node_id
+        self.cluster = Cluster(
+            cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
+        )
+
+    @property
+    def zstd_to(self) -> Codec | None:
+        """What zstd becomes for clients that cannot read it; None: they are refused."""
+        name = self.settings.stepdown_downconversion_zstd
+        return None if name == "error" else Codec[name.upper()]
+
+    async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
+        return await in_worker(self.workers, lambda: work(*args, **kwargs))
+
+    async def breathe(self) -> None:
+        """Lets others have the loop."""
+        await asyncio.sleep(0)
+
+    def appended(self, partition: Partition) -> None:
+        """Tells those who wait that a partition has grown, or its high watermark has moved."""
+        key = partition.key
+        self.fetch_purgatory.notify(key)
+        self.produce_purgatory.notify(key)

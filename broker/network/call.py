@@ -1,0 +1,25 @@
+"""One request on its way through its handler."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.api import ApiKey
+from ...protocol.frame import RequestHeader
+from .connection import Peer
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A request, read. `waited_s` is the part of its time that a purgatory held it."""
+
+    key: ApiKey
+    version: int
+    header: RequestHeader
+    peer: Peer
+    request: Any
+    request_bytes: int
+    waited_s: float = 0.0
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""

@@ -1,0 +1,54 @@
+"""What the settings of a topic ask of records that are appended to it."""
+
+from typing import TYPE_CHECKING
+
+from ...config.settings import TopicSettings
+from ...protocol.records.layout import Codec, TimestampType
+from ...storage.validation.append_rules import AppendRules
+
+if TYPE_CHECKING:
+    from ..metadata.image import Topic
+
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
+    """What these settings ask of appended records."""
+    stamped = settings.message_timestamp_type == LOG_APPEND_TIME
+    return AppendRules(
+        max_message_bytes=settings.max_message_bytes,
+        codec=_codec(settings.compression_type),
+        gzip_level=settings.compression_gzip_level,
+        lz4_level=settings.compression_lz4_level,
+        zstd_level=settings.compression_zstd_level,
+        timestamp_type=TimestampType.LOG_APPEND_TIME if stamped else TimestampType.CREATE_TIME,
+        timestamp_before_max_ms=settings.message_timestamp_before_max_ms,
+        timestamp_after_max_ms=settings.message_timestamp_after_max_ms,
+        compacted=settings.is_compacted,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+
+
+def _codec(compression_type: str) -> Codec | None:
+    if compression_type == "producer":
+        return None
+    return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]
+
+
+class RulesByTopic:
+    """The rules of each topic, made anew when its settings change."""
+
+    def __init__(self, max_decompressed_bytes: int) -> None:
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._known: dict[str, tuple[TopicSettings, AppendRules]] = {}
+
+    def of(self, topic: "Topic") -> AppendRules:
+        settings = topic.settings
+        known = self._known.get(topic.name)
+        if known is None or known[0] is not settings:
+            known = self._known[topic.name] = (settings, append_rules(settings, self._max_decompressed_bytes))
+        return known[1]
+
+    def forget(self, name: str) -> None:
+        """Drops what is kept of a deleted topic."""
+        self._known.pop(name, None)

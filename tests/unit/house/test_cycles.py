@@ -1,0 +1,49 @@
+"""No module needs, by way of others, itself: imports for type checkers count, too."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+ROOMS = ("protocol", "config", "storage", "broker", "producer", "cli", "bench", "pipeline")
+SCRIPTS = ROOT / "bench" / "questions"
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def product() -> dict[str, Path]:
+    paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if SCRIPTS not in path.parents]
+    return {name_of(path): path for path in paths}
+
+
+def imported(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            for alias in node.names:
+                whole = ".".join([*base, alias.name])
+                found.add(whole if whole in modules else ".".join(base))
+    return {each for each in found if each in modules and each != name}
+
+
+def test_there_is_no_cycle_of_imports() -> None:
+    modules = product()
+    graph = {name: imported(name, path, modules) for name, path in modules.items()}
+    assert len(graph) > 500
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as found:
+        raise AssertionError(" -> ".join(found.args[1])) from None
+
+
+def test_of_the_broker_only_handlers_and_what_serves_them_know_the_whole() -> None:
+    """Rooms are handed `Core` and the rooms that they need (`broker/broker.py` puts them together)."""
+    modules = product()
+    knowing = {name for name, path in modules.items() if "broker.broker" in imported(name, path, modules)}
+    inside = {name for name in knowing if name.startswith("broker.") and not name.startswith("broker.handlers.")}
+    assert inside == {"broker.metadata.config_resources", "broker.transactions.verification"}
