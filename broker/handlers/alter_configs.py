@@ -49,9 +49,9 @@ def _replace(broker: "Broker", resource: AlterConfigsResource, *, validate_only:
     texts = {config.name: config.value for config in configs if config.value is not None}
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        replace_topic(broker, resource.resource_name, texts, validate_only=validate_only)
+        replace_topic(broker.topics, resource.resource_name, texts, validate_only=validate_only)
     elif kind is ResourceType.BROKER:
-        replace_broker(broker, resource.resource_name, texts, validate_only=validate_only)
+        replace_broker(broker.topics, resource.resource_name, texts, validate_only=validate_only)
     else:
         raise ApiError(f"resources of type {resource.resource_type} cannot be set so", ErrorCode.INVALID_REQUEST)
 

@@ -94,7 +94,7 @@ def _topic(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]
 
 def _broker(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]:
     layers = broker.topics.configuration.layers
-    if is_cluster_default(broker, resource.resource_name):
+    if is_cluster_default(broker.cluster, resource.resource_name):
         return describe_cluster_defaults(layers)
     return describe_broker(layers)
 
@@ -115,7 +115,7 @@ def _entry(row: Row, request: DescribeConfigsRequest, version: int) -> DescribeC
 
 
 def _loggers(broker: "Broker", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
-    check_is_this_broker(broker, name)
+    check_is_this_broker(broker.cluster, name)
     return [
         DescribeConfigsResourceResult(
             name=logger,

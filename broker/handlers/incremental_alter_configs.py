@@ -62,11 +62,11 @@ def _alter(broker: "Broker", resource: AlterConfigsResource, *, validate_only: b
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        alter_topic(broker, name, alterations, validate_only=validate_only)
+        alter_topic(broker.topics, name, alterations, validate_only=validate_only)
     elif kind is ResourceType.BROKER:
-        alter_broker(broker, name, alterations, validate_only=validate_only)
+        alter_broker(broker.topics, name, alterations, validate_only=validate_only)
     elif kind is ResourceType.BROKER_LOGGER:
-        alter_loggers(broker, name, alterations, validate_only=validate_only)
+        alter_loggers(broker.cluster, name, alterations, validate_only=validate_only)
     else:
         raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
 

@@ -251,7 +251,8 @@ def _check_transaction(
     first = prepared.batches[0]
     outcome.reached_log = False
     verify_produce(
-        broker, outcome.partition, transactional_id, first.producer_id, first.producer_epoch,
+        broker.settings, lambda: broker.transactions, outcome.partition,
+        transactional_id, first.producer_id, first.producer_epoch,
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip
     outcome.reached_log = True

@@ -72,7 +72,8 @@ async def _commit(
     """What became of each partition. Raises: ApiError for all of them."""
     topic = await broker.topics.ensure(OFFSETS_TOPIC)
     verify(
-        broker,
+        broker.settings,
+        lambda: broker.transactions,
         topic.partitions[partition_of(request.group_id, len(topic.partitions))],
         request.transactional_id,
         request.producer_id,

@@ -20,7 +20,8 @@ from ...protocol.errors import ApiError, ErrorCode
 from .topic_rules import check_name
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from .image import Cluster
+    from .topics import Topics
 
 ROOT_LOGGER = "root"
 # log4j's levels, in Python's terms.
@@ -52,17 +53,17 @@ def resource_type(code: int) -> ResourceType:
         raise ApiError(f"resource type {code} is not known", ErrorCode.INVALID_REQUEST) from None
 
 
-def is_cluster_default(broker: "Broker", name: str) -> bool:
+def is_cluster_default(cluster: "Cluster", name: str) -> bool:
     """Whether a broker resource stands for all brokers. Raises ApiError INVALID_REQUEST when it is another broker."""
     if not name:
         return True
-    check_is_this_broker(broker, name)
+    check_is_this_broker(cluster, name)
     return False
 
 
-def check_is_this_broker(broker: "Broker", name: str) -> None:
+def check_is_this_broker(cluster: "Cluster", name: str) -> None:
     """Raises ApiError INVALID_REQUEST."""
-    node_id = broker.cluster.node_id
+    node_id = cluster.node_id
     try:
         is_this = int(name) == node_id
     except ValueError:
@@ -79,46 +80,46 @@ def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
         raise ApiError(f"no value is given for {', '.join(without_value)}", ErrorCode.INVALID_REQUEST)
 
 
-def replace_topic(broker: "Broker", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
+def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
     """Replaces a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     if not name:
         raise ApiError("topics have no common defaults; set them on the broker", ErrorCode.INVALID_REQUEST)
     check_name(name)
-    broker.topics.configuration.topic_settings(texts)
-    if name not in broker.cluster.topics:
+    topics.configuration.topic_settings(texts)
+    if name not in topics.cluster.topics:
         raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not validate_only:
-        broker.topics.configure(name, texts)
+        topics.configure(name, texts)
 
 
-def replace_broker(broker: "Broker", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
+def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
     """Replaces the dynamic settings of this broker or of all. Raises ApiError 42."""
-    of_cluster = is_cluster_default(broker, name)
+    of_cluster = is_cluster_default(topics.cluster, name)
     if validate_only:
-        broker.topics.configuration.check_broker(texts, of_cluster=of_cluster)
+        topics.configuration.check_broker(texts, of_cluster=of_cluster)
     else:
-        broker.topics.configure_broker(texts, of_cluster=of_cluster)
+        topics.configure_broker(texts, of_cluster=of_cluster)
 
 
-def alter_topic(broker: "Broker", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
+def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
     """Changes some of a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
-    topic = broker.cluster.topics.get(name)
+    topic = topics.cluster.topics.get(name)
     before = {} if topic is None else topic.overrides
     try:
         texts = altered(before, alterations, TOPIC_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_topic(broker, name, texts, validate_only=validate_only)
+    replace_topic(topics, name, texts, validate_only=validate_only)
 
 
-def alter_broker(broker: "Broker", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
+def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
     """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
-    before = broker.topics.configuration.broker_overrides(of_cluster=is_cluster_default(broker, name))
+    before = topics.configuration.broker_overrides(of_cluster=is_cluster_default(topics.cluster, name))
     try:
         texts = altered(before, alterations, BROKER_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_broker(broker, name, texts, validate_only=validate_only)
+    replace_broker(topics, name, texts, validate_only=validate_only)
 
 
 def loggers() -> dict[str, str]:
@@ -128,9 +129,9 @@ def loggers() -> dict[str, str]:
     return {ROOT_LOGGER: _level_name(logging.root.level), **levels}
 
 
-def alter_loggers(broker: "Broker", name: str, alterations: Sequence[Alteration], *, validate_only: bool) -> None:
+def alter_loggers(cluster: "Cluster", name: str, alterations: Sequence[Alteration], *, validate_only: bool) -> None:
     """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
-    check_is_this_broker(broker, name)
+    check_is_this_broker(cluster, name)
     known = loggers()
     for alteration in alterations:
         _check_logger(alteration, known)

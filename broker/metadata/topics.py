@@ -68,7 +68,7 @@ class Topics:
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
         self._core = core
-        self._cluster = core.cluster
+        self.cluster = core.cluster
         self._log_dirs = core.log_dirs
         self._turns = Turns(core.breathe, PARTITIONS_A_TURN)
         core.settings = self.configuration.settings
@@ -77,8 +77,8 @@ class Topics:
     def load(self) -> None:
         """Builds the image of what is on the disk. Raises DiskFault."""
         self.moves.clean_up()
-        for topic in load_image(self.store, self._log_dirs, self.configuration, self._cluster.node_id):
-            self._cluster.add(topic)
+        for topic in load_image(self.store, self._log_dirs, self.configuration, self.cluster.node_id):
+            self.cluster.add(topic)
             self.collisions.add(topic.name)
 
     async def stop(self) -> None:
@@ -91,7 +91,7 @@ class Topics:
         """The settings of a topic that may be created so. Raises ApiError 17, 36 or 40."""
         check_name(name)
         self.collisions.check(name)
-        if name in self._cluster.topics:
+        if name in self.cluster.topics:
             raise _exists(name)
         return self.configuration.topic_settings(overrides)
 
@@ -115,17 +115,17 @@ class Topics:
     async def ensure(self, name: str) -> Topic:
         """The topic of this name, created with the broker's defaults if it is missing. Raises ApiError."""
         async with self._turns:
-            if name not in self._cluster.topics:
+            if name not in self.cluster.topics:
                 failed = await self._create([self.plan_default(name)])
                 if name in failed:
                     raise failed[name]
-            return self._cluster.topics[name]
+            return self.cluster.topics[name]
 
     async def _create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
         failed: dict[str, ApiError] = {}
         new: dict[str, NewTopic] = {}
         for topic in wanted:
-            if topic.name in self._cluster.topics:
+            if topic.name in self.cluster.topics:
                 failed[topic.name] = _exists(topic.name)
             else:
                 new[topic.name] = topic
@@ -160,7 +160,7 @@ class Topics:
             failed[new.name] = fault
             self._undo(topic)
             return
-        self._cluster.add(topic)
+        self.cluster.add(topic)
         self.collisions.add(topic.name)
         self._tell_changed(topic)
 
@@ -176,7 +176,7 @@ class Topics:
             await self._turns.next()
 
     def _partition(self, name: str, index: int, made: Log) -> Partition:
-        return Partition(name, index, made, leader_id=self._cluster.node_id)
+        return Partition(name, index, made, leader_id=self.cluster.node_id)
 
     def _undo(self, topic: Topic) -> None:
         with suppress(DiskFault):  # said already; what is left behind goes at the next start
@@ -209,7 +209,7 @@ class Topics:
     async def grow(self, name: str, partitions: int) -> None:
         """Adds partitions up to that number, which is more than there are. Raises ApiError 3 or 37, DiskFault."""
         async with self._turns:
-            topic = self._cluster.topics.get(name)
+            topic = self.cluster.topics.get(name)
             if topic is None:
                 raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             present = len(topic.partitions)
@@ -236,7 +236,7 @@ class Topics:
 
     def configure(self, name: str, overrides: Mapping[str, str]) -> None:
         """Replaces a topic's own settings, at once for its open logs. Raises ApiError 40, DiskFault."""
-        topic = self._cluster.topics[name]
+        topic = self.cluster.topics[name]
         settings = self.configuration.topic_settings(overrides)
         if dict(overrides) != topic.overrides:
             self._store_topic(name, configs=overrides)
@@ -247,7 +247,7 @@ class Topics:
         """Replaces the dynamic settings of this broker, or of the cluster. Raises ApiError 42, DiskFault."""
         self.configuration.alter_broker(texts, of_cluster=of_cluster)
         self._core.settings = self.configuration.settings
-        for topic in self._cluster.topics.values():
+        for topic in self.cluster.topics.values():
             self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
         for tell in self.on_configured:
             tell()
@@ -264,7 +264,7 @@ class Topics:
     async def delete(self, names: Iterable[str]) -> dict[str, ApiError]:
         """Deletes topics; what could not be deleted, and why, by name."""
         async with self._turns:
-            return await self._delete([name for name in names if name in self._cluster.topics])
+            return await self._delete([name for name in names if name in self.cluster.topics])
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
@@ -272,7 +272,7 @@ class Topics:
                 state.deleting |= {state.topics.pop(name).topic_id for name in names}
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
-        gone = [self._cluster.remove(name) for name in names]
+        gone = [self.cluster.remove(name) for name in names]
         for topic in gone:
             self.collisions.remove(topic.name)
             await self._delete_logs(topic)

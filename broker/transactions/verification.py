@@ -9,13 +9,15 @@ ReplicaManager and AddPartitionsToTxnManager):
     the coordinator cannot tell (51, 14-16)   produce: NOT_ENOUGH_REPLICAS, which is tried again
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ...config import BrokerSettings
 from ...protocol.errors import ApiError, ErrorCode
 from ..metadata.partition import Partition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from .coordinator import TransactionCoordinator
 
 COORDINATOR_TROUBLE: Final = frozenset(
     {
@@ -28,7 +30,8 @@ COORDINATOR_TROUBLE: Final = frozenset(
 
 
 def verify(
-    broker: "Broker",
+    settings: BrokerSettings,
+    coordinator: "Callable[[], TransactionCoordinator]",
     partition: Partition,
     transactional_id: str,
     producer_id: int,
@@ -37,13 +40,13 @@ def verify(
     knows_abortable: bool,
 ) -> None:
     """Raises: ApiError when the partition may not take records of this producer now: 120, 48, 47, 49, 51, 14-16."""
-    if not broker.settings.transaction_partition_verification_enable:
+    if not settings.transaction_partition_verification_enable:
         return
     known = partition.log.producers.state.producers.get(producer_id)
     if known is not None and known.transaction_first_offset >= 0:
         return
     try:
-        found = broker.transactions.verify(transactional_id, producer_id, producer_epoch, [partition.key])
+        found = coordinator().verify(transactional_id, producer_id, producer_epoch, [partition.key])
     except ApiError as error:
         if error.code == ErrorCode.PRODUCER_FENCED:
             raise ApiError(str(error), ErrorCode.INVALID_PRODUCER_EPOCH) from error
@@ -55,7 +58,8 @@ def verify(
 
 
 def verify_produce(
-    broker: "Broker",
+    settings: BrokerSettings,
+    coordinator: "Callable[[], TransactionCoordinator]",
     partition: Partition,
     transactional_id: str,
     producer_id: int,
@@ -65,7 +69,10 @@ def verify_produce(
 ) -> None:
     """As `verify`, for a produce request. Raises: ApiError, NOT_ENOUGH_REPLICAS for what passes by itself."""
     try:
-        verify(broker, partition, transactional_id, producer_id, producer_epoch, knows_abortable=knows_abortable)
+        verify(
+            settings, coordinator, partition, transactional_id, producer_id, producer_epoch,
+            knows_abortable=knows_abortable,
+        )  # fmt: skip
     except ApiError as error:
         if error.code in COORDINATOR_TROUBLE:
             message = f"the transaction could not be verified: {error}"

@@ -38,10 +38,10 @@ from ...protocol.records.message_set import LegacyBatch
 from .append_rules import AppendRules, Path, Shape, choose
 from .batch_head import keep
 from .errors import ChecksumMismatch, InvalidBatch, Reason
+from .plain_batch import prepare_plain
 from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
 from .recompression import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .record_checks import check_records, open_records, survey, survey_plain
-from .untouched import prepare_untouched
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
@@ -102,9 +102,9 @@ def prepare(
     if api_version is not None:
         check_version(records, api_version)
     if _is_one_batch(records):
-        untouched = prepare_untouched(records, rules, now_ms, origin)
-        if untouched is not None:
-            return untouched
+        plain = prepare_plain(records, rules, now_ms, origin)
+        if plain is not None:
+            return plain
         only = RecordBatch(records)
         _check(only, rules, origin)
         return _prepare_batch(only, only.codec, rules, now_ms, origin)

@@ -10,9 +10,7 @@ from .append_rules import AppendRules
 from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
 
 
-def prepare_untouched(
-    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin
-) -> PreparedAppend | None:
+def prepare_plain(records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin) -> PreparedAppend | None:
     """The append of a record set that is one plain batch without fault and stays as it is, None for any other."""
     size = len(records)
     if rules.codec or rules.stamps_append_time or size > rules.max_message_bytes:

@@ -8,8 +8,8 @@ from stepdown.protocol.errors import ApiError
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.storage.validation import record_sets as append
 from stepdown.storage.validation.append_rules import AppendRules
+from stepdown.storage.validation.plain_batch import prepare_plain
 from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend
-from stepdown.storage.validation.untouched import prepare_untouched
 from support.record_sets import BATCH_FIELDS, NOW, inputs, patched, record_set, records
 
 TOPICS = {
@@ -53,7 +53,7 @@ def test_it_changes_nothing_about_what_becomes_of_a_record_set(
 ) -> None:
     rules = TOPICS[topic]
     short = {name: outcome(data, rules, origin) for name, data in SETS.items()}
-    monkeypatch.setattr(append, "prepare_untouched", lambda *_: None)
+    monkeypatch.setattr(append, "prepare_plain", lambda *_: None)
     long = {name: outcome(data, rules, origin) for name, data in SETS.items()}
     assert short == long
 
@@ -61,7 +61,7 @@ def test_it_changes_nothing_about_what_becomes_of_a_record_set(
 @pytest.mark.parametrize("topic", ["defaults", "plain", "recent"])
 def test_a_plain_batch_takes_it(topic: str) -> None:
     data = memoryview(record_set(2, content=records(NOW - 20, NOW - 10)))
-    prepared = prepare_untouched(data, TOPICS[topic], NOW, AppendOrigin.CLIENT)
+    prepared = prepare_plain(data, TOPICS[topic], NOW, AppendOrigin.CLIENT)
     assert prepared is not None
     assert prepared.batches[0].body.obj is data.obj
 
@@ -80,4 +80,4 @@ def test_a_plain_batch_takes_it(topic: str) -> None:
 )
 def test_what_is_wrong_does_not(changed: Callable[[bytes], bytes]) -> None:
     data = memoryview(changed(record_set(2)))
-    assert prepare_untouched(data, AppendRules(), NOW, AppendOrigin.CLIENT) is None
+    assert prepare_plain(data, AppendRules(), NOW, AppendOrigin.CLIENT) is None
