@@ -55,6 +55,8 @@ def batch_headers(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
 def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int, int] | None:
     """Position and size of the first whole batch from `start` on whose last offset is not below `offset`.
 
+    `start`, unless 0, is where an index says that no later batch begins with a higher offset.
+
     It reads less of each header than `batch_headers`, and headers alone where batches are large: it runs for every
     fetch.
 
@@ -71,6 +73,8 @@ def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int
         last_offset, size = FRAME.unpack_from(data, at)
         if size < MIN_BATCH_BYTES:
             raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
+        if last_offset > offset and position == start > 0:
+            raise CorruptRecord(f"{file.path}: the batch at position {position} begins behind offset {offset}")
         size += LOG_OVERHEAD
         if position + size > end:
             return None

@@ -6,6 +6,7 @@ Index entries follow Kafka 3.9 `LogSegment.append`: an append gets an entry when
 written since the last entry before it, so the first append of a segment never does.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -25,6 +26,9 @@ from .log_config import LogConfig
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_SEGMENT_BYTES = 2**31 - 1
+DEFAULT_INDEX_INTERVAL_BYTES = 4096
+
+_logger = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
@@ -203,12 +207,39 @@ class Segment:
             start = last[1]
         else:
             start = self.offset_index.position_of(offset - self.base_offset)
-        found = find_batch(self.file, offset, start, self.size)
+        found = self._find(offset, start)
         if found is None:
             return None
         place = Place(*found)
         self._last_found = offset, place
         return place
+
+    def _find(self, offset: int, start: int) -> tuple[int, int] | None:
+        """As `find_batch`, and from the beginning where an index entry misleads: records would be passed over."""
+        try:
+            found = find_batch(self.file, offset, start, self.size)
+        except CorruptRecord as fault:
+            if not start:
+                raise
+            found = find_batch(self.file, offset, 0, self.size)
+            _logger.warning("%s is wrong and is made anew: %s", self.path(OFFSET_INDEX), fault)
+            self._renew_offset_index()
+            return found
+        if found is None and start:
+            found = find_batch(self.file, offset, 0, self.size)
+            if found is not None:
+                _logger.warning("%s is wrong and is made anew", self.path(OFFSET_INDEX))
+                self._renew_offset_index()
+        return found
+
+    def _renew_offset_index(self) -> None:
+        self.offset_index.keep_first(0)
+        since_entry = 0
+        for header in self.batches():
+            if since_entry > DEFAULT_INDEX_INTERVAL_BYTES:
+                self.offset_index.append(header.last_offset - self.base_offset, header.position)
+                since_entry = 0
+            since_entry += header.size_bytes
 
     def read(
         self, offset: int, max_bytes: int, end: int, min_one_message: bool = False, allow_partial: bool = False
