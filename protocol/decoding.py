@@ -7,15 +7,30 @@ To see the text: `decoder_source(cls, version, flexible)`.
 """
 
 import struct
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol
 
 from .errors import MalformedFrame
 from .fields import Field
-from .primitives import MAX_ITEMS, Kind, read_uuid, read_uvarint, repeated, skip_tagged_fields
+from .primitives import (
+    MAX_ITEMS,
+    MAX_TAGGED_FIELDS,
+    Kind,
+    read_uuid,
+    read_uvarint,
+    repeated,
+    skip_tagged_fields,
+    too_many_tagged,
+)
 from .source import Source
 
-Decode: TypeAlias = Callable[[memoryview], Any]
+
+class Decode(Protocol):
+    """Reads one version of a message, of which all arrays together have `most_items` at most.
+
+    Raises: MalformedFrame.
+    """
+
+    def __call__(self, data: memoryview, most_items: int = ..., /) -> Any: ...
 
 
 def _null(what: str) -> MalformedFrame:
@@ -26,8 +41,8 @@ def _too_long(what: str, length: int, left: int) -> MalformedFrame:
     return MalformedFrame(f"{what}: a length of {length} with {left} bytes left")
 
 
-def _too_many(what: str) -> MalformedFrame:
-    return MalformedFrame(f"{what}: more than {MAX_ITEMS} items in one message")
+def _too_many(what: str, most_items: int) -> MalformedFrame:
+    return MalformedFrame(f"{what}: more than {most_items} items in one message")
 
 
 def _bad_size(what: str) -> MalformedFrame:
@@ -46,6 +61,7 @@ _SCOPE: Final = {
     "skip_tagged_fields": skip_tagged_fields,
     "too_long": _too_long,
     "too_many": _too_many,
+    "too_many_tagged": too_many_tagged,
     "unreadable": _unreadable,
     "MalformedFrame": MalformedFrame,
     "UNREADABLE": (struct.error, IndexError, UnicodeDecodeError),
@@ -101,10 +117,10 @@ class _DecoderWriter:
 
     def write(self) -> Source:
         source = self.source
-        with source.block("def decode(data):"):
+        with source.block(f"def decode(data, most_items={MAX_ITEMS}):"):
             source.line("p = 0")
             source.line("end = len(data)")
-            source.line(f"room = {MAX_ITEMS}")
+            source.line("room = most_items")
             with source.block("try:"):
                 value = self.struct(self.cls, self.title)
                 source.line(f"return {value}")
@@ -207,7 +223,7 @@ class _DecoderWriter:
         with source.block("else:"):
             source.line(f"room -= {count}")
             with source.block("if room < 0:"):
-                source.line(f"raise too_many({where!r})")
+                source.line(f"raise too_many({where!r}, most_items)")
             self.items(field, local, count, where)
         return local
 
@@ -264,6 +280,8 @@ class _DecoderWriter:
             source.line(f"{local} = {default}")
         with source.block(f"if {count}:"):
             source.line(f"{count}, p = read_uvarint(data, p - 1)")
+            with source.block(f"if {count} > {MAX_TAGGED_FIELDS}:"):
+                source.line(f"raise too_many_tagged({count})")
             with source.block(f"for _ in range({count}):"):
                 self.tagged_field(fields, values, where)
 

@@ -38,9 +38,9 @@ MAX_UVARINT_BYTES: Final = 5
 
 # Items in all arrays of one message. An item may take two bytes on the wire and a hundred in memory; the largest
 # messages known name each replica of some 200,000 partitions.
-MAX_ITEMS: Final = 100_000
+MAX_ITEMS: Final = 2_000_000
 MAX_TAGGED_FIELDS: Final = 100
-"""In one place of a message. Kafka 4.1 knows four at most."""
+"""Of one struct. The messages of Kafka 3.9 have four at most."""
 
 
 class Kind(Enum):
@@ -113,6 +113,10 @@ def read_uvarint(data: memoryview, position: int) -> tuple[int, int]:
     raise MalformedFrame(f"byte {position} of {len(data)}: no uvarint of 32 bits ends here")
 
 
+def too_many_tagged(count: int) -> MalformedFrame:
+    return MalformedFrame(f"a struct with {count} tagged fields, {MAX_TAGGED_FIELDS} is the most")
+
+
 def skip_tagged_fields(data: memoryview, position: int) -> int:
     """The position behind a section of tagged fields, none of which is known here.
 
@@ -120,7 +124,7 @@ def skip_tagged_fields(data: memoryview, position: int) -> int:
     """
     count, position = read_uvarint(data, position)
     if count > MAX_TAGGED_FIELDS:
-        raise MalformedFrame(f"{count} tagged fields in one place, {MAX_TAGGED_FIELDS} is the most")
+        raise too_many_tagged(count)
     for _ in range(count):
         _tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)

@@ -69,7 +69,8 @@ class HttpServer:
     async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = h11.Connection(h11.SERVER)
         while True:
-            request = await self._next_request(protocol, reader)
+            async with asyncio.timeout(self._idle_s):
+                request = await self._next_request(protocol, reader)
             if request is None:
                 return
             page = await self._page_for(request)
@@ -94,8 +95,7 @@ class HttpServer:
         while True:
             event = protocol.next_event()
             if event is h11.NEED_DATA:
-                async with asyncio.timeout(self._idle_s):
-                    protocol.receive_data(await reader.read(READ_BYTES))
+                protocol.receive_data(await reader.read(READ_BYTES))
             elif isinstance(event, h11.Request):
                 request = event
             elif isinstance(event, h11.EndOfMessage):

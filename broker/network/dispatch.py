@@ -30,6 +30,9 @@ from .connection import CloseConnection, Peer, Reply
 if TYPE_CHECKING:
     from ..core import Core
 
+MOST_ITEMS = 100_000
+"""Of all arrays of a request: each takes a microsecond or more to read, handle and answer."""
+
 LARGE_REQUEST_BYTES = 256 * 1024
 LONG_S = 0.1
 
@@ -87,7 +90,7 @@ class Dispatcher:
 
     def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
         try:
-            request = route.decode(body)
+            request = route.decode(body, MOST_ITEMS)
         except MalformedFrame as fault:
             raise MalformedFrame(f"{route.spec.name} v{route.version} request: {fault}") from fault
         return Call(
@@ -104,14 +107,7 @@ class Dispatcher:
     ) -> Reply:
         """As `answer`; a worker reads the many items that it has, and writes as many answers."""
         call = await self._core.heavy(self._call, route, header, body, peer)
-        if self._core.interceptors:
-            return await self._answer_watched(route, call, began)
-        try:
-            response = route.module.handle(self._core, call.request, call)
-            if type(response) is CoroutineType:
-                response = await response
-        except Exception as error:
-            response = _refused(route, call, error)
+        response = await self._handled(route, call)
         self._count(route, call, began)
         pieces = None
         if response is not None:
@@ -121,7 +117,7 @@ class Dispatcher:
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._core.interceptors:
-            return self._answer_watched(route, call, began)
+            return self._answer_later(route, call, self._handled(route, call), began)
         try:
             response = route.module.handle(self._core, call.request, call)
         except Exception as error:
@@ -146,8 +142,8 @@ class Dispatcher:
             response = _refused(route, call, error)
         return self._reply(route, call, response, began)
 
-    async def _answer_watched(self, route: Route, call: Call, began: float) -> Reply:
-        """As `_answer_later`, with all that may step in between."""
+    async def _handled(self, route: Route, call: Call) -> Any | None:
+        """The response, with all that may step in between."""
         interceptors = self._core.interceptors
         try:
             for interceptor in interceptors:
@@ -162,7 +158,7 @@ class Dispatcher:
             response = _refused(route, call, error)
         for interceptor in interceptors:
             response = await interceptor.after(call, response)
-        return self._reply(route, call, response, began)
+        return response
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         meter = self._count(route, call, began)

@@ -4,29 +4,20 @@ import os
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
 from typing import Protocol
 
 from ...protocol.errors import DiskFault
 
 Buffer = bytes | bytearray | memoryview  # of single bytes
 
-_numbers = count(1)
-
 
 class OpenFile:
-    """A descriptor that closes when its last holder is gone.
+    """A descriptor that closes when its last holder is gone."""
 
-    `generation` changes when something is cut off: other bytes may then come to lie where those were. `number` is no
-    other's, ever: by it what is known of the file can be kept without keeping it open.
-    """
-
-    __slots__ = ("__weakref__", "fd", "generation", "number")
+    __slots__ = ("__weakref__", "fd")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.number = next(_numbers)
-        self.generation = 0
 
     def __del__(self) -> None:
         with suppress(OSError):

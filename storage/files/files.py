@@ -119,12 +119,8 @@ class Files:
 
     def truncate(self, handle: FileHandle, size: int) -> None:
         opened = handle.opened_or_created()
-        opened.generation += 1
-        try:
-            with _disk(handle.path):
-                os.ftruncate(opened.fd, size)
-        finally:  # what a thread has read meanwhile is neither known by the number before nor by the one after
-            opened.generation += 1
+        with _disk(handle.path):
+            os.ftruncate(opened.fd, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""

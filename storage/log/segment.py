@@ -25,7 +25,6 @@ from .batch_scan import batch_headers, find_batch, valid_batches
 from .log_config import LogConfig
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
-MAX_SEGMENT_BYTES = 2**31 - 1
 DEFAULT_INDEX_INTERVAL_BYTES = 4096
 
 _logger = logging.getLogger(__name__)
@@ -218,18 +217,15 @@ class Segment:
         """As `find_batch`, and from the beginning where an index entry misleads: records would be passed over."""
         try:
             found = find_batch(self.file, offset, start, self.size)
-        except CorruptRecord as fault:
+            if found is not None or not start:
+                return found
+        except CorruptRecord:
             if not start:
                 raise
-            found = find_batch(self.file, offset, 0, self.size)
-            _logger.warning("%s is wrong and is made anew: %s", self.path(OFFSET_INDEX), fault)
+        found = find_batch(self.file, offset, 0, self.size)
+        if found is not None:
+            _logger.warning("%s has a wrong entry and is made anew", self.path(OFFSET_INDEX))
             self._renew_offset_index()
-            return found
-        if found is None and start:
-            found = find_batch(self.file, offset, 0, self.size)
-            if found is not None:
-                _logger.warning("%s is wrong and is made anew", self.path(OFFSET_INDEX))
-                self._renew_offset_index()
         return found
 
     def _renew_offset_index(self) -> None:

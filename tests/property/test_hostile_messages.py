@@ -12,8 +12,8 @@ from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.decoding import least_size
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.frame import FrameParser, decode_request_header, encode_request
-from stepdown.protocol.primitives import MAX_ITEMS, Kind, write_uvarint
-from stepdown.protocol.schema import decode, encode, schema_of
+from stepdown.protocol.primitives import MAX_ITEMS, MAX_TAGGED_FIELDS, Kind, write_uvarint
+from stepdown.protocol.schema import decode, decoder_of, encode, schema_of
 from support.messages import message_id, messages, values
 
 # An item of two bytes, a tagged or empty struct, may become an object of so many; most take less.
@@ -94,6 +94,24 @@ def test_memory_is_bounded_by_the_bytes_received(spec):
                 assert peak < MEMORY_PER_BYTE * len(data) + MEMORY_FLOOR
     finally:
         tracemalloc.stop()
+
+
+def test_tagged_fields_are_limited_in_structs_that_know_some_and_in_others():
+    for key, version in ((ApiKey.FETCH, 15), (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)):
+        whole = bytes(b"".join(bytes(piece) for piece in encode(API[key].request(), version)))
+        assert whole.endswith(b"\x00")
+        tagged = write_uvarint(MAX_TAGGED_FIELDS + 1) + b"".join(
+            write_uvarint(1000 + tag) + b"\x00" for tag in range(MAX_TAGGED_FIELDS + 1)
+        )
+        with pytest.raises(MalformedFrame, match="tagged fields"):
+            decode(API[key].request, version, memoryview(whole[:-1] + tagged))
+
+
+def test_a_reader_may_ask_for_fewer_items():
+    read = decoder_of(API[ApiKey.DESCRIBE_TOPIC_PARTITIONS].request, 0)
+    frame = memoryview(write_uvarint(12) + b"\x01\x00" * 11)
+    with pytest.raises(MalformedFrame, match="more than 10 items in one message"):
+        read(frame, 10)
 
 
 def test_a_message_of_very_many_small_items_is_refused():
