@@ -62,31 +62,22 @@ class Sender:
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)
-        if sent == len(data):
-            return
-
-        def push() -> bool:
-            nonlocal sent
+        while sent < len(data):
+            await self._wire.room()
             sent += self._wire.try_send(memoryview(data)[sent:], more=more)
-            return sent == len(data)
-
-        await self._wire.drive(push)
 
     async def _send_file(self, piece: FileSlice) -> None:
         sent = 0
-
-        def push() -> bool:
-            nonlocal sent
+        while sent < piece.size_bytes:
             size = min(piece.size_bytes - sent, TURN_BYTES)
-            sent += self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
-            return sent == piece.size_bytes
-
-        try:
-            if piece.size_bytes and not push():
-                await self._wire.drive(push)
-        finally:
-            self._metrics.sendfile_bytes.add(sent)
-        await self._count(sent + SLICE_BYTES)
+            taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
+            sent += taken
+            self._metrics.sendfile_bytes.add(taken)
+            if taken < size:
+                await self._wire.room()
+            else:
+                await self._count(taken)
+        await self._count(SLICE_BYTES)
 
     async def _send_converted(self, piece: ConvertedSlice) -> None:
         stream, left = piece.open(), piece.size_bytes
@@ -94,12 +85,11 @@ class Sender:
         try:
             while left:
                 held = await self._filled(stream, held)
-                size = len(held.data)
+                size, sent = len(held.data), 0
                 left -= size
-                sent = self._wire.try_send(held.data)
-                while sent < size:
+                while (sent := sent + self._wire.try_send(held.data[sent:])) < size:
                     held.offer()
-                    sent = await self._push_rest(held, sent)
+                    await self._wire.room()
                     if held.was_dropped:
                         held = await self._filled_again(stream, size)
                     else:
@@ -114,19 +104,6 @@ class Sender:
             if held is not None:
                 held.drop()
             piece.done()
-
-    async def _push_rest(self, held: ClaimedBuffer, sent: int) -> int:
-        """Sends what is left of it behind `sent`, until all is sent or others have taken the buffer: how much is."""
-
-        def push() -> bool:
-            nonlocal sent
-            if held.was_dropped:
-                return True
-            sent += self._wire.try_send(held.data[sent:])
-            return sent == len(held.data)
-
-        await self._wire.drive(push)
-        return sent
 
     async def _filled_again(self, stream: ConvertedStream, size: int) -> ClaimedBuffer:
         """What was dropped. Raises EOFError when it has become less, since its file has changed."""

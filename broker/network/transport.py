@@ -23,7 +23,6 @@ class PlainWire:
         self._loop = loop
         self._fd = sock.fileno()
         self._room: asyncio.Future[None] | None = None
-        self._push: Callable[[], bool] | None = None
         self._reading = False
         self._writing = False
         self._closed = False
@@ -71,16 +70,14 @@ class PlainWire:
         self.sent_bytes += sent
         return sent
 
-    async def drive(self, push: Callable[[], bool]) -> None:
-        """Calls `push` whenever there is room, once a turn of the loop, until it returns True: a task is not woken for
-        each. Raises what `push` raises, ConnectionResetError when the wire is closed meanwhile.
+    async def room(self) -> None:
+        """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.
 
         The loop goes on watching for room afterwards, since a stalled peer's next wait is near: who stops sending, or
         does something else in between, says so with `rest`.
         """
         if self._closed:
             raise ConnectionResetError("closed")
-        self._push = push
         self._room = room = self._loop.create_future()
         if not self._writing:
             self._writing = True
@@ -92,18 +89,13 @@ class PlainWire:
         if self._writing and not self._closed:
             self._loop.remove_writer(self._fd)
         self._writing = False
-        self._push = None
 
     def _has_room(self) -> None:
         room = self._room
         if room is None or room.done():
             self.rest()
-            return
-        try:
-            if self._push is None or self._push():
-                room.set_result(None)
-        except Exception as fault:  # the sender's to hear
-            room.set_exception(fault)
+        else:
+            room.set_result(None)
 
     def close(self) -> None:
         """Closes the socket; whoever waits for room gets ConnectionResetError."""
