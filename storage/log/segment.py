@@ -25,6 +25,7 @@ from .batch_scan import batch_headers, find_batch, valid_batches
 from .log_config import LogConfig
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
+MAX_SEGMENT_BYTES = 2**31 - 1
 DEFAULT_INDEX_INTERVAL_BYTES = 4096
 
 _logger = logging.getLogger(__name__)
