@@ -1,8 +1,8 @@
 """How fast are stored records served, converted down or as they are?
 
 The table of KIP-283: one topic of 12 partitions, records of 1 kB, read again and again from offset 0, 1 MB a
-partition. A case is (record size, codec, Fetch version, readers); v0 and v1 are answered in magic 0, v2 and v3 in
-magic 1, v4 and later as stored. Data is read from the page cache: what is measured is the server.
+partition. A case is (data, record size, batch size, codec, Fetch version, readers); v0 and v1 are answered in magic 0,
+v2 and v3 in magic 1, v4 and later as stored. Data is read from the page cache: what is measured is the server.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,8 @@ from ...protocol.records.layout import Codec
 from ..load.connection import frame_of
 from ..load.plan import Asking, Lane, LoadPlan
 from ..load.process import LoadProcess
-from ..load.topics import Filling, check_fetch, fetch_request, fill
+from ..load.topics import BATCH_BYTES, Filling, check_fetch, fetch_request, fill
+from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server, Stepdown
 from ..servers.maven import JarStore
@@ -35,9 +36,13 @@ class FetchCase:
     codec: Codec
     version: int
     readers: int
+    data: Data = Data.LETTERS
+    batch_bytes: int = BATCH_BYTES
 
     def as_case(self) -> dict[str, Value]:
         return {
+            "data": str(self.data),
+            "batch_bytes": self.batch_bytes,
             "record_bytes": self.record_bytes,
             "codec": self.codec.name.lower(),
             "fetch_version": self.version,
@@ -54,23 +59,34 @@ class FetchGrid:
     versions: Sequence[int] = (2, 0, 4)
     readers: Sequence[int] = (1,)
     partitions: int = 12
+    data: Sequence[Data] = (Data.LETTERS,)
+    batch_bytes: Sequence[int] = (BATCH_BYTES,)
 
     def fillings(self) -> Iterator[Filling]:
-        for size, codec in product(self.record_bytes, self.codecs):
+        for data, size, batch_bytes, codec in product(self.data, self.record_bytes, self.batch_bytes, self.codecs):
             yield Filling(
                 partitions=self.partitions,
                 partition_bytes=STORED_BYTES if codec is Codec.NONE else 2 * STORED_BYTES,
                 record_bytes=size,
                 codec=codec,
+                data=data,
+                batch_bytes=batch_bytes,
             )
 
     def cases(self, filling: Filling) -> Iterator[FetchCase]:
         for version, readers in product(self.versions, self.readers):
-            yield FetchCase(record_bytes=filling.record_bytes, codec=filling.codec, version=version, readers=readers)
+            yield FetchCase(
+                record_bytes=filling.record_bytes,
+                codec=filling.codec,
+                version=version,
+                readers=readers,
+                data=filling.data,
+                batch_bytes=filling.batch_bytes,
+            )
 
 
 def topic_of(filling: Filling) -> str:
-    return f"records-{filling.record_bytes}-{filling.codec.name.lower()}"
+    return f"{filling.data}-{filling.record_bytes}-{filling.batch_bytes}-{filling.codec.name.lower()}"
 
 
 def run_fetches(

@@ -20,6 +20,7 @@ from ..load.connection import frame_of
 from ..load.plan import Asking, Lane, LoadPlan, Stall
 from ..load.process import LoadProcess
 from ..load.topics import Filling, await_leaders, fetch_request, fill
+from ..load.values import Data
 from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
@@ -63,7 +64,7 @@ class MemoryTest:
             partition_bytes=self.giant_bytes,
             batch_bytes=self.giant_bytes,
             codec=self.codec or Codec.GZIP,
-            is_uniform=True,
+            data=Data.UNIFORM,
         )
         return {GIANT_TOPIC: giant, TOPIC: plain} if self.giant_bytes else {TOPIC: plain}
 

@@ -1,9 +1,9 @@
 """How fast are records taken in, as they come or compressed anew?
 
-A case is (batch size, codec, magic, acks, compression.type): 8 connections send batches of one partition each, 5
-requests in flight, over 12 partitions. Magic 0 and 1 are converted up. Where compression.type is not "producer" and not
-the codec of the batch, the server opens every batch and compresses it again. Each turn writes a topic of its own,
-which is deleted afterwards.
+A case is (data, batch size, codec, magic, acks, compression.type): 8 connections send batches of one partition each (or
+of more), 5 requests in flight, over 12 partitions. Magic 0 and 1 are converted up. Where compression.type is not
+"producer" and not the codec of the batch, the server opens every batch and compresses it again. Each turn writes a
+topic of its own, which is deleted afterwards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,8 @@ from time import sleep
 from ...protocol.records.layout import Codec
 from ..failures import BenchFailed
 from ..load.process import LoadProcess
-from ..load.topics import Filling, Writing, create_topic, delete_topic
+from ..load.topics import Filling, Writing, create_topic, delete_topic, largest_batch
+from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
@@ -37,9 +38,11 @@ class ProduceCase:
     magic: int
     acks: int
     compression_type: str
+    data: Data
 
     def as_case(self, writing: Writing) -> dict[str, Value]:
         return {
+            "data": str(self.data),
             "batch_bytes": self.batch_bytes,
             "record_bytes": self.record_bytes,
             "codec": self.codec.name.lower(),
@@ -48,6 +51,7 @@ class ProduceCase:
             "compression_type": self.compression_type,
             "connections": writing.connections,
             "in_flight": writing.in_flight,
+            "request_partitions": writing.request_partitions,
         }
 
     @property
@@ -59,6 +63,7 @@ class ProduceCase:
             batch_bytes=self.batch_bytes,
             codec=self.codec,
             magic=self.magic,
+            data=self.data,
         )
 
 
@@ -72,10 +77,11 @@ class ProduceGrid:
     magics: Sequence[int] = (2,)
     acks: Sequence[int] = (1,)
     compression_types: Sequence[str] = ("producer",)
+    data: Sequence[Data] = (Data.LETTERS,)
 
     def cases(self) -> Iterator[ProduceCase]:
-        for batch_bytes, codec, magic, acks, compression_type in product(
-            self.batch_bytes, self.codecs, self.magics, self.acks, self.compression_types
+        for data, batch_bytes, codec, magic, acks, compression_type in product(
+            self.data, self.batch_bytes, self.codecs, self.magics, self.acks, self.compression_types
         ):
             yield ProduceCase(
                 batch_bytes=batch_bytes,
@@ -84,6 +90,7 @@ class ProduceGrid:
                 magic=magic,
                 acks=acks,
                 compression_type=compression_type,
+                data=data,
             )
 
 
@@ -123,7 +130,8 @@ def _write(
     load: LoadProcess,
 ) -> dict[str, float]:
     filling = case.filling
-    create_topic(server.address, topic, PARTITIONS, {"compression.type": case.compression_type})
+    configs = {"compression.type": case.compression_type, "max.message.bytes": str(largest_batch(case.batch_bytes))}
+    create_topic(server.address, topic, PARTITIONS, configs)
     plan = writing.plan(server.address, topic, filling, seconds)
     measured = contest.measure(server, [plan], [load])
     delete_topic(server.address, topic)
@@ -131,5 +139,5 @@ def _write(
     if errors := measured.results[0].errors:
         raise BenchFailed(f"{errors} of {measured.results[0].responses} produce requests were refused")
     values = measured.values(of_sent=True)
-    values["records_per_s"] = values["requests_per_s"] * filling.records_a_batch
+    values["records_per_s"] = values["requests_per_s"] * filling.records_a_batch * writing.request_partitions
     return values

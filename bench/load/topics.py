@@ -1,11 +1,10 @@
 """Topics on the server under load, and the records in them, written through Produce as a client would.
 
 Records are many batches of about 16 kB, as a producer with its defaults sends them; timestamps are near now, or the
-server's retention deletes what is read. Values of compressed batches are text-like: ten letters at random.
+server's retention deletes what is read. `values.py` has the kinds of data.
 """
 
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import time_ns
@@ -24,14 +23,13 @@ from ..servers.process import wait_until
 from .connection import Connection, frame_of
 from .plan import Asking, Lane, LoadPlan
 from .process import LoadProcess
+from .values import Data, values
 
 CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 """Magic to the newest Produce version that Kafka 1.1 and 3.9 both take it in."""
 BATCH_BYTES = 16_000
-USUAL_BATCH_BYTES = 500_000
-"""Twice that is what a topic takes unless told otherwise."""
-LETTERS = b"abcdefghij"
+USUAL_LARGEST_BATCH = 1_048_588
 TIMEOUT_MS = 60_000
 FILL_IN_FLIGHT = 5
 LATEST = -1
@@ -39,10 +37,7 @@ LATEST = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """What a topic holds: `partition_bytes` of values in each partition, in batches of about `batch_bytes`.
-
-    `is_uniform`: one letter throughout, which a codec makes very small.
-    """
+    """What a topic holds: `partition_bytes` of values in each partition, in batches of about `batch_bytes`."""
 
     partitions: int
     partition_bytes: int
@@ -50,7 +45,7 @@ class Filling:
     codec: Codec = Codec.NONE
     batch_bytes: int = BATCH_BYTES
     magic: int = 2
-    is_uniform: bool = False
+    data: Data = Data.LETTERS
 
     @property
     def records_a_batch(self) -> int:
@@ -65,6 +60,11 @@ class Filling:
     def records(self) -> int:
         """Records a partition."""
         return self.batches * self.records_a_batch
+
+
+def largest_batch(opened_bytes: int) -> int:
+    """The `max.message.bytes` of a topic for batches of `opened_bytes`."""
+    return max(USUAL_LARGEST_BATCH, 2 * opened_bytes)
 
 
 def create_topic(address: str, name: str, partitions: int, configs: dict[str, str] | None = None) -> None:
@@ -97,14 +97,13 @@ def delete_topic(address: str, name: str, *, may_be_missing: bool = False) -> No
 def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     """Creates a topic that takes its batches, anew if it is there, and writes its records."""
     delete_topic(address, name, may_be_missing=True)
-    allowed = {"max.message.bytes": str(2 * filling.batch_bytes)} if filling.batch_bytes > USUAL_BATCH_BYTES else None
-    create_topic(address, name, filling.partitions, allowed)
+    create_topic(address, name, filling.partitions, {"max.message.bytes": str(largest_batch(filling.batch_bytes))})
     write_records(address, name, filling, load)
 
 
 def write_records(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     """Writes the records of a topic that is there."""
-    requests = tuple(produce_frame(name, partition, filling) for partition in range(filling.partitions))
+    requests = tuple(produce_frame(name, (partition,), filling) for partition in range(filling.partitions))
     lane = Lane(requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic))
     wanted = filling.batches * filling.partitions
     asking = Asking(kind="produce", client=f"produce-v{PRODUCE_VERSION[filling.magic]}", partitions=1)
@@ -115,17 +114,23 @@ def write_records(address: str, name: str, filling: Filling, load: LoadProcess) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """How a client writes: a batch a request."""
+    """How a client writes: a batch for each of `request_partitions` in a request."""
 
     acks: int = 1
     connections: int = 8
     in_flight: int = 5
     pace_s: float = 0.0
+    request_partitions: int = 1
 
     def lanes(self, topic: str, filling: Filling) -> tuple[Lane, ...]:
         """Each connection writes to all partitions in turn, and none begins where another does."""
         count = filling.partitions
-        frames = [produce_frame(topic, partition, filling, acks=self.acks) for partition in range(count)]
+        frames = [
+            produce_frame(
+                topic, tuple((first + more) % count for more in range(self.request_partitions)), filling, self.acks
+            )
+            for first in range(count)
+        ]
         return tuple(
             Lane(
                 requests=tuple(frames[index % count :] + frames[: index % count]),
@@ -138,20 +143,22 @@ class Writing:
 
     def plan(self, address: str, topic: str, filling: Filling, seconds: float) -> LoadPlan:
         """Writes for so long."""
-        asking = Asking(kind="produce", client=f"produce-v{PRODUCE_VERSION[filling.magic]}", partitions=1)
+        client = f"produce-v{PRODUCE_VERSION[filling.magic]}"
+        asking = Asking(kind="produce", client=client, partitions=self.request_partitions)
         return LoadPlan(address=address, lanes=self.lanes(topic, filling), asking=asking, seconds=seconds)
 
 
-def produce_frame(topic: str, partition: int, filling: Filling, *, acks: int = 1) -> bytes:
-    """A Produce request with one batch."""
+def produce_frame(topic: str, partitions: Sequence[int], filling: Filling, acks: int = 1) -> bytes:
+    """A Produce request with one batch for each of the partitions."""
     batch = batch_of(filling)
-    data = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=partition, records=batch),))
+    written = tuple(PartitionProduceData(index=index, records=batch) for index in partitions)
+    data = TopicProduceData(name=topic, partition_data=written)
     request = ProduceRequest(acks=acks, timeout_ms=TIMEOUT_MS, topic_data=(data,))
     return frame_of(request, PRODUCE_VERSION[filling.magic])
 
 
 def produce_error_at(topic: str, magic: int) -> int:
-    """Where the error code of the one partition stands in a Produce response, counted from its size field.
+    """Where the error code of the first partition stands in a Produce response, counted from its size field.
 
     size 4 | correlation id 4 | topics 4 | name length 2, name | partitions 4 | index 4 | error 2
     """
@@ -162,23 +169,12 @@ def produce_error_at(topic: str, magic: int) -> int:
 def batch_of(filling: Filling) -> bytes:
     """One batch; the same bytes for every partition, so a server cannot gain by it and we need not wait for it."""
     now_ms = time_ns() // 1_000_000
-    values = _values(filling)
+    made = values(filling.data, filling.record_bytes)
     records = [
         Record(offset=index, timestamp=now_ms, key=None, value=value)
-        for index, value in zip(range(filling.records_a_batch), values, strict=False)
+        for index, value in zip(range(filling.records_a_batch), made, strict=False)
     ]
     return bytes(build_batch(records, magic=filling.magic, codec=filling.codec))
-
-
-def _values(filling: Filling) -> Iterator[bytes]:
-    """Without a codec what is in a value costs nobody anything, so one will do."""
-    letters = random.Random(283)
-    alphabet = LETTERS[:1] if filling.is_uniform else LETTERS
-    while True:
-        value = bytes(letters.choices(alphabet, k=filling.record_bytes))
-        if filling.codec is Codec.NONE or filling.is_uniform:
-            yield from (value for _ in range(filling.records_a_batch))
-        yield value
 
 
 def fetch_request(partitions: Mapping[str, int], *, partition_bytes: int, most_bytes: int) -> FetchRequest:

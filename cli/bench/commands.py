@@ -13,6 +13,7 @@ from .shared_options import TURNS, Shared, open_desk, with_shared
 
 if TYPE_CHECKING:
     from ...bench.cases.fetching import FetchGrid
+    from ...bench.load.values import Data
     from ...protocol.records.layout import Codec
 
 bench = typer.Typer(
@@ -26,6 +27,10 @@ Sizes = Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of records.
 Codecs = Annotated[str, typer.Option(metavar="CODEC,...", help="none, gzip, snappy, lz4, zstd.")]
 Versions = Annotated[str, typer.Option(metavar="VERSION,...", help="Fetch versions: 0, 1: magic 0; 2, 3: magic 1.")]
 ReaderCounts = Annotated[str, typer.Option("--readers", metavar="COUNT,...", help="Connections that read at once.")]
+DataNames = Annotated[
+    str, typer.Option("--data", metavar="DATA,...", help="json, text, logs, letters, random: what values are made of.")
+]
+Batches = Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of batches, opened.")]
 Count = Annotated[int, typer.Option(min=1)]
 
 
@@ -88,11 +93,13 @@ def convert(
     versions: Versions = "2,0,4",
     readers: ReaderCounts = "1",
     partitions: Count = 12,
+    batch_bytes: Batches = "16000",
+    data: DataNames = "letters",
     *,
     shared: Shared,
 ) -> None:
     """Compare what is sent a second, converted down (Fetch 0 to 3) and as it is stored (4 and later)."""
-    _fetch("convert", _grid(sizes, codecs, versions, readers, partitions), shared)
+    _fetch("convert", _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared)
 
 
 @bench.command()
@@ -103,11 +110,13 @@ def fetch(
     versions: Versions = "0,2,11",
     readers: ReaderCounts = "1,8,64",
     partitions: Count = 12,
+    batch_bytes: Batches = "16000",
+    data: DataNames = "letters",
     *,
     shared: Shared,
 ) -> None:
     """Compare fetches over all sizes, codecs, versions and numbers of readers: some hours with a peer."""
-    _fetch("fetch", _grid(sizes, codecs, versions, readers, partitions), shared)
+    _fetch("fetch", _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared)
 
 
 @bench.command()
@@ -129,7 +138,7 @@ def chunks(
 @bench.command()
 @with_shared()
 def produce(
-    batch_bytes: Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of batches, opened.")] = "64000,1800",
+    batch_bytes: Batches = "64000,1800",
     record_bytes: Count = 600,
     codecs: Codecs = "none",
     magics: Annotated[str, typer.Option(metavar="MAGIC,...", help="0 and 1 are converted up.")] = "2",
@@ -139,6 +148,8 @@ def produce(
     ] = "producer",
     connections: Count = 8,
     in_flight: Annotated[int, typer.Option(help="Requests of a connection that wait for answers.", min=1)] = 5,
+    request_partitions: Annotated[int, typer.Option(help="Batches in a request.", min=1, max=12)] = 1,
+    data: DataNames = "letters",
     *,
     shared: Shared,
 ) -> None:
@@ -153,8 +164,9 @@ def produce(
         magics=_numbers(magics),
         acks=_numbers(acks),
         compression_types=tuple(compression_types.split(",")),
+        data=_data(data),
     )
-    writing = Writing(connections=connections, in_flight=in_flight)
+    writing = Writing(connections=connections, in_flight=in_flight, request_partitions=request_partitions)
     with open_desk(shared) as desk:
         run_produce(grid, writing, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
 
@@ -238,7 +250,9 @@ def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
         run_fetches(name, [grid], desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
 
 
-def _grid(sizes: str, codecs: str, versions: str, readers: str, partitions: int) -> FetchGrid:
+def _grid(
+    sizes: str, codecs: str, versions: str, readers: str, partitions: int, batch_bytes: str, data: str
+) -> FetchGrid:
     from ...bench.cases.fetching import FetchGrid
 
     return FetchGrid(
@@ -247,6 +261,8 @@ def _grid(sizes: str, codecs: str, versions: str, readers: str, partitions: int)
         versions=_numbers(versions),
         readers=_numbers(readers),
         partitions=partitions,
+        batch_bytes=_numbers(batch_bytes),
+        data=_data(data),
     )
 
 
@@ -264,3 +280,12 @@ def _codecs(text: str) -> tuple[Codec, ...]:
         return tuple(Codec[part.strip().upper()] for part in text.split(","))
     except KeyError:
         raise typer.BadParameter(f"expected {', '.join(c.name.lower() for c in Codec)}; found {text!r}") from None
+
+
+def _data(text: str) -> tuple[Data, ...]:
+    from ...bench.load.values import Data
+
+    try:
+        return tuple(Data(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"expected {', '.join(Data)}; found {text!r}") from None

@@ -59,10 +59,10 @@ SHARED: dict[str, tuple[Any, Any]] = {
         Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")],
         None,
     ),
-    "data": (
+    "folder": (
         Annotated[
             Path | None,
-            typer.Option("--data", metavar="DIR", help="Where the servers' logs go; a temporary folder by default."),
+            typer.Option("--folder", metavar="DIR", help="Where the servers' logs go; a temporary folder by default."),
         ],
         None,
     ),
@@ -87,7 +87,7 @@ class Shared:
     out: Path | None
     events: Path | None
     html: Path | None
-    data: Path | None
+    folder: Path | None
 
     def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
         from ...bench.cases.contest import Terms
@@ -157,7 +157,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
     from .terminal_output import print_results, telling
 
     _make_folders(shared)
-    folder = Path(tempfile.mkdtemp(prefix="stepdown-bench-", dir=shared.data))
+    folder = Path(tempfile.mkdtemp(prefix="stepdown-bench-", dir=shared.folder))
     try:
         with ExitStack() as open_files:
             outputs = [sys.stdout] if shared.as_json else []
@@ -182,7 +182,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
 def _make_folders(shared: Shared) -> None:
     """Before anything is measured, so that no hour ends in a file that cannot be written."""
     files = (shared.out, shared.events, shared.html)
-    for folder in (shared.data, *(file and file.parent for file in files)):
+    for folder in (shared.folder, *(file and file.parent for file in files)):
         try:
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)

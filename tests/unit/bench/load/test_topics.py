@@ -1,9 +1,12 @@
 """The records that benchmarks write, and where they look for errors."""
 
+import zlib
+from itertools import islice
 from struct import unpack_from
 
 import pytest
 from stepdown.bench.load.topics import Filling, Writing, batch_of, produce_error_at, produce_frame
+from stepdown.bench.load.values import Data, values
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_response
 from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -45,6 +48,26 @@ def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
 def test_connections_begin_at_different_partitions() -> None:
     filling = a_filling()
     lanes = Writing(connections=4, in_flight=2).lanes("t", filling)
-    frames = [produce_frame("t", partition, filling) for partition in range(3)]
+    frames = [produce_frame("t", (partition,), filling) for partition in range(3)]
     assert [lane.requests[0] for lane in lanes] == [frames[0], frames[1], frames[2], frames[0]]
     assert {lane.in_flight for lane in lanes} == {2}
+
+
+def test_a_request_may_write_to_several_partitions() -> None:
+    filling = a_filling()
+    lanes = Writing(connections=2, request_partitions=2).lanes("t", filling)
+    assert lanes[0].requests == tuple(produce_frame("t", pair, filling) for pair in ((0, 1), (1, 2), (2, 0)))
+
+
+@pytest.mark.parametrize("data", Data)
+def test_values_have_the_size_and_are_the_same_every_time(data: Data) -> None:
+    first, again = ([next(made) for _ in range(5)] for made in (values(data, 1000), values(data, 1000)))
+    assert first == again
+    assert [len(value) for value in first] == [1000] * 5
+
+
+def test_letters_of_one_kind_are_no_text() -> None:
+    """What codecs make of the kinds of data: text to a half or so, one letter to next to nothing, chance to itself."""
+    parts = {data: len(zlib.compress(b"".join(islice(values(data, 1000), 64)))) / 64_000 for data in Data}
+    assert parts[Data.UNIFORM] < 0.01 < parts[Data.LOGS] < 0.4
+    assert 0.2 < parts[Data.TEXT] < 0.6 < 0.99 < parts[Data.RANDOM]

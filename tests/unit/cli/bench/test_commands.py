@@ -34,7 +34,7 @@ SMALLEST: dict[str, tuple[object, ...]] = {
 @pytest.mark.parametrize("name", SMALLEST)
 def test_it_measures_and_prints_results_as_json_lines(name: str, tmp_path: Path) -> None:
     data, journal = tmp_path / "new" / "data", tmp_path / "other" / "events.jsonl"
-    options = (*SMALLEST[name], "--json", "--data", data, "--events", journal)
+    options = (*SMALLEST[name], "--json", "--folder", data, "--events", journal)
     finished = run_command("bench", name, *options)
     assert finished.exit_code == 0, finished.stderr
     rows = [json.loads(line) for line in finished.stdout.splitlines()]
