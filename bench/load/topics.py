@@ -28,6 +28,7 @@ from .values import Data, values
 CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 """Magic to the newest Produce version that Kafka 1.1 and 3.9 both take it in."""
+ZSTD_VERSION = 7
 BATCH_BYTES = 16_000
 USUAL_LARGEST_BATCH = 1_048_588
 TIMEOUT_MS = 60_000
@@ -46,6 +47,10 @@ class Filling:
     batch_bytes: int = BATCH_BYTES
     magic: int = 2
     data: Data = Data.LETTERS
+
+    @property
+    def produce_version(self) -> int:
+        return ZSTD_VERSION if self.codec is Codec.ZSTD else PRODUCE_VERSION[self.magic]
 
     @property
     def records_a_batch(self) -> int:
@@ -106,7 +111,7 @@ def write_records(address: str, name: str, filling: Filling, load: LoadProcess) 
     requests = tuple(produce_frame(name, (partition,), filling) for partition in range(filling.partitions))
     lane = Lane(requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic))
     wanted = filling.batches * filling.partitions
-    asking = Asking(kind="produce", client=f"produce-v{PRODUCE_VERSION[filling.magic]}", partitions=1)
+    asking = Asking(kind="produce", client=f"produce-v{filling.produce_version}", partitions=1)
     result = load.run(LoadPlan(address=address, lanes=(lane,), asking=asking, responses=wanted))
     if result.errors or result.responses != wanted:
         raise BenchFailed(f"{result.errors} of {wanted} produce requests to {name} at {address} were refused")
@@ -143,7 +148,7 @@ class Writing:
 
     def plan(self, address: str, topic: str, filling: Filling, seconds: float) -> LoadPlan:
         """Writes for so long."""
-        client = f"produce-v{PRODUCE_VERSION[filling.magic]}"
+        client = f"produce-v{filling.produce_version}"
         asking = Asking(kind="produce", client=client, partitions=self.request_partitions)
         return LoadPlan(address=address, lanes=self.lanes(topic, filling), asking=asking, seconds=seconds)
 
@@ -154,7 +159,7 @@ def produce_frame(topic: str, partitions: Sequence[int], filling: Filling, acks:
     written = tuple(PartitionProduceData(index=index, records=batch) for index in partitions)
     data = TopicProduceData(name=topic, partition_data=written)
     request = ProduceRequest(acks=acks, timeout_ms=TIMEOUT_MS, topic_data=(data,))
-    return frame_of(request, PRODUCE_VERSION[filling.magic])
+    return frame_of(request, filling.produce_version)
 
 
 def produce_error_at(topic: str, magic: int) -> int:

@@ -43,7 +43,7 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..network.call import Call
 from ..network.connection import CloseConnection
-from ..produce.append import Check, Effort, Job, append, append_by_worker, takes_worker
+from ..produce.append import Check, Effort, Job, append_by_worker, append_now
 from ..produce.response import Outcome, are_settled, judge, note_failure, response_of
 from ..transactions.verification import verify_produce
 
@@ -61,37 +61,42 @@ JOBS_A_TURN = 16
 
 Answer = ProduceResponse | None
 Items = list[tuple[str, PartitionProduceData]]
+Written = tuple[Outcome, Job | None]
+"""What became of a partition's records; with a job, what is to become of them."""
 
 
 def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
     _check_transactions(request, items)
-    if len(items) > PARTITIONS_A_TURN or any(
-        _takes_worker(broker, name, data, is_alone=len(items) == 1) for name, data in items
-    ):
-        return _handle_in_turns(broker, request, call, items)
     effort = Effort()
-    outcomes = [_produce(broker, request, name, data, call, effort) for name, data in items]
-    return _answer(broker, request, call, outcomes, effort)
+    if len(items) > PARTITIONS_A_TURN:
+        return _handle_in_turns(broker, request, call, items, effort)
+    written = [_produce(broker, request, name, data, call, effort) for name, data in items]
+    if any(job is not None for _, job in written):
+        return _handle_rest(broker, request, call, written, effort)
+    return _answer(broker, request, call, [outcome for outcome, _ in written], effort)
 
 
-async def _handle_in_turns(broker: "Broker", request: ProduceRequest, call: Call, items: Items) -> Answer:
-    effort = Effort()
-    outcomes, jobs = [], []
+async def _handle_in_turns(
+    broker: "Broker", request: ProduceRequest, call: Call, items: Items, effort: Effort
+) -> Answer:
+    written: list[Written] = []
     for name, data in items:
-        if _takes_worker(broker, name, data, is_alone=len(items) == 1):
-            outcome, job = _job(broker, request, name, data, call)
-            outcomes.append(outcome)
-            if job is not None:
-                jobs.append((outcome, job))
-        else:
-            outcomes.append(_produce(broker, request, name, data, call, effort))
-        if len(outcomes) % PARTITIONS_A_TURN == 0:
+        written.append(_produce(broker, request, name, data, call, effort))
+        if len(written) % PARTITIONS_A_TURN == 0:
             await broker.breathe()
+    return await _handle_rest(broker, request, call, written, effort)
+
+
+async def _handle_rest(
+    broker: "Broker", request: ProduceRequest, call: Call, written: Sequence[Written], effort: Effort
+) -> Answer:
+    """The answer, after workers have seen to what is left to do."""
+    jobs = [(outcome, job) for outcome, job in written if job is not None]
     for start in range(0, len(jobs), JOBS_A_TURN):
         await _produce_by_worker(broker, jobs[start : start + JOBS_A_TURN], call, effort)
-    answer = _answer(broker, request, call, outcomes, effort)
+    answer = _answer(broker, request, call, [outcome for outcome, _ in written], effort)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
@@ -167,39 +172,23 @@ def _check_transactions(request: ProduceRequest, items: Items) -> None:
         )
 
 
-def _takes_worker(broker: "Broker", name: str, data: PartitionProduceData, *, is_alone: bool) -> bool:
-    topic = broker.cluster.topics.get(name)
-    return topic is not None and takes_worker(broker, topic, _records(data), is_alone=is_alone)
-
-
 def _produce(
     broker: "Broker", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call, effort: Effort
-) -> Outcome:
+) -> Written:
+    """What became of a partition's records; or what a worker has to do before that is known."""
     outcome = Outcome(topic=name, index=data.index)
     try:
         records = _records(data)
         topic, partition = _admitted(broker, request, records, call, outcome)
         check = _transaction_check(broker, request, call, outcome)
-        outcome.info = append(broker, topic, partition, records, effort=effort, check=check)
+        job = Job(topic, partition, records, check)
+        outcome.info = append_now(broker, job, effort)
+        if outcome.info is None:
+            return outcome, job
         _count_success(broker, name, outcome.info, len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
         note_failure(broker, outcome, error, call.client_id)
-    return outcome
-
-
-def _job(
-    broker: "Broker", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call
-) -> tuple[Outcome, Job | None]:
-    """What is to be done by a worker; None where the outcome tells already that nothing is."""
-    outcome = Outcome(topic=name, index=data.index)
-    try:
-        records = _records(data)
-        topic, partition = _admitted(broker, request, records, call, outcome)
-        check = _transaction_check(broker, request, call, outcome)
-        return outcome, Job(topic=topic, partition=partition, records=records, check=check)
-    except Exception as error:  # as in `_produce`
-        note_failure(broker, outcome, error, call.client_id)
-        return outcome, None
+    return outcome, None
 
 
 async def _produce_by_worker(broker: "Broker", jobs: Sequence[tuple[Outcome, Job]], call: Call, effort: Effort) -> None:

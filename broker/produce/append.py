@@ -6,7 +6,7 @@ Produce requests and the coordinators' own records come this way. What is refuse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode, RecordTooLarge
 from ...protocol.records.layout import (
@@ -19,7 +19,7 @@ from ...storage.log.log import AppendInfo
 from ...storage.validation.append_rules import AppendRules
 from ...storage.validation.errors import ChecksumMismatch, InvalidBatch, Reason, RecordErrors
 from ...storage.validation.prepared_append import PreparedAppend
-from ...storage.validation.record_sets import needs_worker, prepare, working_bytes
+from ...storage.validation.record_sets import prepare, prepare_soon, working_bytes
 from ..metrics.metrics import codec_label
 
 if TYPE_CHECKING:
@@ -54,41 +54,8 @@ Check = Callable[[PreparedAppend], None]
 """May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
 
 
-def takes_worker(core: "Core", topic: "Topic", records: memoryview, *, is_alone: bool = True) -> bool:
-    """Whether records are for `append_by_worker`, since getting them ready would hold up the event loop.
-
-    `is_alone`: nothing else is appended in the same turn of the loop.
-    """
-    return needs_worker(records, core.append_rules.of(topic), is_alone=is_alone)
-
-
-def append(
-    core: "Core",
-    topic: "Topic",
-    partition: "Partition",
-    records: memoryview,
-    *,
-    effort: Effort,
-    check: Check | None = None,
-) -> AppendInfo:
-    """Where the records of a client went. Waiting readers of the partition have been told.
-
-    Raises: ApiError, of which `RecordErrors` names single records.
-    """
-    rules = core.append_rules.of(topic)
-    began = perf_counter()
-    try:
-        prepared = prepare(records, rules, now_ms=core.clock.now_ms())
-    except ApiError as refusal:
-        _count_refusal(core.metrics, topic, records, refusal)
-        raise
-    _count_effort(core.metrics, topic, records, prepared, effort, perf_counter() - began)
-    return _written(core, partition, prepared, check)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What is to be appended to one partition by `append_by_worker`."""
+class Job(NamedTuple):
+    """What is to be appended to one partition."""
 
     topic: "Topic"
     partition: "Partition"
@@ -96,12 +63,32 @@ class Job:
     check: Check | None = None
 
 
+def append_now(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
+    """Where the records of a client went; None where getting them ready would hold up the event loop.
+
+    Waiting readers of the partition have been told.
+
+    Raises: ApiError, of which `RecordErrors` names single records.
+    """
+    rules = core.append_rules.of(job.topic)
+    began = perf_counter()
+    try:
+        prepared = prepare_soon(job.records, rules, now_ms=core.clock.now_ms())
+    except ApiError as refusal:
+        _count_refusal(core.metrics, job.topic, job.records, refusal)
+        raise
+    if prepared is None:
+        return None
+    _count_effort(core.metrics, job.topic, job.records, prepared, effort, perf_counter() - began)
+    return _written(core, job.partition, prepared, job.check)
+
+
 _Prepared = tuple[PreparedAppend | Exception, float]
 """What became of the records of one job, and the seconds that it took."""
 
 
 async def append_by_worker(core: "Core", jobs: Sequence[Job], effort: Effort) -> list[AppendInfo | Exception]:
-    """As `append` for each job, but for the work on the records: one thread does it for all of them in one go."""
+    """As `append_now` for each job, whatever that takes: one thread gets the records of all of them ready in one go."""
     rules = [core.append_rules.of(job.topic) for job in jobs]
     works = [(job.records, rule) for job, rule in zip(jobs, rules, strict=True)]
     with await core.conversion_budget.claim(working_bytes(works)):

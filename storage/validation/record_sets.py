@@ -15,7 +15,7 @@ Checks, in Kafka's order, and the error each one is (3.9: `ProduceRequest.valida
     a rebuilt batch at most max.message.bytes                MESSAGE_TOO_LARGE
 
 A part of a batch at the end is cut off silently; produce v0-v2 may even hand in nothing. No log, clock or file is
-needed, so this may run on any thread; `needs_worker` tells when it should.
+needed, so this may run on any thread; `prepare_soon` does what takes no other.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +28,7 @@ from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
     FRAME,
+    LEGACY_ATTRIBUTES_OFFSET,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_V2,
@@ -38,34 +39,46 @@ from ...protocol.records.message_set import LegacyBatch
 from .append_rules import AppendRules, Path, Shape, choose
 from .batch_head import keep
 from .errors import ChecksumMismatch, InvalidBatch, Reason
-from .plain_batch import prepare_plain
 from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
 from .recompression import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .record_checks import check_records, open_records, survey, survey_plain
+from .usual_batch import prepare_usual
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
 
 # Up to these sizes the work takes less than the way to another thread and back, about 0.1 ms.
 INLINE_BYTES = 256 * 1024
-INLINE_COMPRESSED_BYTES = 2 * 1024
+INLINE_COMPRESSED_BYTES = 48 * 1024
+INLINE_REBUILT_BYTES = 2 * 1024
 INLINE_LEGACY_BYTES = 4 * 1024
 
 STREAM_BYTES = 256 * 1024
 
 
-def needs_worker(records: memoryview, rules: AppendRules, *, is_alone: bool = True) -> bool:
-    """Whether `prepare` would hold up an event loop; looks at the first batch only.
+def prepare_soon(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
+    """As `prepare` for a client's records; None where that would hold up an event loop, and belongs in a worker.
 
-    A small compressed batch may open to a thousand times its size: one of them is soon done, many are not.
+    What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.
     """
-    if len(records) <= (INLINE_COMPRESSED_BYTES if is_alone else RECORD_BATCH_OVERHEAD):
-        return False
-    if records[MAGIC_OFFSET] != MAGIC_V2:
-        return len(records) > INLINE_LEGACY_BYTES
-    codec = _codec_bits(records)
-    rebuilt = rules.codec is not None and rules.codec != codec
-    return len(records) > INLINE_BYTES or codec != Codec.NONE or rebuilt
+    size = len(records)
+    if size <= RECORD_BATCH_OVERHEAD:
+        return prepare(records, rules, now_ms=now_ms)
+    codec = (
+        _codec_bits(records) if records[MAGIC_OFFSET] == MAGIC_V2 else records[LEGACY_ATTRIBUTES_OFFSET] & CODEC_MASK
+    )
+    if codec and _is_one_batch(records) and size <= INLINE_COMPRESSED_BYTES:
+        return prepare_usual(records, rules, now_ms, AppendOrigin.CLIENT)
+    if codec or size > _inline_bytes(records, rules):
+        return None
+    return prepare(records, rules, now_ms=now_ms)
+
+
+def _inline_bytes(records: memoryview, rules: AppendRules) -> int:
+    """How large uncompressed records may be to be prepared in the event loop."""
+    if rules.codec:
+        return INLINE_REBUILT_BYTES
+    return INLINE_BYTES if records[MAGIC_OFFSET] == MAGIC_V2 else INLINE_LEGACY_BYTES
 
 
 def working_bytes(works: Iterable[tuple[memoryview, AppendRules]]) -> int:
@@ -102,9 +115,9 @@ def prepare(
     if api_version is not None:
         check_version(records, api_version)
     if _is_one_batch(records):
-        plain = prepare_plain(records, rules, now_ms, origin)
-        if plain is not None:
-            return plain
+        usual = prepare_usual(records, rules, now_ms, origin)
+        if usual is not None:
+            return usual
         only = RecordBatch(records)
         _check(only, rules, origin)
         return _prepare_batch(only, only.codec, rules, now_ms, origin)

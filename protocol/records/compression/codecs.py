@@ -12,7 +12,10 @@ Each call has a compressor or decompressor of its own, because none of them may 
 zstd are kept for later calls, since making one takes a third of the time of opening 16 KiB.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 from ...errors import InvalidRecord, RecordTooLarge, UnsupportedCompression
@@ -22,6 +25,7 @@ from . import lz4_frame, xerial
 
 FEED_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
+SINGLE_BYTES = 128 * 1024
 GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
 DEFAULT_ZSTD_LEVEL = 3
 MAX_IDLE_ZSTD = 2
@@ -83,12 +87,14 @@ def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> It
         yield chunk
 
 
-def single(codec: int) -> tuple[OpenSingle, CloseSingle] | None:
-    """Return what opens and what closes a stream in one step; None for codecs for which there is no such thing.
+def single(codec: int) -> tuple[OpenSingle, CloseSingle | None] | None:
+    """Return what opens and what closes a stream in one step, None where there is no codec.
 
-    Opening takes the stream of a v2 batch and a limit. It returns what that opens to, good until the thread's next
-    call, where it is of the plainest kind and within the limit; None leaves it to `read_chunks`. A broken stream is
-    InvalidRecord.
+    Nothing closes zstd, of which magic 0 and 1 know nothing.
+
+    Opening takes the stream of a v2 batch and a limit of up to 128 KiB. It returns what that opens to, good until the
+    thread's next call, where it is of the usual kind and within the limit; None leaves it to `read_chunks`. A broken
+    stream is InvalidRecord.
 
     Closing takes data, a buffer with room for a sixth and 1 KiB more, where to begin there, and the magic; it returns
     where the stream ends. Snappy and LZ4 make what a `compressor` makes.
@@ -198,17 +204,20 @@ def _close_single_gzip(data: memoryview, out: bytearray, at: int, magic: int) ->
     return at + len(packed)
 
 
-_SINGLES: Final[dict[int, tuple[OpenSingle, CloseSingle]]] = {
-    Codec.GZIP: (_open_single_gzip, _close_single_gzip),
-    Codec.SNAPPY: (xerial.open_single, xerial.close_single),
-    Codec.LZ4: (lz4_frame.open_single, lz4_frame.close_single),
-}
+class _Kept(threading.local):
+    """A thread's buffer, made by its first use."""
+
+    @cached_property
+    def opened(self) -> bytearray:
+        return bytearray(SINGLE_BYTES + 1)
 
 
+_kept: Final = _Kept()
 _idle_zstd: Final[list[Any]] = []
 
 
-def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:
+@contextmanager
+def _zstd_decompressor() -> Iterator[Any]:
     import zstandard
 
     try:
@@ -216,11 +225,41 @@ def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
     except IndexError:
         decompressor = zstandard.ZstdDecompressor()
     try:
-        reader = decompressor.stream_reader(data, read_size=FEED_BYTES, read_across_frames=True)
-        while chunk := reader.read(CHUNK_BYTES):
-            yield chunk
-    except zstandard.ZstdError as error:
-        raise InvalidRecord(f"broken zstd stream: {error}") from error
+        yield decompressor
     finally:
         if len(_idle_zstd) < MAX_IDLE_ZSTD and decompressor.memory_size() <= MAX_IDLE_ZSTD_BYTES:
             _idle_zstd.append(decompressor)
+
+
+def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:
+    import zstandard
+
+    with _zstd_decompressor() as decompressor:
+        try:
+            reader = decompressor.stream_reader(data, read_size=FEED_BYTES, read_across_frames=True)
+            while chunk := reader.read(CHUNK_BYTES):
+                yield chunk
+        except zstandard.ZstdError as error:
+            raise InvalidRecord(f"broken zstd stream: {error}") from error
+
+
+def _open_single_zstd(data: memoryview, max_bytes: int) -> Buffer | None:
+    """A view of a buffer of the thread. Room is one byte more than `max_bytes`: if it is filled, that is not all."""
+    import zstandard
+
+    room = memoryview(_kept.opened)[: max_bytes + 1]
+    with _zstd_decompressor() as decompressor:
+        try:
+            reader = decompressor.stream_reader(data, read_size=len(data), read_across_frames=True)
+            size: int = reader.readinto(room)
+        except zstandard.ZstdError as error:
+            raise InvalidRecord(f"broken zstd stream: {error}") from error
+    return room[:size] if size <= max_bytes else None
+
+
+_SINGLES: Final[dict[int, tuple[OpenSingle, CloseSingle | None]]] = {
+    Codec.GZIP: (_open_single_gzip, _close_single_gzip),
+    Codec.SNAPPY: (xerial.open_single, xerial.close_single),
+    Codec.LZ4: (lz4_frame.open_single, lz4_frame.close_single),
+    Codec.ZSTD: (_open_single_zstd, None),
+}

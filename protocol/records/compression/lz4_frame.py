@@ -117,28 +117,25 @@ def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
 
 
 def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
-    """Return what a frame of one compressed block of at most 64 KiB and `max_bytes` opens to, None for any other frame.
+    """Return what a frame opens to, None where that is more than `max_bytes` or a block may be larger than 64 KiB.
 
     Raises: as `read` does.
     """
-    import lz4.block
-
-    if data[: len(HEADER)] == HEADER:
-        at, block_checksum, max_block = len(HEADER), False, BLOCK_BYTES
-    else:
-        at, block_checksum, max_block = _read_header(data, check_header=True)
-    end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-    if block_checksum or max_block > min(BLOCK_BYTES, max_bytes) or end == at + 4 or data[end:] != END_MARK:
+    if data[: len(HEADER)] != HEADER and _read_header(data, check_header=True)[2] > BLOCK_BYTES:
         return None
-    try:
-        opened: bytes = lz4.block.decompress(data[at + 4 : end], uncompressed_size=max_block)
-    except lz4.block.LZ4BlockError as error:
-        raise InvalidRecord(f"broken LZ4 block: {error}") from error
-    return opened
+    blocks, size = [], 0
+    for block in read(data, check_header=True):
+        size += len(block)
+        if size > max_bytes:
+            return None
+        blocks.append(block)
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
 def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, bool, int]:
     """Return where the first block begins, whether blocks carry checksums, and the largest block."""
+    if data[: len(HEADER)] == HEADER:
+        return len(HEADER), False, BLOCK_BYTES
     if len(data) < 7:
         raise InvalidRecord("an LZ4 frame ends early")
     if data[:4] != MAGIC:

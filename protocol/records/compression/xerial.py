@@ -21,9 +21,9 @@ from .block_writer import BlockWriter
 MAGIC = b"\x82SNAPPY\x00"
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 BLOCK_BYTES = 32 * 1024
+SINGLE_BYTES = 128 * 1024  # the most that `open_single` opens
 
-_START = Struct(">8s8xI")  # of a stream, its first chunk's length included
-
+_CHUNK_BYTES = Struct(">I")
 # The most that a block of 32 KiB can become, as snappy reckons it.
 _PACKED_BYTES = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
 
@@ -38,7 +38,7 @@ class _Kept(threading.local):
         import cramjam
 
         self.packed = bytearray(_PACKED_BYTES)
-        self.opened = memoryview(bytearray(BLOCK_BYTES))
+        self.opened = memoryview(bytearray(SINGLE_BYTES))
         self.compress: Any = cramjam.snappy.compress_raw_into
         self.open: Any = cramjam.snappy.decompress_raw_into
         self.error = cramjam.DecompressionError
@@ -100,20 +100,22 @@ def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
 
 
 def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
-    """Return what a stream of one chunk of up to 32 KiB and `max_bytes` opens to, None for any other stream.
-
-    A view of a buffer of the thread.
+    """Return what a stream opens to, in a buffer of the thread; None where that is more than `max_bytes`, or no stream.
 
     Raises: InvalidRecord for a broken block.
     """
-    if len(data) <= _START.size:
+    at, end, to = len(HEADER), len(data), 0
+    if data[:8] != MAGIC or end <= at:
         return None
-    magic, size = _START.unpack_from(data)
-    block = data[_START.size :]
-    if magic != MAGIC or size != len(block) or _opened_size(block) > min(BLOCK_BYTES, max_bytes):
-        return None
-    opened = _kept().opened
-    return opened[: _open(block, opened)]
+    opened = _kept().opened[:max_bytes]
+    while at < end - 4:
+        size = _CHUNK_BYTES.unpack_from(data, at)[0]
+        block = data[at + 4 : at + 4 + size]
+        at += 4 + size
+        if at > end or _opened_size(block) > len(opened) - to:
+            return None
+        to += _open(block, opened[to:])
+    return opened[:to] if at == end else None
 
 
 class _Blocks:

@@ -206,7 +206,7 @@ class SinglesDown:
             self.take_gzip()
             return DONE
         codec = single(self.attributes & CODEC_MASK)
-        if codec is None:
+        if codec is None or codec[1] is None:
             return NO_ROOM
         opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
         if opened is None:

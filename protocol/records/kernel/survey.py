@@ -11,6 +11,7 @@ if not cython.compiled:  # survey.pxd has them else
     from ..layout import (
         ATTRIBUTES_OFFSET,
         BASE_TIMESTAMP_OFFSET,
+        CODEC_MASK,
         CRC_OFFSET,
         LAST_OFFSET_DELTA_OFFSET,
         MAGIC_OFFSET,
@@ -106,11 +107,14 @@ class RecordSurvey(Stream):
         return self.oldest, self.newest, self.keyless, self.in_order, self.taken
 
 
-def glance(data: cython.const[cython.uchar][::1]) -> tuple[int, int, bool] | None:
+def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, int, bool] | None:
     """Return oldest and newest timestamp and whether a record has no key, of exactly one batch that needs no change.
 
-    It is of magic 2, not compressed, not a control batch, of create time; whole, its checksum, counts and newest
-    timestamp right. None for any other: what is the matter with it is for others to find out.
+    `opened` is what its records open to, None where it is not compressed.
+
+    It is of magic 2, not a control batch, of create time; whole, its checksum, counts and newest timestamp right; the
+    records of a compressed one are numbered in order. None for any other: what is the matter with it is for others to
+    find out.
     """
     size: cython.Py_ssize_t = len(data)
     found: cython.bint
@@ -119,7 +123,14 @@ def glance(data: cython.const[cython.uchar][::1]) -> tuple[int, int, bool] | Non
     source: Source = source_of(data)
     loop: RecordSurvey = RecordSurvey(get32(source, RECORD_COUNT_OFFSET), get64(source, BASE_TIMESTAMP_OFFSET), None)
     loop.data, loop.at, loop.end = source, RECORD_BATCH_OVERHEAD, size
-    if size < RELEASE_BYTES:
+    if (opened is None) != (source[ATTRIBUTES_OFFSET + 1] & CODEC_MASK == 0):
+        return None
+    if opened is not None:
+        records: cython.const[cython.uchar][::1] = opened
+        if len(records) == 0:
+            return None
+        loop.data, loop.at, loop.end = source_of(records), 0, len(records)
+    if loop.end < RELEASE_BYTES:
         found = _is_as_it_says(loop, source, size)
     else:
         with cython.nogil:
@@ -134,12 +145,14 @@ def _is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) ->
     """Whether the batch is one that `glance` tells of; the loop has seen its records then."""
     if batch_end(data, 0, size) != size or data[MAGIC_OFFSET] != 2:
         return False
-    if data[ATTRIBUTES_OFFSET + 1] & ~TRANSACTIONAL_BIT:
+    if data[ATTRIBUTES_OFFSET + 1] & ~(TRANSACTIONAL_BIT | CODEC_MASK):
         return False
     if loop.count <= 0 or get32(data, LAST_OFFSET_DELTA_OFFSET) != loop.count - 1:
         return False
     if crc32c_over(data, ATTRIBUTES_OFFSET, size) != crc_at(data, CRC_OFFSET):
         return False
     if loop.step(loop.item) != DONE or loop.seen != loop.count:
+        return False
+    if data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK and not loop.in_order:
         return False
     return loop.newest == get64(data, MAX_TIMESTAMP_OFFSET)

@@ -11,7 +11,7 @@ from stepdown.protocol.records.record import Record
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.errors import MAX_RECORD_ERRORS, ChecksumMismatch, InvalidBatch, Reason, RecordErrors
 from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend
-from stepdown.storage.validation.record_sets import check_version, needs_worker, prepare, working_bytes
+from stepdown.storage.validation.record_sets import check_version, prepare, prepare_soon, working_bytes
 from support.record_sets import (
     NOW,
     batch_with_body,
@@ -295,13 +295,41 @@ def test_a_negative_timestamp_is_kept_but_not_rebuilt(rules: AppendRules) -> Non
         assert refusal(data, rules).code == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_small_and_plain_sets_are_prepared_inline() -> None:
-    plain = memoryview(record_set(2, content=[Record(value=bytes(100_000))]))
-    assert not needs_worker(memoryview(record_set(1, Codec.GZIP)), AppendRules())
-    assert not needs_worker(memoryview(b""), AppendRules())
-    assert not needs_worker(plain, AppendRules())
-    assert needs_worker(plain, AppendRules(codec=Codec.ZSTD))
-    assert needs_worker(memoryview(record_set(1, content=[Record(value=bytes(100_000))])), AppendRules())
+def soon(data: bytes, rules: AppendRules | None = None) -> PreparedAppend | None:
+    return prepare_soon(memoryview(data), rules or AppendRules(), now_ms=NOW)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_what_is_soon_done_takes_no_worker(codec: Codec) -> None:
+    text = [Record(offset=n, timestamp=NOW, value=b"%d words of text" % (n * n)) for n in range(2500)]
+    for data in (record_set(2, codec), record_set(2, codec, content=text)):
+        assert soon(data) == prepare(memoryview(data), AppendRules(), now_ms=NOW) is not None
+
+
+def test_what_is_nothing_or_small_and_plain_takes_no_worker() -> None:
+    assert soon(b"") is not None
+    assert soon(record_set(1)) is not None
+    assert soon(record_set(2), AppendRules(codec=Codec.ZSTD)) is not None
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_what_opens_to_much_is_for_a_worker(codec: Codec) -> None:
+    data = record_set(2, codec, content=[Record(value=bytes(200_000))])
+    assert len(data) < 48 * 1024
+    assert soon(data) is None
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_are_for_a_worker_if_large_or_compressed(magic: int) -> None:
+    assert soon(record_set(magic, Codec.GZIP)) is None
+    assert soon(record_set(magic, content=[Record(value=bytes(100_000))])) is None
+
+
+def test_what_is_rebuilt_is_for_a_worker() -> None:
+    plain = record_set(2, content=[Record(value=bytes(100_000))])
+    assert soon(plain) is not None
+    assert soon(plain, AppendRules(codec=Codec.ZSTD)) is None
+    assert soon(record_set(2, Codec.LZ4), AppendRules(codec=Codec.ZSTD)) is None
 
 
 def test_only_what_is_rebuilt_is_held() -> None:

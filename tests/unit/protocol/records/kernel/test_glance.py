@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.layout import Codec
-from support.record_sets import NOW, inputs, patched, record_set, records, with_wrong_checksum
+from stepdown.protocol.records.record import Record
+from support.record_sets import NOW, batch_with_body, inputs, patched, record_set, records, with_wrong_checksum
 from support.twin import load_twin
 
 
 @pytest.fixture(params=["compiled", "twin"])
 def glance(request: pytest.FixtureRequest) -> Any:
-    return kernel.glance if request.param == "compiled" else load_twin().glance
+    look = kernel.glance if request.param == "compiled" else load_twin().glance
+    return lambda data, opened=None: look(data, opened)
 
 
 def test_it_tells_the_span_of_times_and_whether_a_key_is_missing(glance: Any) -> None:
@@ -24,6 +26,28 @@ def test_it_tells_the_span_of_times_and_whether_a_key_is_missing(glance: Any) ->
 
 def test_it_takes_batches_that_drop_the_lock(glance: Any) -> None:
     assert glance(record_set(2, content=records(*range(NOW, NOW + 400)))) == (NOW, NOW + 399, False)
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_it_tells_of_a_compressed_batch_by_what_it_opens_to(glance: Any, codec: Codec) -> None:
+    plain = record_set(2)
+    opened = plain[61:]
+    assert glance(record_set(2, codec), opened) == glance(plain) == (NOW - 30, NOW - 10, False)
+    assert glance(plain, opened) is None
+    assert glance(record_set(2, codec), b"") is None
+    assert glance(record_set(2, codec), opened[:-1]) is None
+    assert glance(record_set(2, codec), opened + opened) is None
+    assert glance(record_set(2, codec), opened[len(opened) // 3 :]) is None
+
+
+def test_it_tells_nothing_of_a_compressed_batch_with_records_out_of_order(glance: Any) -> None:
+    in_order, with_gap = (
+        record_set(2, content=[Record(offset=n, timestamp=NOW) for n in offsets])[61:]
+        for offsets in ((0, 1, 2), (0, 1, 3))
+    )
+    data = batch_with_body(in_order, 3, Codec.LZ4)
+    assert glance(data, in_order) is not None
+    assert glance(data, with_gap) is None
 
 
 @pytest.mark.parametrize(
@@ -56,4 +80,4 @@ def test_both_see_the_same_in_batches_with_bytes_changed() -> None:
             for _ in range(chance.randint(0, 2)):
                 changed[chance.randrange(61, len(changed))] = chance.choice([0, 1, 2, 0x7F, 0x80, 0xFF])
             mended = patched(bytes(changed))
-            assert kernel.glance(mended) == twin(mended)
+            assert kernel.glance(mended, None) == twin(mended, None)

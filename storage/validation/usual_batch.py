@@ -1,0 +1,71 @@
+"""The one batch that nearly every produce request carries, which goes into a log as it was sent.
+
+Of magic 2, with nothing wrong in it and nothing to change: it takes one look to see that, after it was opened if it is
+compressed. What is anything else, or wrong, or large once opened, is left to the checks of `record_sets.py`, which go
+step by step and say what it is.
+"""
+
+from ...protocol.errors import InvalidRecord
+from ...protocol.records.compression.codecs import SINGLE_BYTES, single
+from ...protocol.records.kernel import glance
+from ...protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    BATCH_HEADER,
+    CODEC_MASK,
+    RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_BIT,
+)
+from ...protocol.records.record import Buffer
+from .append_rules import AppendRules
+from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
+
+
+def prepare_usual(records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin) -> PreparedAppend | None:
+    """The append of a record set that is one batch without fault and stays as it is, None for any other."""
+    size = len(records)
+    if size <= RECORD_BATCH_OVERHEAD:
+        return None
+    attributes = records[ATTRIBUTES_OFFSET + 1]
+    codec = attributes & CODEC_MASK
+    if (rules.codec is not None and rules.codec != codec) or rules.stamps_append_time or size > rules.max_message_bytes:
+        return None
+    opened = None
+    if codec:
+        opened = _open(codec, records[RECORD_BATCH_OVERHEAD:], rules)
+        if opened is None:
+            return None
+    seen = glance(records, opened)
+    if seen is None:
+        return None
+    oldest, newest, keyless = seen
+    if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
+        return None
+    base_offset, _, _, _, _, _, last_offset_delta, _, _, producer_id, producer_epoch, base_sequence, count = (
+        BATCH_HEADER.unpack_from(records)
+    )
+    if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
+        return None
+    batch = PreparedBatch(
+        bytes(records[:RECORD_BATCH_OVERHEAD]),
+        records[RECORD_BATCH_OVERHEAD:],
+        count,
+        last_offset_delta,
+        newest,
+        last_offset_delta,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        attributes & TRANSACTIONAL_BIT != 0,
+    )
+    temporary_bytes = 0 if opened is None else RECORD_BATCH_OVERHEAD + len(opened)
+    return PreparedAppend((batch,), origin, count, size, size, temporary_bytes=temporary_bytes)
+
+
+def _open(codec: int, body: memoryview, rules: AppendRules) -> Buffer | None:
+    ways = single(codec)
+    if ways is None or len(body) > SINGLE_BYTES:
+        return None
+    try:
+        return ways[0](body, min(SINGLE_BYTES, rules.max_decompressed_bytes))
+    except InvalidRecord:  # said again, and not before the checksum has been looked at
+        return None
