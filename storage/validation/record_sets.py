@@ -115,7 +115,7 @@ def prepare(
     if api_version is not None:
         check_version(records, api_version)
     if _is_one_batch(records):
-        usual = prepare_usual(records, rules, now_ms, origin)
+        usual = prepare_usual(records, rules, now_ms, origin, rules.max_decompressed_bytes)
         if usual is not None:
             return usual
         only = RecordBatch(records)

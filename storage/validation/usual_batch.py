@@ -5,23 +5,46 @@ compressed. What is anything else, or wrong, or large once opened, is left to th
 step by step and say what it is.
 """
 
+import threading
+from functools import cached_property
+from typing import Final
+
 from ...protocol.errors import InvalidRecord
 from ...protocol.records.compression.codecs import SINGLE_BYTES, single
-from ...protocol.records.kernel import glance
+from ...protocol.records.kernel import Blocks, glance, glance_at_blocks
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     BATCH_HEADER,
     CODEC_MASK,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
+    Codec,
 )
 from ...protocol.records.record import Buffer
 from .append_rules import AppendRules
 from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
 
+BLOCK_CODECS = (Codec.LZ4, Codec.SNAPPY)
 
-def prepare_usual(records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin) -> PreparedAppend | None:
-    """The append of a record set that is one batch without fault and stays as it is, None for any other."""
+
+class _Kept(threading.local):
+    """A thread's tables, made by the first use."""
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        return Blocks()
+
+
+_kept: Final = _Kept()
+
+
+def prepare_usual(
+    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, most_opened: int = SINGLE_BYTES
+) -> PreparedAppend | None:
+    """The append of a record set that is one batch without fault and stays as it is, None for any other.
+
+    And for one that opens to more than `most_opened` bytes; gzip and zstd never open to more than 128 KiB here.
+    """
     size = len(records)
     if size <= RECORD_BATCH_OVERHEAD:
         return None
@@ -29,15 +52,20 @@ def prepare_usual(records: memoryview, rules: AppendRules, now_ms: int, origin: 
     codec = attributes & CODEC_MASK
     if (rules.codec is not None and rules.codec != codec) or rules.stamps_append_time or size > rules.max_message_bytes:
         return None
-    opened = None
-    if codec:
-        opened = _open(codec, records[RECORD_BATCH_OVERHEAD:], rules)
-        if opened is None:
+    if codec in BLOCK_CODECS:
+        found = glance_at_blocks(records, _kept.blocks, min(most_opened, rules.max_decompressed_bytes))
+        if found is None:
             return None
-    seen = glance(records, opened)
-    if seen is None:
-        return None
-    oldest, newest, keyless = seen
+        oldest, newest, keyless, opened_bytes = found
+    else:
+        opened = _open(codec, records[RECORD_BATCH_OVERHEAD:], rules) if codec else None
+        if codec and opened is None:
+            return None
+        seen = glance(records, opened)
+        if seen is None:
+            return None
+        oldest, newest, keyless = seen
+        opened_bytes = 0 if opened is None else len(opened)
     if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
         return None
     base_offset, _, _, _, _, _, last_offset_delta, _, _, producer_id, producer_epoch, base_sequence, count = (
@@ -57,7 +85,7 @@ def prepare_usual(records: memoryview, rules: AppendRules, now_ms: int, origin: 
         base_sequence,
         attributes & TRANSACTIONAL_BIT != 0,
     )
-    temporary_bytes = 0 if opened is None else RECORD_BATCH_OVERHEAD + len(opened)
+    temporary_bytes = RECORD_BATCH_OVERHEAD + opened_bytes if codec else 0
     return PreparedAppend((batch,), origin, count, size, size, temporary_bytes=temporary_bytes)
 
 

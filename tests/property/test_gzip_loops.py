@@ -256,6 +256,7 @@ def test_what_is_carried_repeats_in_the_messages(
             words[2 * n], words[2 * n + 1] = at, size << 16 | distance
         loop = carrying.Carrying()
         arguments = (bytes_in(plain), words, len(found[1]), memoryview(messages), len(messages), target)
+        loop.weigh(memoryview(plain), len(plain))
         loop.carry(item, memoryview(plain), len(plain), *arguments)
         check_repeats(bytes(messages), repeats_of(loop.carried, loop.carried_count))
         assert all(loop.present[byte] for byte in messages)

@@ -64,8 +64,8 @@ def compress(codec: Codec, data: Buffer | Iterable[Buffer], *, magic: int, level
     """Return the compressed form of bytes, or of an iterable of chunks."""
     out = bytearray()
     writer = compressor(codec, out, magic=magic, level=level)
-    for chunk in (data,) if isinstance(data, bytes | bytearray | memoryview) else data:
-        writer.write(chunk)
+    # In one piece: of many small ones, isal makes up to four times as much.
+    writer.write(data if isinstance(data, bytes | bytearray | memoryview) else b"".join(data))
     writer.finish()
     return bytes(out)
 

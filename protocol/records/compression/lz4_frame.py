@@ -13,12 +13,13 @@ from collections.abc import Iterator
 
 from ...errors import InvalidRecord
 from ..kernel import xxh32
+from ..kernel.blocks import LZ4_BROKEN_HEADER, LZ4_HEADER
 from ..record import Buffer
 from .block_writer import BlockWriter
 
-MAGIC = b"\x04\x22\x4d\x18"
-HEADER = MAGIC + b"\x60\x40\x82"
-BROKEN_HEADER = MAGIC + b"\x60\x40\x1a"
+MAGIC = LZ4_HEADER[:4]
+HEADER = LZ4_HEADER
+BROKEN_HEADER = LZ4_BROKEN_HEADER
 END_MARK = bytes(4)
 BLOCK_BYTES = 64 * 1024
 DEFAULT_LEVEL = 9  # Kafka's number for the fast compressor; other levels mean the high-compression one

@@ -15,11 +15,12 @@ from struct import Struct
 from typing import Any
 
 from ...errors import InvalidRecord, RecordTooLarge
+from ..kernel.blocks import SNAPPY_HEADER
 from ..record import Buffer
 from .block_writer import BlockWriter
 
-MAGIC = b"\x82SNAPPY\x00"
-HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+HEADER = SNAPPY_HEADER
+MAGIC = HEADER[:8]
 BLOCK_BYTES = 32 * 1024
 SINGLE_BYTES = 128 * 1024  # the most that `open_single` opens
 

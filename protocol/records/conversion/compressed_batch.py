@@ -4,9 +4,10 @@
 Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`convert.py`) cost more than the codecs.
 What comes out is the same.
 
-Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and gzip go without the interpreter from batch
-to batch: the first by its library's functions (`lz4_functions.py`), the second by loops that carry over what repeats
-(`kernel/carrying.py`). Snappy, and streams that Kafka's clients do not write, are asked in Python.
+Compiled by Cython; uncompiled, the same file is the readable twin. Batch after batch goes without the interpreter:
+opened (`kernel/blocks.py`, `kernel/inflating.py`), converted, and closed with what the producer found to repeat,
+carried over (`kernel/carrying.py`). Streams that Kafka's clients do not write, and many small records, are for the
+libraries.
 """
 
 from __future__ import annotations
@@ -18,21 +19,20 @@ from typing import NamedTuple
 import cython
 
 from ..compression.codecs import single
-from ..compression.lz4_frame import BROKEN_HEADER, HEADER
-from ..compression.lz4_functions import lz4_functions
+from ..kernel.blocks import Blocks
 from ..kernel.carrying import Carrying
 from ..kernel.deflating import Deflating
 from ..kernel.faults import fault
 from ..kernel.inflating import OPENED_EXTRA, Inflating
 
 if not cython.compiled:  # single.pxd has them else
+    from ..kernel.blocks import LZ4, LZ4_BLOCK_BYTES, SNAPPY_BLOCK_BYTES
     from ..kernel.buffers import sink_of, source_of
     from ..kernel.crc import crc_prepare
     from ..kernel.down import RecordsDown, put_wrapper_head
     from ..kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
     from ..kernel.item import Item
-    from ..kernel.lz4_blocks import close_block, lz4_blocks, open_block
-    from ..kernel.numbers import Sink, Source, copy, little32, put_little32
+    from ..kernel.numbers import Sink, Source
     from ..kernel.reading import batch_end
     from ..layout import CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
 
@@ -50,10 +50,7 @@ MOST_CARRIED_RECORDS = cython.declare(cython.longlong, 2000)
 FINE_BATCH_BYTES = cython.declare(cython.Py_ssize_t, 12 * 1024)
 FINE_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 64)
 GZIP = cython.declare(cython.int, 1)
-LZ4 = cython.declare(cython.int, 3)
-LZ4_BLOCK_BYTES = cython.declare(cython.Py_ssize_t, 64 * 1024)
-LZ4_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 7)
-LZ4_RAW_BLOCK = cython.declare(cython.uint, 0x80000000)
+SNAPPY = cython.declare(cython.int, 2)
 
 
 class SinglesDown:
@@ -68,15 +65,11 @@ class SinglesDown:
     """
 
     def __init__(self) -> None:
-        functions = lz4_functions()
-        self.lz4 = lz4_blocks(functions)
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
-        sizes = (2 * SINGLE_BYTES, SINGLE_BYTES + OPENED_EXTRA, functions.state_bytes if functions else 0)
-        messages, opened, state = (memoryview(bytearray(size)) for size in sizes)
-        headers = BROKEN_HEADER + HEADER
-        self.buffers = messages, opened, state, headers
-        self.messages, self.opened, self.state = sink_of(messages), sink_of(opened), sink_of(state)
-        self.headers = source_of(headers)
+        messages, opened = (memoryview(bytearray(size)) for size in (2 * SINGLE_BYTES, SINGLE_BYTES + OPENED_EXTRA))
+        self.buffers = messages, opened
+        self.messages, self.opened = sink_of(messages), sink_of(opened)
+        self.blocks, self.carrying = Blocks(), Carrying()
         self.has_gzip = False
 
     def convert(
@@ -149,18 +142,21 @@ class SinglesDown:
         if not self.attributes:
             return DONE
         codec = self.attributes & CODEC_MASK
+        if self.is_for_library(down.count) or (codec == GZIP and not self.has_gzip):
+            return NEEDS_CODEC
+        opened: Source = self.opened if codec == GZIP else self.blocks.opened
         size = -1
-        if codec == LZ4 and self.lz4.at_hand:
-            size = self.open_frame(self.at + RECORD_BATCH_OVERHEAD)
-        elif codec == GZIP and self.has_gzip and not self.is_for_library(down.count):
+        if codec == GZIP:
             size = self.inflating.open(self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST)
+        elif codec in (LZ4, SNAPPY):
+            size = self.blocks.open_all(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind)
         if size < 0:
             return NEEDS_CODEC
-        status = self.take(down, item, self.opened, size)
+        status = self.take(down, item, opened, size)
         if status != DONE:
             return status
         if down.kept:
-            stop = self.close_frame(down.written) if codec == LZ4 else self.close_gzip(down, item, size)
+            stop = self.close_gzip(down, item, size) if codec == GZIP else self.close_blocks(down, item, codec, size)
             if stop == 0:
                 down.begin(self.source, self.at, self.behind)  # for all of it comes again
                 return NEEDS_CODEC
@@ -231,14 +227,15 @@ class SinglesDown:
 
     def take_gzip(self) -> None:
         """Make what gzip takes, and batches of other codecs do without."""
-        self.inflating, self.carrying, self.deflating = Inflating(), Carrying(), Deflating()
+        self.inflating, self.deflating = Inflating(), Deflating()
         self.has_gzip = True
 
     def is_for_library(self, records: cython.longlong) -> cython.bint:
         """Whether the batch at `at` has so many small records that the library, which does not take them one by one, is
         faster than what carries over repeats, the way to it included, or makes less of them."""
         size: cython.Py_ssize_t = self.behind - self.at
-        return records > MOST_CARRIED_RECORDS or FINE_BATCH_BYTES < size < FINE_RECORD_BYTES * records
+        is_fine: cython.bint = FINE_BATCH_BYTES < size < FINE_RECORD_BYTES * records
+        return records > MOST_CARRIED_RECORDS or (is_fine and self.attributes & CODEC_MASK == GZIP)
 
     def close_gzip(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the stream ends that the messages, made of `size` bytes that were opened, become; 0 without room."""
@@ -246,6 +243,7 @@ class SinglesDown:
         # As much as there is at least: what is made depends on it, and has to be the same when it is made again.
         room: cython.Py_ssize_t = down.written + down.written // 6 + CLOSED_EXTRA
         made: cython.Py_ssize_t
+        self.carrying.weigh(self.opened, size)
         self.carrying.carry(
             item,
             self.opened,
@@ -269,45 +267,32 @@ class SinglesDown:
         )
         return at + made if made else 0
 
-    def open_frame(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """What the LZ4 frame from `at` to the end of the batch opens to, in `opened`; less than 0 where that is not one
-        compressed block behind the header of Kafka's clients, or where it is broken."""
-        block_at: cython.Py_ssize_t = at + LZ4_HEADER_BYTES + 4
-        size: cython.Py_ssize_t = self.behind - 4 - block_at
-        n: cython.Py_ssize_t
-        if size <= 0 or little32(self.source, block_at - 4) != size or little32(self.source, self.behind - 4) != 0:
-            return -1
-        for n in range(LZ4_HEADER_BYTES):
-            if self.source[at + n] != self.headers[LZ4_HEADER_BYTES + n]:
-                return -1
-        return open_block(self.lz4, self.source, block_at, size, self.opened, LZ4_BLOCK_BYTES)
-
-    def close_frame(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the frame ends that the first `size` bytes of `messages` become, as `lz4_frame.Writer` makes it; 0 when
-        the library did not."""
-        at: cython.Py_ssize_t = self.end + self.overhead
-        begin: cython.Py_ssize_t = 0
-        block: cython.Py_ssize_t
-        packed: cython.Py_ssize_t
-        copy(self.sink, at, self.headers, LZ4_HEADER_BYTES if self.target else 0, LZ4_HEADER_BYTES)
-        at += LZ4_HEADER_BYTES
-        while begin < size:
-            block = min(LZ4_BLOCK_BYTES, size - begin)
-            packed = close_block(
-                self.lz4, self.state, self.messages, begin, block, self.sink, at + 4, block + block // 255 + 16
-            )
-            if packed <= 0:
-                return 0
-            if packed < block:
-                put_little32(self.sink, at, packed)
-                at += 4 + packed
-            else:
-                put_little32(self.sink, at, block | LZ4_RAW_BLOCK)
-                copy(self.sink, at + 4, self.messages, begin, block)
-                at += 4 + block
-            begin += block
-        put_little32(self.sink, at, 0)
-        return at + 4
+    def close_blocks(
+        self, down: RecordsDown, item: Item, codec: cython.int, size: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """As `close_gzip`, for LZ4 and snappy."""
+        self.carrying.take_bytes(LZ4_BLOCK_BYTES - 1 if codec == LZ4 else SNAPPY_BLOCK_BYTES)
+        self.carrying.carry(
+            item,
+            self.blocks.opened,
+            size,
+            self.blocks.opened,
+            self.blocks.repeats,
+            self.blocks.repeated,
+            self.messages,
+            down.written,
+            self.target,
+        )
+        return self.blocks.close(
+            codec,
+            self.target,
+            self.messages,
+            down.written,
+            self.carrying.carried,
+            self.carrying.carried_count,
+            self.sink,
+            self.end + self.overhead,
+        )
 
 
 class _Kept(threading.local):

@@ -33,6 +33,8 @@ if not cython.compiled:  # carrying.pxd has them else
     MOST_MARKED = 64
     LEAST_OF_HEAD = 6
     REPEAT_BITS = 160
+    LONGEST_OF_BYTES = 65535
+    SHORT_KEY = 16
 
 COMPILED: bool = cython.compiled
 
@@ -45,6 +47,8 @@ class Carrying:
     present                  for each byte that may be in the messages, and some that are not, 1
     carried, carried_count   of each repeat: where it begins in the messages, length << 16 | distance
     logarithms               to base 2, in sixteenths
+    window, longest          how far away a repeat may be, and how long it may be
+    is_weighed               literals take a part of a byte, so what is present counts
     least                    by the bits of its distance: how long a repeat has to be to be worth it
     """
 
@@ -72,45 +76,61 @@ class Carrying:
         written: cython.Py_ssize_t,
         target: cython.int,
     ) -> None:
-        """Find what is `present`, and `repeated`, in the first `size` bytes of `opened`, in the messages that they
-        became, all of them."""
+        """Find what is `repeated` in the first `size` bytes of `opened` in the messages that they became, all of them.
+
+        And what is `present`, where `weigh` came before.
+        """
         at: cython.Py_ssize_t = 0
         to: cython.Py_ssize_t = 0
         head: cython.Py_ssize_t
         last: cython.Py_ssize_t = 0
+        apart: cython.Py_ssize_t
         records: cython.int = 0
         byte: cython.int
         overhead: cython.Py_ssize_t = V1_OVERHEAD if target == 1 else V0_OVERHEAD
         self.repeats, self.repeated, self.next = repeats, repeated, 0
         self.carried_count = self.carried_end = self.parts_count = self.cells_count = 0
         self.written = written
-        self.weigh(opened, size)
-        copy(self.present, 0, present, 0, 256)
+        if self.is_weighed:
+            copy(self.present, 0, present, 0, 256)
         while to < written and at < size <= MOST_OPENED and self.parts_count + 2 <= MOST_PARTS:
             at = read_record(item, opened, at, size)
             if at < 0:
                 break
             head = overhead - 4 if item.key_size > 0 else overhead
-            if records < MOST_MARKED:
-                self.mark(messages, to, head)
-            if to:
-                self.carry_head(messages, to, head, to - last)
-            last = to
-            if item.key_size > 0:
-                self.carry_part(item.key_at, to + head, item.key_size)
-                head += item.key_size + 4
+            apart, last = to - last, to
+            if self.is_weighed:
                 if records < MOST_MARKED:
-                    self.mark(messages, to + head - 4, 4)
+                    self.mark(messages, to, head)
+                    if item.key_size > 0:
+                        self.mark(messages, to + head + item.key_size, 4)
+                if to:
+                    self.carry_head(messages, to, head, apart)
+            elif to and apart <= self.window:
+                # A key of few bytes is compared with the one before, as the heads around it are.
+                self.carry_runs(
+                    messages, to, head + item.key_size + 4 if 0 < item.key_size <= SHORT_KEY else head, apart
+                )
+            if item.key_size > 0:
+                self.carry_part(item.key_at, to + head, item.key_size, self.is_weighed or item.key_size > SHORT_KEY)
+                head += item.key_size + 4
             if item.value_size > 0:
-                self.carry_part(item.value_at, to + head, item.value_size)
+                self.carry_part(item.value_at, to + head, item.value_size, True)
             to += LOG_OVERHEAD + get32(messages, to + 8)
             records += 1
         if to < written or records > MOST_MARKED:
             for byte in range(256):
                 self.present[byte] = 1
 
+    def take_bytes(self, window: cython.Py_ssize_t) -> None:
+        """Be ready for a codec whose literals are bytes, and whose repeats are from up to `window` before."""
+        number: cython.int
+        self.window, self.longest, self.is_weighed = window, LONGEST_OF_BYTES, False
+        for number in range(17):
+            self.least[number] = LEAST_CARRIED
+
     def weigh(self, opened: Source, size: cython.Py_ssize_t) -> None:
-        """Estimate from a sample what a literal takes, and from that how long repeats have to be."""
+        """Be ready for gzip: estimate from a sample what a literal takes, and from that how long repeats have to be."""
         number: cython.int
         count: cython.uint
         samples: cython.uint = 0
@@ -130,6 +150,7 @@ class Carrying:
         bits = self.logarithms[samples] - bits // samples if samples else 0
         if bits < 8:
             bits = 8
+        self.window, self.longest, self.is_weighed = WINDOW_BYTES, LONGEST_REPEAT, True
         for number in range(17):
             self.least[number] = max(LEAST_CARRIED, (REPEAT_BITS + 16 * number) // bits)
 
@@ -141,11 +162,26 @@ class Carrying:
         That is the beginning of the offset, what follows the checksum, up to where timestamps differ, and the sizes of
         no key and a value.
         """
-        if distance <= WINDOW_BYTES:
+        if distance <= self.window:
             self.carry_same(messages, at, LOG_OVERHEAD, distance)
             self.carry_same(messages, at + MAGIC_OFFSET, size - MAGIC_OFFSET, distance)
             if size >= V0_OVERHEAD and self.carried_end < at + size - 8:
                 self.carry_same(messages, at + size - 8, 8, distance)
+
+    def carry_runs(
+        self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
+    ) -> None:
+        """Note the runs of the `size` bytes at `at` that are those `distance` before, if they are long enough."""
+        end: cython.Py_ssize_t = at + size
+        begin: cython.Py_ssize_t = at
+        while at < end:
+            if messages[at] != messages[at - distance]:
+                if at - begin >= LEAST_CARRIED:
+                    self.note(begin, at - begin, distance)
+                begin = at + 1
+            at += 1
+        if end - begin >= LEAST_CARRIED:
+            self.note(begin, end - begin, distance)
 
     def carry_same(
         self, messages: Sink, at: cython.Py_ssize_t, most: cython.Py_ssize_t, distance: cython.Py_ssize_t
@@ -170,8 +206,11 @@ class Carrying:
             self.present[messages[at]] = 1
             at += 1
 
-    def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint) -> None:
-        """Carry what repeats in the key or value of `size` bytes from `at`, which went to `to`."""
+    def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint, notes: cython.bint) -> None:
+        """Carry what repeats in the key or value of `size` bytes from `at`, which went to `to`.
+
+        If not `notes`, only where it went is of interest, for repeats of it.
+        """
         end: cython.uint = at + size
         begin: cython.uint
         stop: cython.uint
@@ -188,7 +227,7 @@ class Carrying:
             stop = begin + (self.repeats[2 * self.next + 1] >> 16)
             if begin < at:
                 begin = at
-            if begin < stop:
+            if notes and begin < stop:
                 self.carry_repeat(
                     begin, to + (begin - at), min(stop, end) - begin, self.repeats[2 * self.next + 1] & 0xFFFF
                 )
@@ -214,7 +253,7 @@ class Carrying:
                 source = begin
             size = min(stop, self.parts[3 * part + 1]) - source
             distance = to - (self.parts[3 * part + 2] + (source - begin))
-            if distance <= WINDOW_BYTES and size >= self.least[bit_length(distance)]:
+            if distance <= self.window and size >= self.least[bit_length(distance)]:
                 self.note(to, size, distance)
             source += size
             to += size
@@ -225,7 +264,7 @@ class Carrying:
         """Add one that was carried, to the last one if it goes on with that, as long as there is room for it."""
         count: cython.Py_ssize_t = self.carried_count
         value: cython.uint = self.carried[2 * count - 1] if count else 0
-        if at == self.carried_end and value & 0xFFFF == distance and (value >> 16) + size <= LONGEST_REPEAT:
+        if at == self.carried_end and value & 0xFFFF == distance and (value >> 16) + size <= self.longest:
             self.carried[2 * count - 1] = value + (size << 16)
         elif count < MOST_REPEATS:
             self.carried[2 * count], self.carried[2 * count + 1] = at, size << 16 | distance

@@ -18,6 +18,11 @@ def copy(sink: Sink, to: int, data: Source, at: int, size: int) -> None:
     sink[to : to + size] = data[at : at + size]
 
 
+def move(sink: Sink, to: int, at: int, size: int) -> None:
+    """Copies `size` bytes of the sink from `at` to `to`; the two may overlap."""
+    sink[to : to + size] = bytes(sink[at : at + size])
+
+
 def added(a: int, b: int) -> int:
     """Return the sum of two 64-bit numbers, wrapped into 64 bits."""
     return (a + b + 2**63) % 2**64 - 2**63

@@ -25,9 +25,13 @@ if not cython.compiled:  # survey.pxd has them else
     from .crc import crc32c_over, crc_at, crc_prepare
     from .faults import BAD_COUNT, BAD_RECORD, DONE
     from .item import Item
-    from .numbers import Source, added, get32, get64
+    from .numbers import Source, added, get32, get64, move
     from .reading import batch_end, read_record, record_bytes
     from .stream import Stream
+
+    BLOCKS_ROOM = 131072
+
+from .blocks import Blocks
 
 crc_prepare()
 
@@ -138,21 +142,74 @@ def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, 
     return (loop.oldest, loop.newest, loop.keyless) if found else None
 
 
+def glance_at_blocks(
+    data: cython.const[cython.uchar][::1], blocks: Blocks, most_opened: cython.longlong
+) -> tuple[int, int, bool, int] | None:
+    """As `glance` for a batch of LZ4 or snappy, and the bytes that it opened to.
+
+    Of `blocks`, which are this thread's, one block after the other is opened, so memory does not grow with the batch.
+    None as well for a batch that opens to more than `most_opened` bytes, and where `Blocks` refuses one.
+    """
+    size: cython.Py_ssize_t = len(data)
+    found: cython.bint
+    if size <= RECORD_BATCH_OVERHEAD:
+        return None
+    source: Source = source_of(data)
+    loop: RecordSurvey = RecordSurvey(get32(source, RECORD_COUNT_OFFSET), get64(source, BASE_TIMESTAMP_OFFSET), None)
+    with cython.nogil:
+        found = _head_is_as_it_says(loop, source, size) and _records_of_blocks(loop, source, size, blocks, most_opened)
+    return (loop.oldest, loop.newest, loop.keyless, loop.taken) if found else None
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _records_of_blocks(
+    loop: RecordSurvey, data: Source, size: cython.Py_ssize_t, blocks: Blocks, most_opened: cython.longlong
+) -> cython.bint:
+    """Whether the records in the blocks of a batch are as its head says; the loop has seen them then."""
+    kept: cython.Py_ssize_t = 0
+    if not blocks.begin(data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK, data, RECORD_BATCH_OVERHEAD, size, False):
+        return False
+    loop.data, loop.end, loop.at = blocks.opened, 0, 0
+    while not blocks.is_over:
+        kept = loop.end - loop.at
+        move(blocks.opened, 0, loop.at, kept)
+        loop.at, loop.end = 0, blocks.next(blocks.opened, kept, BLOCKS_ROOM)
+        if loop.end < 0 or loop.taken + loop.end > most_opened or loop.step(loop.item) != DONE:
+            return False
+    return _agrees(loop, data)
+
+
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
     """Whether the batch is one that `glance` tells of; the loop has seen its records then."""
+    return _head_is_as_it_says(loop, data, size) and loop.step(loop.item) == DONE and _agrees(loop, data)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _agrees(loop: RecordSurvey, data: Source) -> cython.bint:
+    """Whether the records that the loop has seen are those that the head tells of."""
+    if loop.seen != loop.count or loop.at != loop.end:
+        return False
+    if data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK and not loop.in_order:
+        return False
+    return loop.newest == get64(data, MAX_TIMESTAMP_OFFSET)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _head_is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
+    """Whether the batch is whole, its checksum right, and its head one that `glance` tells of."""
     if batch_end(data, 0, size) != size or data[MAGIC_OFFSET] != 2:
         return False
     if data[ATTRIBUTES_OFFSET + 1] & ~(TRANSACTIONAL_BIT | CODEC_MASK):
         return False
     if loop.count <= 0 or get32(data, LAST_OFFSET_DELTA_OFFSET) != loop.count - 1:
         return False
-    if crc32c_over(data, ATTRIBUTES_OFFSET, size) != crc_at(data, CRC_OFFSET):
-        return False
-    if loop.step(loop.item) != DONE or loop.seen != loop.count:
-        return False
-    if data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK and not loop.in_order:
-        return False
-    return loop.newest == get64(data, MAX_TIMESTAMP_OFFSET)
+    return crc32c_over(data, ATTRIBUTES_OFFSET, size) == crc_at(data, CRC_OFFSET)

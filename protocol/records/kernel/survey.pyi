@@ -1,6 +1,7 @@
 """What Python sees of survey.py, which is typed for Cython."""
 
 from ..record import Buffer
+from .blocks import Blocks
 from .stream import Stream
 
 COMPILED: bool
@@ -10,4 +11,5 @@ class RecordSurvey(Stream):
     def skip(self, delta: int, timestamp_delta: int, keyless: bool) -> None: ...
     def finish(self) -> tuple[int, int, bool, bool, int]: ...
 
+def glance_at_blocks(data: Buffer, blocks: Blocks, most_opened: int) -> tuple[int, int, bool, int] | None: ...
 def glance(data: Buffer, opened: Buffer | None) -> tuple[int, int, bool] | None: ...

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from stepdown.protocol.records.kernel.blocks cimport *
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.carrying cimport Carrying
 from stepdown.protocol.records.kernel.crc cimport crc_prepare
@@ -10,7 +11,6 @@ from stepdown.protocol.records.kernel.down cimport *
 from stepdown.protocol.records.kernel.faults cimport *
 from stepdown.protocol.records.kernel.inflating cimport Inflating
 from stepdown.protocol.records.kernel.item cimport *
-from stepdown.protocol.records.kernel.lz4_blocks cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *
 from stepdown.protocol.records.layout cimport *
@@ -23,9 +23,7 @@ cdef class SinglesDown:
     cdef object buffers
     cdef Sink messages
     cdef Sink opened
-    cdef Sink state
-    cdef Source headers
-    cdef Lz4Blocks lz4
+    cdef Blocks blocks
     cdef bint has_gzip
     cdef Inflating inflating
     cdef Carrying carrying
@@ -55,5 +53,4 @@ cdef class SinglesDown:
     cdef void take_gzip(self) except *
     cdef bint is_for_library(self, long long records) noexcept nogil
     cdef Py_ssize_t close_gzip(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil
-    cdef Py_ssize_t open_frame(self, Py_ssize_t at) noexcept nogil
-    cdef Py_ssize_t close_frame(self, Py_ssize_t size) noexcept nogil
+    cdef Py_ssize_t close_blocks(self, RecordsDown down, Item item, int codec, Py_ssize_t size) noexcept nogil

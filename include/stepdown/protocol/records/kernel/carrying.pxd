@@ -19,6 +19,8 @@ cdef enum:
     MOST_MARKED = 64
     LEAST_OF_HEAD = 6
     REPEAT_BITS = 160
+    LONGEST_OF_BYTES = 65535
+    SHORT_KEY = 16
 
 
 @cython.final
@@ -27,6 +29,9 @@ cdef class Carrying:
     cdef Words logarithms
     cdef Words frequencies
     cdef Words least
+    cdef Py_ssize_t window
+    cdef unsigned int longest
+    cdef bint is_weighed
     cdef Words parts
     cdef Words cells
     cdef Sink present
@@ -51,10 +56,12 @@ cdef class Carrying:
         Py_ssize_t written,
         int target,
     ) noexcept nogil
+    cdef void take_bytes(self, Py_ssize_t window) noexcept nogil
     cdef void weigh(self, Source opened, Py_ssize_t size) noexcept nogil
     cdef void carry_head(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void carry_runs(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void carry_same(self, Sink messages, Py_ssize_t at, Py_ssize_t most, Py_ssize_t distance) noexcept nogil
     cdef void mark(self, Sink messages, Py_ssize_t at, Py_ssize_t size) noexcept nogil
-    cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size) noexcept nogil
+    cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
     cdef void carry_repeat(self, unsigned int at, unsigned int to, unsigned int size, unsigned int distance) noexcept nogil
     cdef void note(self, unsigned int at, unsigned int size, unsigned int distance) noexcept nogil

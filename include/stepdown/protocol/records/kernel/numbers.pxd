@@ -1,7 +1,7 @@
 # Bytes and numbers, inlined into every loop. protocol/records/kernel/numbers.py is the readable twin, and says what each does.
 
 from libc.stdint cimport uint16_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 # Not endian.h, which macOS has not.
 cdef extern from *:
@@ -24,6 +24,10 @@ ctypedef unsigned int *Words
 
 cdef inline void copy(Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
     memcpy(sink + to, data + at, size)
+
+
+cdef inline void move(Sink sink, Py_ssize_t to, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    memmove(sink + to, sink + at, size)
 
 
 cdef inline long long added(long long a, long long b) noexcept nogil:

@@ -1,6 +1,7 @@
 # What protocol/records/kernel/survey.py takes from others.
 
 from stepdown.protocol.records.layout cimport *
+from stepdown.protocol.records.kernel.blocks cimport Blocks
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.faults cimport *
@@ -8,3 +9,6 @@ from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *
 from stepdown.protocol.records.kernel.stream cimport *
+
+cdef enum:
+    BLOCKS_ROOM = 131072

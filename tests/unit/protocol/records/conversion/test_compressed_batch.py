@@ -48,7 +48,6 @@ def test_one_piece_gives_what_streams_give(codec: Codec, target: int, seed: int)
     if at:
         assert (at, records) == (len(source), count)
         assert (opened(out[7:end]), temporary_bytes) == (opened(streamed.data), streamed.temporary_bytes)
-        assert codec is Codec.GZIP or out[7:end] == streamed.data
     whole = convert_compressed(source, target=target, first_offset=0)
     assert single_bytes(source, target) == (whole.size_bytes if at else 0)
     assert (opened(whole.data), whole.records) == (opened(streamed.data), streamed.records)

@@ -1,0 +1,477 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""LZ4 and snappy streams as Kafka's clients write them: opened block by block, what repeats noted; and closed with what
+is known to repeat, without a search.
+
+    LZ4       header of 7 bytes (independent blocks of up to 64 KiB, no checksums) | blocks | 4 zeros
+    block     int32 little-endian size, top bit set when stored raw | data
+    data      token: literals << 4 | length - 4, each of 15 or more goes on in bytes | literals | int16 distance
+
+    snappy    header of 16 bytes | chunks, each of up to 32 KiB
+    chunk     int32 big-endian size | varint opened size | elements
+    element   literals: size - 1 << 2, from 60 on in bytes behind | a copy of up to 64 bytes: distance of 1, 2, 4 bytes
+
+Whatever is not plain sailing, damage included, is refused: the library that is asked then has the last word on it
+(`compression/lz4_frame.py`, `compression/xerial.py`, which tell the whole formats). No length is trusted.
+"""
+
+from __future__ import annotations
+
+import cython
+
+if not cython.compiled:  # blocks.pxd has them else
+    from .buffers import sink_of, source_of, words_of
+    from .numbers import Sink, Source, Words, copy, get32, little32, put32, put_little16, put_little32
+
+    LZ4 = 3
+    LZ4_HEADER_BYTES = 7
+    LZ4_BLOCK_BYTES = 65536
+    LZ4_RAW_BLOCK = 0x80000000
+    LZ4_LAST_LITERALS = 5
+    LZ4_LAST_REPEAT = 12
+    LEAST_REPEAT = 4
+    SNAPPY_HEADER_BYTES = 16
+    SNAPPY_BLOCK_BYTES = 32768
+    LONGEST_COPY = 64
+    STEP = 16
+    MOST_OPENED = 131072
+    MOST_NOTED = 32768
+    LONGEST_NOTED = 65535
+
+COMPILED: bool = cython.compiled
+
+LZ4_HEADER: bytes = b"\x04\x22\x4d\x18\x60\x40\x82"
+LZ4_BROKEN_HEADER: bytes = LZ4_HEADER[:-1] + b"\x1a"
+"""Of magic 0 (`compression/lz4_frame.py`)."""
+SNAPPY_HEADER: bytes = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
+OPENED_EXTRA: int = 2 * STEP
+"""How far beyond the room for it `Blocks.next` may write."""
+
+
+class Blocks:
+    """A thread's tables, and the stream that is being opened.
+
+    opened              room for what a stream opens to
+    repeats, repeated   for each of so many: where it begins in what was opened, length << 16 | distance
+    codec               LZ4, or snappy
+    data, at, end       the stream, what comes next in it, where it ends
+    is_over             its last block has been opened
+    """
+
+    def __init__(self) -> None:
+        repeats = memoryview(bytearray(8 * MOST_NOTED)).cast("I")
+        opened = memoryview(bytearray(MOST_OPENED + OPENED_EXTRA))
+        headers = LZ4_BROKEN_HEADER + LZ4_HEADER + SNAPPY_HEADER
+        self.space = repeats, opened, headers
+        self.repeats, self.opened, self.headers = words_of(repeats), sink_of(opened), source_of(headers)
+        self.repeated = 0
+
+    def begin(
+        self, codec: cython.int, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, notes: cython.bint
+    ) -> cython.bint:
+        """Whether the stream of that codec from `at` to `end` has the usual header; its blocks are next then.
+
+        `notes`: what repeats is noted.
+        """
+        size: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else SNAPPY_HEADER_BYTES
+        header: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else 2 * LZ4_HEADER_BYTES
+        n: cython.Py_ssize_t
+        if end - at <= size:
+            return False
+        for n in range(size):
+            if data[at + n] != self.headers[header + n]:
+                return False
+        self.codec, self.data, self.at, self.end = codec, data, at + size, end
+        self.repeated, self.is_over, self.notes = 0, False, notes
+        return True
+
+    def next(self, out: Sink, to: cython.Py_ssize_t, room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Open the next block into `out` from `to` on; up to where it reaches, which is at most `room`, or -1.
+
+        `to` at the end of the stream.
+        """
+        size: cython.Py_ssize_t
+        block: cython.Py_ssize_t = self.at + 4
+        is_raw: cython.bint = False
+        if self.at == self.end and self.codec != LZ4:
+            self.is_over = True
+        if self.is_over:
+            return to
+        if block > self.end:
+            return -1
+        if self.codec == LZ4:
+            is_raw = little32(self.data, self.at) & LZ4_RAW_BLOCK != 0
+            size = little32(self.data, self.at) & ~LZ4_RAW_BLOCK
+            if size == 0:
+                self.is_over = True
+                return to if block == self.end else -1
+        else:
+            size = get32(self.data, self.at)
+        if size <= 0 or size > self.end - block:
+            return -1
+        self.at = block + size
+        if self.codec != LZ4:
+            return self.open_snappy(self.data, block, block + size, out, to, room)
+        if is_raw:
+            if size > min(LZ4_BLOCK_BYTES, room - to):
+                return -1
+            copy(out, to, self.data, block, size)
+            return to + size
+        return self.open_lz4(self.data, block, block + size, out, to, min(room, to + LZ4_BLOCK_BYTES))
+
+    def open_all(
+        self, codec: cython.int, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Open a whole stream into `opened`; what it opens to, or -1."""
+        to: cython.Py_ssize_t = 0
+        if not self.begin(codec, data, at, end, True):
+            return -1
+        while to >= 0 and not self.is_over:
+            to = self.next(self.opened, to, MOST_OPENED)
+        return to
+
+    def open_lz4(
+        self,
+        data: Source,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        out: Sink,
+        to: cython.Py_ssize_t,
+        room: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Open the block from `at` to `end` into `out` from `to` on; up to where it reaches, or -1."""
+        begin: cython.Py_ssize_t = to
+        size: cython.Py_ssize_t
+        distance: cython.Py_ssize_t
+        notes: cython.bint = self.notes
+        token: cython.int
+        byte: cython.int
+        while at < end:
+            token = data[at]
+            at += 1
+            size = token >> 4
+            if size == 15:
+                byte = 255
+                while byte == 255:
+                    if at >= end:
+                        return -1
+                    byte = data[at]
+                    at += 1
+                    size += byte
+            if size > end - at or size > room - to:
+                return -1
+            if size <= STEP <= end - at:
+                copy(out, to, data, at, STEP)
+            else:
+                copy(out, to, data, at, size)
+            at += size
+            to += size
+            if at == end:
+                return to
+            if end - at < 2:
+                return -1
+            distance = data[at] | data[at + 1] << 8
+            at += 2
+            size = token & 15
+            if size == 15:
+                byte = 255
+                while byte == 255:
+                    if at >= end:
+                        return -1
+                    byte = data[at]
+                    at += 1
+                    size += byte
+            size += LEAST_REPEAT
+            if distance == 0 or distance > to - begin or size > room - to:
+                return -1
+            if notes:
+                self.note(to, size, distance)
+            self.repeat(out, to, size, distance)
+            to += size
+        return -1
+
+    def open_snappy(
+        self,
+        data: Source,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        out: Sink,
+        to: cython.Py_ssize_t,
+        room: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Open the block from `at` to `end` into `out` from `to` on; up to where it reaches, or -1."""
+        begin: cython.Py_ssize_t = to
+        stop: cython.Py_ssize_t = 0
+        size: cython.Py_ssize_t
+        distance: cython.Py_ssize_t
+        notes: cython.bint = self.notes
+        shift: cython.int = 0
+        tag: cython.int = 0x80
+        more: cython.int
+        while tag & 0x80:
+            if at >= end or shift > 21:
+                return -1
+            tag = data[at]
+            at += 1
+            stop |= (tag & 0x7F) << shift
+            shift += 7
+        if stop > room - to:
+            return -1
+        stop += to
+        while at < end:
+            tag = data[at]
+            at += 1
+            if tag & 3 == 0:
+                size = tag >> 2
+                if size >= 60:
+                    more = cython.cast(cython.int, size - 59)
+                    if more > 3 or more > end - at:
+                        return -1
+                    size = data[at]
+                    if more > 1:
+                        size |= data[at + 1] << 8
+                    if more > 2:
+                        size |= data[at + 2] << 16
+                    at += more
+                size += 1
+                if size > end - at or size > stop - to:
+                    return -1
+                if size <= STEP <= end - at:
+                    copy(out, to, data, at, STEP)
+                else:
+                    copy(out, to, data, at, size)
+                at += size
+            else:
+                if tag & 3 == 1:
+                    if at >= end:
+                        return -1
+                    size = 4 + (tag >> 2 & 7)
+                    distance = (tag >> 5) << 8 | data[at]
+                    at += 1
+                elif tag & 3 == 2:
+                    if end - at < 2:
+                        return -1
+                    size = 1 + (tag >> 2)
+                    distance = data[at] | data[at + 1] << 8
+                    at += 2
+                else:
+                    return -1
+                if distance == 0 or distance > to - begin or size > stop - to:
+                    return -1
+                if notes:
+                    self.note(to, size, distance)
+                self.repeat(out, to, size, distance)
+            to += size
+        return to if to == stop else -1
+
+    def repeat(
+        self, out: Sink, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
+    ) -> cython.void:
+        """Write the `size` bytes that begin `distance` before `to` at `to`."""
+        end: cython.Py_ssize_t = to + size
+        few: cython.Py_ssize_t
+        if distance < STEP:
+            few = min(end, to + STEP)
+            while to < few:
+                out[to] = out[to - distance]
+                to += 1
+            # What is written repeats at any multiple of the distance; this one lies within it.
+            distance *= (STEP + distance - 1) // distance
+        while to < end:
+            copy(out, to, out, to - distance, STEP)
+            to += STEP
+
+    def note(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.void:
+        """Note a repeat, if there is room for it; as one with the last if it goes on with that.
+
+        Long ones of snappy are cut into copies of 60 and 64 bytes.
+        """
+        count: cython.Py_ssize_t = self.repeated
+        last: cython.uint
+        if count and self.codec != LZ4:
+            last = self.repeats[2 * count - 1]
+            if (
+                last >> 16 >= LONGEST_COPY - LEAST_REPEAT
+                and last & 0xFFFF == distance
+                and self.repeats[2 * count - 2] + (last >> 16) == to
+                and (last >> 16) + size <= LONGEST_NOTED
+            ):
+                self.repeats[2 * count - 1] = last + cython.cast(cython.uint, size << 16)
+                return
+        if count < MOST_NOTED and size <= LONGEST_NOTED:
+            self.repeats[2 * count] = cython.cast(cython.uint, to)
+            self.repeats[2 * count + 1] = cython.cast(cython.uint, size << 16 | distance)
+            self.repeated = count + 1
+
+    def close(
+        self,
+        codec: cython.int,
+        target: cython.int,
+        data: Source,
+        size: cython.Py_ssize_t,
+        carried: Words,
+        carried_count: cython.Py_ssize_t,
+        sink: Sink,
+        at: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Write the stream that `size` bytes of `data` become, of which `carried` repeat, to `sink` from `at` on; where
+        it ends. There is room for a sixth and 1 KiB more than `size`.
+        """
+        begin: cython.Py_ssize_t = 0
+        stop: cython.Py_ssize_t
+        to: cython.Py_ssize_t
+        header: cython.Py_ssize_t = LZ4_HEADER_BYTES if target else 0
+        self.carried, self.carried_count, self.next_carried = carried, carried_count, 0
+        if codec != LZ4:
+            copy(sink, at, self.headers, 2 * LZ4_HEADER_BYTES, SNAPPY_HEADER_BYTES)
+            at += SNAPPY_HEADER_BYTES
+            while begin < size:
+                stop = min(begin + SNAPPY_BLOCK_BYTES, size)
+                to = self.close_snappy(data, begin, stop, sink, at + 4)
+                put32(sink, at, to - at - 4)
+                at, begin = to, stop
+            return at
+        copy(sink, at, self.headers, header, LZ4_HEADER_BYTES)
+        at += LZ4_HEADER_BYTES
+        while begin < size:
+            stop = min(begin + LZ4_BLOCK_BYTES, size)
+            to = self.close_lz4(data, begin, stop, sink, at + 4)
+            if to - at - 4 < stop - begin:
+                put_little32(sink, at, cython.cast(cython.uint, to - at - 4))
+                at = to
+            else:
+                put_little32(sink, at, cython.cast(cython.uint, stop - begin) | LZ4_RAW_BLOCK)
+                copy(sink, at + 4, data, begin, stop - begin)
+                at += 4 + stop - begin
+            begin = stop
+        put_little32(sink, at, 0)
+        return at + 4
+
+    def take_carried(self, begin: cython.Py_ssize_t, at: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.bint:
+        """Whether a repeat begins at `at` or later, and before `last`, and repeats nothing before `begin`.
+
+        It is `repeat_at`, `repeat_size`, `repeat_distance` then.
+        """
+        value: cython.uint
+        end: cython.Py_ssize_t
+        while self.next_carried < self.carried_count:
+            self.repeat_at = self.carried[2 * self.next_carried]
+            value = self.carried[2 * self.next_carried + 1]
+            end = self.repeat_at + (value >> 16)
+            self.repeat_distance = value & 0xFFFF
+            self.repeat_at = max(self.repeat_at, at, begin + self.repeat_distance)
+            if self.repeat_at > last:
+                if end > last:
+                    return False  # for the next block
+            elif min(end, last) - self.repeat_at >= LEAST_REPEAT:
+                self.repeat_size = min(end, last) - self.repeat_at
+                if end <= last:
+                    self.next_carried += 1
+                return True
+            elif end > last:
+                return False
+            self.next_carried += 1
+        return False
+
+    def close_lz4(
+        self, data: Source, begin: cython.Py_ssize_t, stop: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Write the block that the bytes from `begin` to `stop` become; where it ends."""
+        at: cython.Py_ssize_t = begin
+        size: cython.Py_ssize_t
+        rest: cython.Py_ssize_t
+        token: cython.Py_ssize_t
+        while self.take_carried(begin, at, stop - LZ4_LAST_LITERALS):
+            if self.repeat_at > stop - LZ4_LAST_REPEAT:
+                break
+            token = to
+            size = self.repeat_at - at
+            to = self.put_literals(data, at, size, sink, to)
+            put_little16(sink, to, cython.cast(cython.uint, self.repeat_distance))
+            to += 2
+            rest = self.repeat_size - LEAST_REPEAT
+            if rest >= 15:
+                sink[token] = sink[token] | 15
+                to = self.put_length(sink, to, rest - 15)
+            else:
+                sink[token] = sink[token] | rest
+            at = self.repeat_at + self.repeat_size
+        return self.put_literals(data, at, stop - at, sink, to)
+
+    def put_literals(
+        self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Write an LZ4 token and the literals that it tells of; where they end."""
+        sink[to] = min(size, 15) << 4
+        to += 1
+        if size >= 15:
+            to = self.put_length(sink, to, size - 15)
+        if size <= STEP:
+            copy(sink, to, data, at, STEP)
+        else:
+            copy(sink, to, data, at, size)
+        return to + size
+
+    def put_length(self, sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Write what an LZ4 length has beyond its token; where that ends."""
+        while rest >= 255:
+            sink[to] = 255
+            to += 1
+            rest -= 255
+        sink[to] = rest
+        return to + 1
+
+    def close_snappy(
+        self, data: Source, begin: cython.Py_ssize_t, stop: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Write the block that the bytes from `begin` to `stop` become; where it ends."""
+        at: cython.Py_ssize_t = begin
+        size: cython.Py_ssize_t = stop - begin
+        piece: cython.Py_ssize_t
+        distance: cython.Py_ssize_t
+        while size > 0x7F:
+            sink[to] = size & 0x7F | 0x80
+            size >>= 7
+            to += 1
+        sink[to] = size
+        to += 1
+        while self.take_carried(begin, at, stop):
+            to = self.put_snappy_literals(data, at, self.repeat_at - at, sink, to)
+            size, distance = self.repeat_size, self.repeat_distance
+            at = self.repeat_at + size
+            while size:
+                piece = min(size, LONGEST_COPY)
+                if 0 < size - piece < LEAST_REPEAT:
+                    piece -= LEAST_REPEAT
+                if piece < 12 and distance < 2048:
+                    sink[to] = (distance >> 8) << 5 | (piece - 4) << 2 | 1
+                    sink[to + 1] = distance & 0xFF
+                    to += 2
+                else:
+                    sink[to] = (piece - 1) << 2 | 2
+                    put_little16(sink, to + 1, cython.cast(cython.uint, distance))
+                    to += 3
+                size -= piece
+        return self.put_snappy_literals(data, at, stop - at, sink, to)
+
+    def put_snappy_literals(
+        self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Write a snappy element of literals, unless there are none; where it ends."""
+        if size == 0:
+            return to
+        if size <= 60:
+            sink[to] = (size - 1) << 2
+            to += 1
+        elif size <= 256:
+            sink[to] = 60 << 2
+            sink[to + 1] = size - 1
+            to += 2
+        else:
+            sink[to] = 61 << 2
+            put_little16(sink, to + 1, cython.cast(cython.uint, size - 1))
+            to += 3
+        if size <= STEP:
+            copy(sink, to, data, at, STEP)
+        else:
+            copy(sink, to, data, at, size)
+        return to + size
