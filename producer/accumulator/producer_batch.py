@@ -44,6 +44,7 @@ class Batch:
 
     `buffer` has the records until the bytes are made, and their numbers; `append` is its own. `listeners` are the
     deliveries that somebody waits for, or that have a callback; after a split `children` have the records, in order.
+    `is_on_wire`: it was sent, and neither answered nor lost; `may_be_written`: no broker has told whether it was.
     `observed_ratio` is compressed over uncompressed bytes, once the bytes are made.
     """
 
@@ -63,10 +64,12 @@ class Batch:
         "created_ms",
         "drained_ms",
         "in_retry",
+        "is_on_wire",
         "is_split_child",
         "last_attempt_ms",
         "leader_epoch",
         "listeners",
+        "may_be_written",
         "memory_bytes",
         "number",
         "observed_ratio",
@@ -101,7 +104,7 @@ class Batch:
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms
         self.attempts = self.backoff_ms = 0
-        self.in_retry = self.sequence_was_reset = False
+        self.in_retry = self.sequence_was_reset = self.is_on_wire = self.may_be_written = False
         self.leader_epoch = self.attempted_epoch = -1
         self.producer_id, self.producer_epoch, self.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
         self.listeners: list[Delivery] = []

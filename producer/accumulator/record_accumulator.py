@@ -233,10 +233,9 @@ class Accumulator:
             if queue and not (self.muted and queue.topic_partition in self.muted):
                 batch = queue[0]
                 backing_off = batch.attempts and self._backing_off(batch, batch.waited_ms(now_ms))
-                if not backing_off and (sequences is None or not sequences.waits_for_first(batch)):
+                may_go = sequences is None or (not sequences.waits_for_first(batch) and sequences.may_drain(batch))
+                if may_go and not backing_off:
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
-                        break
-                    if sequences is not None and not sequences.may_drain(batch):
                         break
                     self._take(queue, now_ms)
                     size += batch.estimated_bytes

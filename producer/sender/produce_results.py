@@ -24,6 +24,14 @@ from ..network.metadata import Metadata
 from ..settings import ProducerSettings
 from .producer_id import Caller
 
+TELL_NOT_WRITTEN = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+)
+"""What a broker answers only to a batch that no earlier try has got written."""
+
 
 class Result(NamedTuple):
     """One partition of an answer."""
@@ -57,6 +65,7 @@ class Results:
     def sent(self, batches: Iterable[Batch]) -> None:
         """Takes note of batches that were drained."""
         for batch in batches:
+            batch.is_on_wire = batch.may_be_written = True
             in_flight = self.in_flight.get(batch.topic_partition)
             if in_flight is None:
                 self.in_flight[batch.topic_partition] = [batch]
@@ -68,6 +77,8 @@ class Results:
     def take(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
         """Takes the answer that a batch, which was sent in the format of that magic, was not written."""
         code = result.code
+        if code in TELL_NOT_WRITTEN:
+            batch.may_be_written = False
         if code is ErrorCode.MESSAGE_TOO_LARGE and self._can_split(batch, magic):
             self._split(batch)
         elif self._can_retry(batch, result, now_ms):
@@ -190,6 +201,7 @@ class Results:
         }
 
     def _landed(self, batch: Batch) -> None:
+        batch.is_on_wire = False
         batches = self.in_flight.get(batch.topic_partition)
         if batches is not None and batch in batches:
             batches.remove(batch)

@@ -5,11 +5,14 @@
     in_flight    batches with a sequence and no end, by sequence
 
 When something is lost for good the producer raises its own epoch (KIP-360) and numbers the partition from 0 again, with
-its batches in flight; other partitions follow once theirs are through. A batch that expired after it had been sent
+its batches in flight; other partitions follow once theirs are through. A batch keeps its numbers as long as it is on the
+wire, or may have been written: an answer, or a second try, is about the numbers that the broker was sent. Kafka 3.9
+renumbers at once, so what an old epoch's answer says counts for the new one, which stalls the partition. A batch that expired after it had been sent
 leaves its sequence unresolved: nothing new goes to that partition until the answers before it tell what happened.
 Source: Kafka 3.9, TransactionManager, TxnPartitionMap and TxnPartitionEntry.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...protocol.errors import ErrorCode
@@ -59,7 +62,7 @@ class Sequences:
     def take_identity(self, identity: Identity) -> None:
         """A coordinator has handed out an id; partitions whose numbering waits for it begin anew."""
         self.identity = identity
-        self._rewrite()
+        self._rewrite(self._settled())
 
     def may_drain(self, batch: Batch) -> bool:
         """Whether the batch at the head of its queue may go now."""
@@ -70,7 +73,9 @@ class Sequences:
         if not batch.has_sequence:
             if entry.in_flight and entry.identity != self.identity:
                 return False
-            return key not in self.unresolved
+            return key not in self.unresolved and key not in self._to_rewrite
+        if key in self._to_rewrite and not batch.may_be_written:
+            return False
         return not entry.in_flight or entry.in_flight[0] is batch
 
     def waits_for_first(self, batch: Batch) -> bool:
@@ -174,22 +179,35 @@ class Sequences:
                 lost.append(key)
         self._to_rewrite.update(lost)
 
-    def bump_if_asked(self) -> bool:
+    def bump_if_asked(self) -> None:
         """Raises the epoch when a partition needs it; at the last epoch the id is given up, and a new one must come."""
         if not self._to_rewrite or not self.identity.valid:
-            return False
-        if self.identity.epoch >= MAX_EPOCH:
-            self.identity = Identity()
-            return True
-        self.identity = Identity(self.identity.producer_id, self.identity.epoch + 1)
-        self._rewrite()
-        return True
+            return
+        settled = self._settled()
+        if any(self.at(key).identity == self.identity for key in settled):
+            if self.identity.epoch >= MAX_EPOCH:
+                self.identity = Identity()
+                return
+            self.identity = Identity(self.identity.producer_id, self.identity.epoch + 1)
+        self._rewrite(settled)
 
-    def _rewrite(self) -> None:
-        for key in self._to_rewrite:
+    def _settled(self) -> list[TopicPartition]:
+        """The partitions to number anew of which it is known what a broker has written.
+
+        Brokers write without gaps. So when the first batch in flight was not written, none behind it was.
+        """
+        in_flight = {key: self.at(key).in_flight for key in self._to_rewrite}
+        return [
+            key
+            for key, batches in in_flight.items()
+            if not any(batch.is_on_wire for batch in batches) and not (batches and batches[0].may_be_written)
+        ]
+
+    def _rewrite(self, keys: Iterable[TopicPartition]) -> None:
+        for key in keys:
             self._restart(self.at(key))
             self.unresolved.pop(key, None)
-        self._to_rewrite.clear()
+            self._to_rewrite.discard(key)
 
     def _restart(self, entry: _Partition) -> None:
         """Counts from 0 under the identity of now, batches in flight first."""

@@ -1,5 +1,6 @@
 """Idempotence: ids, sequences, what each answer does to them, and epochs that the producer raises itself (KIP-360)."""
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -12,7 +13,7 @@ from stepdown.producer.sender.sequence_numbers import Identity, Sequences, comes
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.layout import Codec
-from support.producing import Asked, Stage, producing
+from support.producing import Asked, Cluster, Stage, producing
 
 IDEMPOTENT: dict[str, Any] = {"enable_idempotence": True, "batch_size": 100}
 
@@ -169,6 +170,61 @@ async def test_a_fatal_answer_raises_the_epoch_and_renumbers_what_is_in_flight()
         assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"1", b"2"]
         with pytest.raises(ProducerError, match="INVALID_RECORD"):
             await deliveries[0]
+
+
+def judged(cluster: Cluster) -> None:
+    """Brokers look at sequences."""
+    cluster.checks_sequences = True
+
+
+async def test_what_is_on_the_wire_keeps_its_numbers_until_it_is_answered() -> None:
+    """Renumbered at once, its answer would count for the new epoch, whose next batch a broker then refuses for ever."""
+    async with producing(judged, **IDEMPOTENT) as stage:
+        known(stage)
+        deliveries = [stage.producer.send("t", b"%d" % index * 80) for index in range(3)]
+        await stage.advance()
+        first, second, third = sorted(stage.cluster.open, key=header)
+        second.answer(ErrorCode.MESSAGE_TOO_LARGE)
+        third.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        later = stage.producer.send("t", b"3" * 80)
+        assert await stage.produced(1000) == [first]
+        first.answer()
+        await run(stage)
+        assert [(await each).offset for each in (deliveries[0], deliveries[2], later)] == [0, 1, 2]
+        assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"0", b"2", b"3"]
+
+
+async def test_what_may_have_been_written_is_sent_again_before_it_is_numbered_anew() -> None:
+    """Its answer was lost; under a new epoch no broker could tell that it has it already."""
+    async with producing(judged, **IDEMPOTENT) as stage:
+        known(stage)
+        deliveries = [stage.producer.send("t", b"%d" % index * 80) for index in range(3)]
+        await stage.advance()
+        first, second, third = sorted(stage.cluster.open, key=header)
+        first.lose()
+        second.answer(ErrorCode.MESSAGE_TOO_LARGE)
+        third.drop()
+        [again] = await stage.produced(1000)
+        assert header(again) == (1001, 0, 0)
+        await run(stage)
+        await asyncio.gather(deliveries[0], deliveries[2])
+        assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"0", b"2"]
+
+
+async def test_other_partitions_go_on_while_one_waits_to_be_numbered_anew() -> None:
+    async with producing(lambda cluster: cluster.topics.update(t=2), **IDEMPOTENT) as stage:
+        known(stage)
+        for index in range(2):
+            stage.producer.send("t", b"%d" % index * 80, partition=0)
+        await stage.advance()
+        first, second = sorted(stage.cluster.open, key=header)
+        second.answer(ErrorCode.MESSAGE_TOO_LARGE)
+        stage.producer.send("t", b"waits" * 16, partition=0)
+        other = stage.producer.send("t", b"goes" * 20, partition=1)
+        [asked] = [each for each in await stage.produced(100) if each is not first]
+        assert list(asked.batches) == [("t", 1)]
+        asked.answer()
+        assert (await other).offset == 0
 
 
 async def test_after_the_last_epoch_a_new_id_is_asked_for() -> None:
