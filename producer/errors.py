@@ -19,7 +19,7 @@ class BrokerError(ProducerError):
     """A broker refused with `code`, and trying again was no use or no longer allowed."""
 
 
-class Timeout(ProducerError):
+class Timeout(ProducerError, TimeoutError):
     """Not done in time: `delivery.timeout.ms` for a record, `max.block.ms` for a call."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.REQUEST_TIMED_OUT) -> None:

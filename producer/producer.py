@@ -8,6 +8,7 @@ back while `buffer.memory` is full. A record waits in line for `max.block.ms` at
 """
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from .accumulator.compression_estimator import SHARED, SHARED_KIP, CompressionRa
 from .accumulator.fast_send import FastSend
 from .accumulator.record_accumulator import Accumulator
 from .clock import Clock
-from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization
+from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
 from .future import Delivery
 from .loop_clock import LoopClock
 from .metrics.metrics import ProducerMetrics
@@ -44,6 +45,8 @@ from .transactions.transactions import Transactions
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
+
+log = logging.getLogger("stepdown.producer")
 
 Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
 LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClient]
@@ -88,6 +91,8 @@ class Producer(FastSend, TransactionCalls):
         self._most_bytes = min(self.settings.max_request_size, self.settings.buffer_memory)
         self._assemble()
         self._started = False
+        for warning in self.settings.warnings:
+            log.warning("%s: %s", self.settings.client_id, warning)
 
     def _assemble(self) -> None:
         settings = self.settings
@@ -126,7 +131,12 @@ class Producer(FastSend, TransactionCalls):
     # --- life ---------------------------------------------------------------------------------------------------------
 
     async def start(self) -> Self:
-        """Itself, running; it connects when there is something to send."""
+        """Itself, running; it connects when there is something to send.
+
+        Raises: WrongState when it was started before.
+        """
+        if self._started:
+            raise WrongState("a producer is started once; make another one")
         self._link = self._make_link(self.settings, self._clock, self._wakeup.set)
         self._sender = Sender(
             self.settings,
@@ -208,7 +218,7 @@ class Producer(FastSend, TransactionCalls):
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
             callback = telling(self._interceptors, callback)
-        elif partition is not None or timestamp is not None:
+        else:
             ensure_valid(topic, partition, timestamp)
         now_ms = self._clock.now_ms()
         if timestamp is None:

@@ -8,6 +8,9 @@ from .accumulator.batch_outcome import RecordMetadata
 from .errors import ProducerError
 
 MAX_TIMESTAMP_MS: Final = 2**63 - 1
+MAX_PARTITION: Final = 2**31 - 1
+MAX_TOPIC_LENGTH: Final = 249
+"""Kafka: `Topic.MAX_NAME_LENGTH`."""
 
 Headers = Iterable[Header] | Mapping[str, bytes | None]
 
@@ -42,13 +45,31 @@ class ProducerRecord:
 
 
 def ensure_valid(topic: str, partition: int | None, timestamp: int | None) -> None:
-    """Raises: ValueError for a negative partition or timestamp, or a timestamp of more than 63 bits."""
+    """Raises: ValueError for a topic, partition or timestamp that cannot be, TypeError for one of another type."""
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic is a str, found {type(topic).__name__}")
+    # Most names are found good by this alone. A broker has more to say about a name; a request cannot even hold these.
+    if not topic or (not topic.isascii() and not _encodes(topic)) or len(topic) > MAX_TOPIC_LENGTH:
+        raise ValueError(f"{topic[:40]!r} cannot be a topic: it is empty, too long, or no Unicode text")
+    for name, number in (("partition", partition), ("timestamp", timestamp)):
+        if number is not None and not isinstance(number, int):
+            raise TypeError(f"a {name} is an int, found {type(number).__name__} ({number!r})")
     if partition is not None and partition < 0:
         raise ValueError(f"partition {partition} of {topic} is negative")
+    if partition is not None and partition > MAX_PARTITION:
+        raise ValueError(f"partition {partition} of {topic} has more than 31 bits")
     if timestamp is not None and timestamp < 0:
         raise ValueError(f"timestamp {timestamp} is negative")
     if timestamp is not None and timestamp > MAX_TIMESTAMP_MS:
         raise ValueError(f"timestamp {timestamp} has more than 63 bits")
+
+
+def _encodes(topic: str) -> bool:
+    try:
+        topic.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def headers_of(given: Headers) -> tuple[Header, ...]:

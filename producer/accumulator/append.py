@@ -271,14 +271,20 @@ class Appender:
         if waiting.chosen is not None:
             return waiting.chosen
         chosen = partitioner.partition(known.view, *waiting.entry[1:3])
+        if type(chosen) is not int:
+            raise TypeError(f"the partitioner gave {chosen!r} for {waiting.topic}, not an int")
         if chosen < 0:
             raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
         return chosen
 
     def _unknown(self, topic: str, partition: int | None) -> Timeout:
         if not self._metadata.nodes:
-            servers = ", ".join(f"{server.host}:{server.port}" for server in self._settings.bootstrap_servers)
-            return Timeout(f"no broker at {servers} answered within {self._max_block_ms} ms, for topic {topic}")
+            failures = self._metadata.unreachable
+            servers = "; ".join(
+                f"{server.host}:{server.port}" + (f" ({failures[server]})" if server in failures else "")
+                for server in self._settings.bootstrap_servers
+            )
+            return Timeout(f"no broker answered within {self._max_block_ms} ms, for topic {topic}: {servers}")
         name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
         return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
 

@@ -1,6 +1,7 @@
 """The producer's connections: one per broker, opened when there is something to send, retried with growing pauses."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from ..settings import ProducerSettings
 from .backoff import Backoff
 from .connection import Connection, tls_fault
 
+log = logging.getLogger("stepdown.producer")
+
 
 @dataclass(slots=True)
 class _Node:
@@ -25,6 +28,7 @@ class _Node:
     connection: Connection | None = None
     task: "asyncio.Task[None] | None" = None
     failures: int = 0
+    failure: str = ""
     again_ms: int = 0
 
 
@@ -92,6 +96,10 @@ class Network:
 
         return sorted(nodes, key=load)
 
+    def failures(self) -> dict[HostPort, str]:
+        """Why connecting failed the last time, by address."""
+        return {node.address: node.failure for node in self._nodes.values() if node.failure}
+
     def close(self) -> None:
         for node in self._nodes.values():
             if node.task is not None:
@@ -133,6 +141,9 @@ class Network:
                 self.fault = self.fault or tls_fault(fault)
             self._pause(node)
             task = asyncio.current_task()
+            reason = str(fault) or f"no answer within {self._settings.connect_timeout_ms} ms"
+            log.warning("%s: connecting to %s:%d failed: %s", self._settings.client_id, host, node.address.port, reason)
+            node.failure = reason
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
         finally:
@@ -148,7 +159,7 @@ class Network:
             self.fault = self.fault or connection.fault
             self._pause(node)
         elif connection is not None and connection.open:
-            node.failures = 0
+            node.failures, node.failure = 0, ""
         self._changed()
 
     def _pause(self, node: _Node) -> None:

@@ -5,7 +5,7 @@ is asked for alone and at once. Leader epochs never go back while the topic id s
 ProducerMetadata.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -51,6 +51,7 @@ class Metadata:
         self.nodes: dict[int, HostPort] = {}
         self.topics: dict[str, Topic] = {}
         self.failed: dict[str, ErrorCode] = {}
+        self.unreachable: Mapping[HostPort, str] = {}  # and why
         self.generation = 0
         self._max_age_ms, self._max_idle_ms, self._backoff = max_age_ms, max_idle_ms, backoff
         self.used: dict[str, int] = {}

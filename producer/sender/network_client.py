@@ -46,6 +46,9 @@ class NetworkClient(Protocol):
     def least_loaded(self, nodes: Iterable[int]) -> list[int]:
         """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""
 
+    def failures(self) -> Mapping[HostPort, str]:
+        """Why connecting failed the last time, by address."""
+
     @property
     def fault(self) -> ProducerError | None:
         """Why no broker will ever be reached."""

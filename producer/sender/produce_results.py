@@ -9,6 +9,7 @@
 Source: Kafka 3.9, Sender.completeBatch, canRetry and failBatch.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,9 @@ TELL_NOT_WRITTEN = (
     ErrorCode.RECORD_LIST_TOO_LARGE,
 )
 """What a broker answers only to a batch that no earlier try has got written."""
+
+
+log = logging.getLogger("stepdown.producer")
 
 
 class Result(NamedTuple):
@@ -84,6 +88,10 @@ class Results:
         elif self._can_retry(batch, result, now_ms):
             self._landed(batch)
             self._accumulator.reenqueue(batch, now_ms)
+            log.warning(
+                "%s: %d record(s) for %s-%d are sent again in %d ms: %s",
+                *(self._settings.client_id, batch.count, batch.topic, batch.partition, batch.backoff_ms, code.name),
+            )
             self._meters.count_topic("retried", batch.topic, batch.count)
         elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._succeed(batch, result.base_offset, result.append_time)

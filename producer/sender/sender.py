@@ -247,10 +247,11 @@ class Sender:
             topics = self._metadata.topics_to_ask(now_ms)
             asked = [MetadataRequestTopic(name=name) for name in topics]
             request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
-            self._asking_metadata = True
             done = partial(self._metadata_answered, topics)
             self._link.send(node_id, ApiKey.METADATA, version, request, done, answered=True)
+            self._asking_metadata = True
             return 1 << 62
+        self._metadata.unreachable = self._link.failures()
         return 1 << 62
 
     def _metadata_answered(self, topics: list[str], answer: Answer) -> None:

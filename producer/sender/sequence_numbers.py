@@ -4,11 +4,12 @@
     last_acked   the highest sequence that a broker took
     in_flight    batches with a sequence and no end, by sequence
 
-When something is lost for good the producer raises its own epoch (KIP-360) and numbers the partition from 0 again, with
-its batches in flight; other partitions follow once theirs are through. A batch keeps its numbers as long as it is on the
-wire, or may have been written: an answer, or a second try, is about the numbers that the broker was sent. Kafka 3.9
-renumbers at once, so what an old epoch's answer says counts for the new one, which stalls the partition. A batch that expired after it had been sent
-leaves its sequence unresolved: nothing new goes to that partition until the answers before it tell what happened.
+When something is lost for good the producer raises its own epoch (KIP-360) and numbers the partition from 0 again,
+with its batches in flight; other partitions follow once theirs are through. A batch keeps its numbers as long as it
+is on the wire, or may have been written: an answer, or a second try, is about the numbers that the broker was sent.
+Kafka 3.9 renumbers at once, so what an old epoch's answer says counts for the new one, which stalls the partition. A
+batch that expired after it had been sent leaves its sequence unresolved: nothing new goes to that partition until the
+answers before it tell what happened.
 Source: Kafka 3.9, TransactionManager, TxnPartitionMap and TxnPartitionEntry.
 """
 

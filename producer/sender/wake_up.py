@@ -5,11 +5,15 @@ when it has to fire sooner than the one that runs. A pass too many does no harm.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from ..clock import Clock, Timer
 
 MAX_SLEEP_MS = 1 << 31
+PAUSE_MS = 100
+
+log = logging.getLogger("stepdown.producer")
 
 
 class WakeUp:
@@ -47,7 +51,11 @@ class WakeUp:
             return
         self._scheduled = False
         now_ms = self._clock.now_ms()
-        delay_ms = self._beat(now_ms)
+        try:
+            delay_ms = self._beat(now_ms)
+        except Exception:  # whatever it was, other records can still be sent, and time out if not
+            log.exception("a pass of the sender failed, the next one is in %d ms", PAUSE_MS)
+            delay_ms = PAUSE_MS
         if delay_ms <= 0:
             self.set()
         elif not self._scheduled:

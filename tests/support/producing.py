@@ -173,6 +173,9 @@ class Cluster:
     def least_loaded(self, nodes: Iterable[int]) -> list[int]:
         return sorted(nodes)
 
+    def failures(self) -> dict[HostPort, str]:
+        return {}
+
     def close(self) -> None:
         self.open.clear()
 

@@ -190,8 +190,8 @@ async def test_what_is_on_the_wire_keeps_its_numbers_until_it_is_answered() -> N
         assert await stage.produced(1000) == [first]
         first.answer()
         await run(stage)
-        assert [(await each).offset for each in (deliveries[0], deliveries[2], later)] == [0, 1, 2]
         assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"0", b"2", b"3"]
+        assert [(await each).offset for each in (deliveries[0], deliveries[2], later)] == [0, 1, 2]
 
 
 async def test_what_may_have_been_written_is_sent_again_before_it_is_numbered_anew() -> None:
@@ -207,8 +207,8 @@ async def test_what_may_have_been_written_is_sent_again_before_it_is_numbered_an
         [again] = await stage.produced(1000)
         assert header(again) == (1001, 0, 0)
         await run(stage)
-        await asyncio.gather(deliveries[0], deliveries[2])
         assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"0", b"2"]
+        await asyncio.gather(deliveries[0], deliveries[2])
 
 
 async def test_other_partitions_go_on_while_one_waits_to_be_numbered_anew() -> None:

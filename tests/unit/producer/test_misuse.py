@@ -1,0 +1,114 @@
+"""What an application does wrong, or its code, ends with an error for it, and never for the records of others."""
+
+import logging
+import socket
+from typing import Any
+
+import pytest
+from stepdown.producer import Producer, Timeout, WrongState
+from stepdown.producer.partitioners.partitioner import TopicView
+from stepdown.producer.sender.sender import Sender
+from support.producing import producing
+
+WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no topic": ({"topic": ""}, ValueError, "cannot be a topic"),
+    "a lone surrogate": ({"topic": "\ud800"}, ValueError, "cannot be a topic"),
+    "a long topic": ({"topic": "t" * 40_000}, ValueError, "cannot be a topic"),
+    "a topic of bytes": ({"topic": b"t"}, TypeError, "a topic is a str, found bytes"),
+    "a partition of a float": ({"partition": 1.0}, TypeError, "a partition is an int, found float"),
+    "a negative partition": ({"partition": -1}, ValueError, "negative"),
+    "a large partition": ({"partition": 1 << 31}, ValueError, "31 bits"),
+    "a timestamp in seconds": ({"timestamp": 1_790_000_000.5}, TypeError, "a timestamp is an int, found float"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_wrong_argument_is_told_at_once_and_the_producer_goes_on(name: str) -> None:
+    arguments, error, text = WRONG[name]
+    async with producing() as stage:
+        with pytest.raises(error, match=text):
+            stage.producer.send(**{"topic": "t", "value": b"v"} | arguments)
+        after = stage.producer.send("t", b"v")
+        [asked] = await stage.produced()
+        asked.answer()
+        assert (await after).offset == 0
+
+
+class Floating:
+    """A partitioner that returns what is no partition."""
+
+    def partition(self, topic: TopicView, key: bytes | None, value: bytes | None) -> Any:
+        return 1.0 if value == b"wrong" else 0
+
+    def on_new_batch(self, topic: TopicView, partition: int) -> None:
+        pass
+
+
+async def test_a_partitioner_that_returns_no_int_fails_its_record_alone() -> None:
+    async with producing(**{"partitioner.class": Floating()}) as stage:
+        wrong, right = stage.producer.send("t", b"wrong"), stage.producer.send("t", b"right")
+        [asked] = await stage.produced()
+        asked.answer()
+        with pytest.raises(Exception, match="the partitioner gave 1[.]0 for t, not an int"):
+            await wrong
+        assert (await right).offset == 0
+
+
+async def test_a_pass_that_fails_is_logged_and_another_follows(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with producing() as stage:
+        once = Sender.run_once
+
+        def fails(self: Sender, now_ms: int) -> int:
+            monkeypatch.setattr(Sender, "run_once", once)
+            raise RuntimeError("a fault of ours")
+
+        monkeypatch.setattr(Sender, "run_once", fails)
+        delivery = stage.producer.send("t", b"v")
+        assert await stage.produced() == []
+        assert "a fault of ours" in caplog.text
+        [asked] = await stage.produced(200)
+        asked.answer()
+        assert (await delivery).offset == 0
+
+
+async def test_it_starts_once() -> None:
+    async with producing() as stage:
+        with pytest.raises(WrongState, match="started once"):
+            await stage.producer.start()
+    with pytest.raises(WrongState, match="started once"):
+        await stage.producer.start()
+
+
+async def test_why_no_broker_is_reached_is_logged_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    async with Producer(f"127.0.0.1:{port}", max_block_ms=300) as producer:
+        with pytest.raises(
+            Timeout, match=rf"no broker answered within 300 ms.*127.0.0.1:{port} \(.*Connect call failed"
+        ):
+            await producer.send("t", b"v")
+    assert f"connecting to 127.0.0.1:{port} failed" in caplog.text
+
+
+async def test_a_timeout_is_one_for_those_who_know_no_others() -> None:
+    assert issubclass(Timeout, TimeoutError)
+    assert (str(Timeout("too late")), Timeout("too late").code.name) == ("too late", "REQUEST_TIMED_OUT")
+
+
+async def test_what_is_sent_again_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with producing() as stage:
+        delivery = stage.producer.send("t", b"v")
+        [asked] = await stage.produced()
+        asked.drop()
+        assert "1 record(s) for t-0 are sent again" in caplog.text and "NETWORK_EXCEPTION" in caplog.text
+        [again] = await stage.produced(1000)
+        again.answer()
+        assert (await delivery).offset == 0
+
+
+def test_idempotence_switched_off_by_acks_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="stepdown.producer"):
+        Producer("127.0.0.1:9092", acks=1)
+    assert "idempotence is off, because of acks" in caplog.text
