@@ -49,7 +49,7 @@ async def test_a_partitioner_that_returns_no_int_fails_its_record_alone() -> Non
         wrong, right = stage.producer.send("t", b"wrong"), stage.producer.send("t", b"right")
         [asked] = await stage.produced()
         asked.answer()
-        with pytest.raises(Exception, match="the partitioner gave .* for t, not an int"):
+        with pytest.raises(Exception, match="for t, not an int"):
             await wrong
         assert (await right).offset == 0
 
