@@ -30,6 +30,7 @@ from .consumer.group import ConsumerGroup
 from .consumer.groups import ConsumerGroups
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
+from .consumer.topic_regex import compile_pattern
 from .describing import describe_classic, describe_consumer, unknown_classic
 from .migration.classic_members import ClassicInConsumer
 from .migration.migration import Migration
@@ -228,6 +229,10 @@ class GroupCoordinator:
         """What the member is to know. Raises: ApiError."""
         self._check_consumer_protocol()
         await self.check(request.group_id, may_be_empty=True)
+        for expression in self._consumers.expressions(request.group_id, request.subscribed_topic_regex):
+            pattern, names = compile_pattern(expression), self._lookup.names()
+            if not pattern.knows(names):
+                await self._core.heavy(pattern.learn, names)
         return self._consumer_heartbeats.heartbeat(request, caller)
 
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:

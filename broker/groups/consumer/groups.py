@@ -68,6 +68,14 @@ class ConsumerGroups:
             raise ApiError(f"there is no consumer group {group_id!r}", ErrorCode.GROUP_ID_NOT_FOUND)
         return group
 
+    def expressions(self, group_id: str, new: str | None) -> set[str]:
+        """The expressions that a heartbeat will match: its own, and all of the group when its topics are looked at."""
+        found = {new} if new else set()
+        group = self._groups.find(group_id)
+        if isinstance(group, ConsumerGroup) and (new or group.refresh_at_ms <= self.now_ms()):
+            found |= {member.topic_regex for member in group.members.values() if member.topic_regex}
+        return found
+
     def open(self, group_id: str, *, may_create: bool) -> Change:
         """A change of the group, which is made, or made of a classic one, if need be. Raises: ApiError."""
         group = self._groups.find(group_id)
