@@ -9,7 +9,7 @@ Rules (spec: fetch-down-conversion, section 5):
 - Sizes are those of stored bytes, before any conversion.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -120,23 +120,47 @@ def read_few(
     return readings
 
 
-def has_enough(cluster: Cluster, interests: Sequence[Interest], terms: Terms) -> bool:
-    """Whether to wait no longer: enough bytes are there, or something that the client has to hear.
+class Enough:
+    """Whether a parked fetch is to wait no longer: enough bytes are there, or something that the client has to hear.
 
     What counts is what each partition could give on its own. Nothing is waited on that cannot grow, as a segment once
-    visible data goes on in the next, or is gone from sight, as after a truncation (Kafka: `DelayedFetch`).
+    visible data goes on in the next, or is gone from sight, as after a truncation (Kafka: `DelayedFetch`). After an
+    event on one partition only that one is looked at: a fetch may have thousands.
     """
-    size = 0
-    for interest in interests:
-        reading = Reading(interest)
-        try:
-            _read(cluster, reading, terms, interest.max_bytes, False, True)
-        except ApiError:
-            return True
-        size += min(reading.slice.size_bytes, interest.max_bytes)
-        if reading.ends_wait or size >= terms.min_bytes or _cannot_grow(reading, terms):
-            return True
-    return False
+
+    def __init__(self, cluster: Cluster, readings: Sequence[Reading], terms: Terms) -> None:
+        self._cluster, self._terms = cluster, terms
+        self._interests: dict[Hashable, list[Interest]] = {}
+        for reading in readings:
+            if reading.partition is not None:
+                self._interests.setdefault(reading.partition.key, []).append(reading.interest)
+        self._sizes: dict[Hashable, int] = {}
+        self._size_bytes = 0
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """The partitions, as purgatories call them."""
+        return tuple(self._interests)
+
+    def __call__(self, key: Hashable | None) -> bool:
+        """After an event on that partition; None: all are looked at."""
+        return any(self._look(each) for each in self._interests) if key is None else self._look(key)
+
+    def _look(self, key: Hashable) -> bool:
+        """Whether the wait is over, with what that partition could give now."""
+        size_bytes = 0
+        for interest in self._interests[key]:
+            reading = Reading(interest)
+            try:
+                _read(self._cluster, reading, self._terms, interest.max_bytes, False, True)
+            except ApiError:
+                return True
+            if reading.ends_wait or _cannot_grow(reading, self._terms):
+                return True
+            size_bytes += min(reading.slice.size_bytes, interest.max_bytes)
+        self._size_bytes += size_bytes - self._sizes.get(key, 0)
+        self._sizes[key] = size_bytes
+        return self._size_bytes >= self._terms.min_bytes
 
 
 def _cannot_grow(reading: Reading, terms: Terms) -> bool:

@@ -17,7 +17,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
 from ..fetch.downconversion import SLICES_A_TURN, Refusal, convert_for, refuse_for, target_magic
-from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Reading, Terms, has_enough, read_all, read_few
+from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Enough, Reading, Terms, read_all, read_few
 from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..metadata.image import Topic
@@ -110,14 +110,12 @@ class Fetch:
 
     def wait(self, readings: Sequence[Reading]) -> Coroutine[Any, Any, FetchResponse]:
         """What is to be awaited for an answer with enough of those partitions; what was read is not kept meanwhile."""
-        return self._park([reading.partition.key for reading in readings if reading.partition is not None])
+        return self._park(Enough(self._broker.cluster, readings, self.terms))
 
-    async def _park(self, watched: Sequence[tuple[str, int]]) -> FetchResponse:
-        broker, call, interests, terms = self._broker, self._call, self._context.interests, self.terms
+    async def _park(self, enough: Enough) -> FetchResponse:
+        broker, call, terms = self._broker, self._call, self.terms
         parked = perf_counter()
-        in_time = await broker.fetch_purgatory.wait(
-            watched, lambda: has_enough(broker.cluster, interests, terms), self._max_wait_ms, peer=call.peer
-        )
+        in_time = await broker.fetch_purgatory.wait(enough.keys, enough, self._max_wait_ms, peer=call.peer)
         call.waited_s = perf_counter() - parked
         if not in_time:
             broker.metrics.fetch_expirations.of("follower" if terms.is_follower else "consumer").add()

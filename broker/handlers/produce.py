@@ -120,7 +120,7 @@ async def _answer_replicated(
     broker: "Broker", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], waiting: Sequence[Outcome]
 ) -> Answer:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
-    await broker.produce_purgatory.wait(keys, lambda: are_settled(broker, waiting), max(0, request.timeout_ms))
+    await broker.produce_purgatory.wait(keys, lambda _: are_settled(broker, waiting), max(0, request.timeout_ms))
     judge(broker, waiting)
     return response_of(broker, outcomes, call)
 

@@ -10,22 +10,25 @@ from collections.abc import Callable, Hashable, Iterable
 from ..network.connection import Peer
 from .clock import Clock, wait_until
 
+IsSatisfied = Callable[[Hashable | None], bool]
+"""Whether what is waited for is there, after an event on one key; None: look at everything."""
+
 
 class Waiter:
     """One parked request."""
 
     __slots__ = ("_is_satisfied", "done")
 
-    def __init__(self, is_satisfied: Callable[[], bool]) -> None:
+    def __init__(self, is_satisfied: IsSatisfied) -> None:
         self._is_satisfied = is_satisfied
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def look(self) -> None:
-        """Wakes the request if what it waits for is there."""
+    def look(self, key: Hashable) -> None:
+        """Wakes the request if what it waits for is there, after an event on `key`."""
         if self.done.done():
             return
         try:
-            if self._is_satisfied():
+            if self._is_satisfied(key):
                 self.done.set_result(None)
         except Exception as fault:  # the waiter's, not of whom brought the news
             self.done.set_exception(fault)
@@ -51,7 +54,7 @@ class Purgatory:
     async def wait(
         self,
         keys: Iterable[Hashable],
-        is_satisfied: Callable[[], bool],
+        is_satisfied: IsSatisfied,
         timeout_ms: float,
         *,
         peer: Peer | None = None,
@@ -60,7 +63,7 @@ class Purgatory:
 
         False when time ran out first. What `is_satisfied` raises is raised here, not where the event came from.
         """
-        if is_satisfied():
+        if is_satisfied(None):
             return True
         if self._is_closed or timeout_ms <= 0:
             return False
@@ -87,7 +90,7 @@ class Purgatory:
         watchers = self._watchers.get(key)
         if watchers:
             for waiter in tuple(watchers):
-                waiter.look()
+                waiter.look(key)
 
     def close(self) -> None:
         """Wakes everybody and lets nobody wait any more."""

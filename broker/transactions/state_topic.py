@@ -121,7 +121,7 @@ class StateTopic:
         if partition.high_watermark >= end_offset:
             return
         is_there = await self._core.produce_purgatory.wait(
-            [partition.key], lambda: partition.high_watermark >= end_offset, timeout_ms
+            [partition.key], lambda _: partition.high_watermark >= end_offset, timeout_ms
         )
         if not is_there:
             message = f"offset {end_offset} was not replicated within {timeout_ms} ms"

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from stepdown.broker.fetch import read as fetch_read
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from stepdown.protocol.records.builder import build_batch, build_control_marker
@@ -376,3 +377,30 @@ async def test_the_epoch_of_an_empty_partition_is_known(tmp_path):
         topic = replace(request.topics[0], partitions=(replace(part, last_fetched_epoch=0),))
         answer = await fetched(client, replace(request, topics=(topic,)), 12)
         assert (answer.error_code, answer.high_watermark, answer.diverging_epoch.epoch) == (0, 0, -1)
+
+
+async def test_an_append_looks_at_its_own_partition_of_a_parked_fetch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fetch of thousands of partitions would else hold the loop after each append to one of them."""
+    async with running_broker(tmp_path) as broker:
+        reader, writer = await connect(broker), await connect(broker)
+        await create(reader, "t", 50)
+        request = fetch("t", partitions=range(50), max_wait_ms=60_000, min_bytes=450)
+        waiting = asyncio.create_task(reader.send(request, 11))
+        await parked(broker)
+        looked: list[int] = []
+        read_one = fetch_read._read
+
+        def counted(cluster: Any, reading: Any, *rest: Any) -> None:
+            looked.append(reading.interest.index)
+            read_one(cluster, reading, *rest)
+
+        monkeypatch.setattr(fetch_read, "_read", counted)
+        await produce(writer, "t", build_batch(records(1)), 7)
+        await produce(writer, "t", build_batch(records(1)), 3)
+        assert looked == [7, 3]
+        await produce(writer, "t", build_batch(records(1)), 7)
+        answer = await waiting
+        found = {part.partition_index for part in answer.responses[0].partitions if part.records}
+        assert found == {3, 7}

@@ -7,12 +7,12 @@ from support.clock import ManualClock, settle
 
 
 async def test_a_request_that_is_satisfied_does_not_wait() -> None:
-    assert await Purgatory(ManualClock()).wait(["p"], lambda: True, 1000)
+    assert await Purgatory(ManualClock()).wait(["p"], lambda _: True, 1000)
 
 
 async def test_an_event_on_a_watched_key_wakes_the_request() -> None:
     purgatory, arrived = Purgatory(ManualClock()), False
-    parked = asyncio.create_task(purgatory.wait(["p", "q"], lambda: arrived, 1000))
+    parked = asyncio.create_task(purgatory.wait(["p", "q"], lambda _: arrived, 1000))
     await settle()
     purgatory.notify("q")
     await settle()
@@ -29,7 +29,7 @@ async def test_an_event_on_a_watched_key_wakes_the_request() -> None:
 async def test_time_running_out_wakes_the_request_and_leaves_nothing_behind() -> None:
     clock = ManualClock()
     purgatory = Purgatory(clock)
-    parked = asyncio.create_task(purgatory.wait(["p"], lambda: False, 500))
+    parked = asyncio.create_task(purgatory.wait(["p"], lambda _: False, 500))
     await settle()
     await clock.advance(499)
     assert not parked.done()
@@ -41,11 +41,11 @@ async def test_time_running_out_wakes_the_request_and_leaves_nothing_behind() ->
 
 async def test_closing_wakes_everybody() -> None:
     purgatory = Purgatory(ManualClock())
-    parked = asyncio.create_task(purgatory.wait(["p"], lambda: False, 500))
+    parked = asyncio.create_task(purgatory.wait(["p"], lambda _: False, 500))
     await settle()
     purgatory.close()
     await parked
-    assert not await purgatory.wait(["p"], lambda: False, 500)
+    assert not await purgatory.wait(["p"], lambda _: False, 500)
 
 
 async def test_what_a_waiter_raises_is_its_own_and_not_of_whom_brought_the_news() -> None:
@@ -53,7 +53,7 @@ async def test_what_a_waiter_raises_is_its_own_and_not_of_whom_brought_the_news(
     purgatory = Purgatory(ManualClock())
     looks = iter((False,))
 
-    def broken() -> bool:
+    def broken(key: object) -> bool:
         if next(looks, True):
             raise ValueError("unreadable")
         return False
@@ -68,7 +68,7 @@ async def test_what_a_waiter_raises_is_its_own_and_not_of_whom_brought_the_news(
 
 async def test_a_peer_that_leaves_ends_its_wait() -> None:
     purgatory, peer = Purgatory(ManualClock()), Peer(host="127.0.0.1", port=1, listener="PLAINTEXT")
-    waiting = asyncio.create_task(purgatory.wait(["key"], lambda: False, 100, peer=peer))
+    waiting = asyncio.create_task(purgatory.wait(["key"], lambda _: False, 100, peer=peer))
     await settle()
     peer.leave()
     await waiting
