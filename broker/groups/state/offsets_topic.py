@@ -119,7 +119,7 @@ class OffsetsTopic:
         if partition.high_watermark >= stored.end_offset:
             return
         is_there = await self._core.produce_purgatory.wait(
-            [partition.key], lambda: partition.high_watermark >= stored.end_offset, timeout_ms
+            [partition.key], lambda _: partition.high_watermark >= stored.end_offset, timeout_ms
         )
         if not is_there:
             message = f"{OFFSETS_TOPIC}-{stored.partition} was not replicated within {timeout_ms} ms"
