@@ -5,11 +5,15 @@ A bar looks at one value of one case: of the ratios where it compares with Kafka
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Literal
 
+from ..load.values import Data
 from ..results.results import Result, Value
 
 MEBIBYTE = 1 << 20
+COMPRESSED_DATA = (Data.JSON, Data.TEXT, Data.LOGS)
+COMPRESSED_BATCH_BYTES = (16_000, 64_000)
 Verdict = Literal["met", "missed", "not measured"]
 
 
@@ -83,6 +87,15 @@ def _rates(work: str, bench: str, where: Mapping[str, Value], a_cpu_second: floa
     ]
 
 
+def _of_each_data(
+    work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float
+) -> Iterator[Bar]:
+    """Bars for what people send, in batches of 16 and 64 kB."""
+    for data, batch_bytes in product(COMPRESSED_DATA, COMPRESSED_BATCH_BYTES):
+        case = {**where, "data": str(data), "batch_bytes": batch_bytes}
+        yield from _rates(f"{work}, {data}, {batch_bytes // 1000} kB batches", bench, case, a_cpu_second, a_second)
+
+
 def _fetch(version: int, record_bytes: int = 1000, codec: str = "none", readers: int = 1) -> dict[str, Value]:
     return {"fetch_version": version, "record_bytes": record_bytes, "codec": codec, "readers": readers}
 
@@ -92,12 +105,16 @@ BARS = (
     *_rates("v2 to v0, 1 kB plain", "fetch", _fetch(0), 2.5, 1.5),
     *_rates("v2 to v1, 100 B plain", "fetch", _fetch(2, 100), 4.0, 2.5),
     *_rates("v2 to v1, 10 kB plain", "fetch", _fetch(2, 10_000), 2.5, 1.5),
-    *_rates("v2 to v1, 1 kB lz4", "fetch", _fetch(2, codec="lz4"), 1.3, 1.3),
-    *_rates("v2 to v1, 1 kB snappy", "fetch", _fetch(2, codec="snappy"), 1.2, 1.2),
-    *_rates("v2 to v1, 1 kB gzip", "fetch", _fetch(2, codec="gzip"), 8.0, 8.0),
+    *_of_each_data("v2 to v1, lz4", "fetch", {"fetch_version": 2, "codec": "lz4"}, 1.5, 1.3),
+    *_of_each_data("v2 to v1, snappy", "fetch", {"fetch_version": 2, "codec": "snappy"}, 1.5, 1.3),
+    *_of_each_data("v2 to v1, gzip", "fetch", {"fetch_version": 2, "codec": "gzip"}, 2.5, 1.3),
     *_rates("not converted, 1 kB", "fetch", _fetch(4), 1.0, 1.0),
     *_rates("v2 to v1, 1 kB plain, 8 readers", "fetch", _fetch(2, readers=8), 3.0, 1.4),
-    *_rates("produce, 64 kB batches", "produce", {"batch_bytes": 64_000}, 1.0, 1.0),
+    *_rates("produce, 64 kB batches", "produce", {"batch_bytes": 64_000, "codec": "none"}, 1.0, 1.0),
+    *_of_each_data("produce, lz4", "produce", {"codec": "lz4"}, 1.2, 1.0),
+    *_of_each_data("produce, snappy", "produce", {"codec": "snappy"}, 1.2, 1.0),
+    *_of_each_data("produce, gzip", "produce", {"codec": "gzip"}, 1.2, 1.0),
+    *_of_each_data("produce, zstd", "produce", {"codec": "zstd"}, 1.2, 1.0),
     Bar(
         work="produce, 1.8 kB batches",
         bench="produce",
