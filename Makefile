@@ -3,7 +3,7 @@
 # make wheel   build dist/stepdown-*.whl
 # make test    set everything up, check style, types and layers, run all tests
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
-# make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (20 minutes)
+# make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make client-suites  run franz-go's own tests against a broker (needs Go)
 # make soak    the long suites: kill -9, mutations, many seeds
 
