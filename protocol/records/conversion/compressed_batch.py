@@ -5,9 +5,8 @@ Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`
 What comes out is the same.
 
 Compiled by Cython; uncompiled, the same file is the readable twin. Batch after batch goes without the interpreter:
-opened (`kernel/blocks.py`, `kernel/inflating.py`), converted, and closed with what the producer found to repeat,
-carried over (`kernel/carrying.py`). Streams that Kafka's clients do not write, and many small records, are for the
-libraries.
+LZ4 and snappy opened (`kernel/blocks.py`), converted, and closed with what the producer found to repeat, carried over
+(`kernel/carrying.py`). gzip, streams that Kafka's clients do not write, and many small records are for the libraries.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ import cython
 from ..compression.codecs import single
 from ..kernel.blocks import Blocks
 from ..kernel.carrying import Carrying
-from ..kernel.deflating import Deflating
 from ..kernel.faults import fault
-from ..kernel.inflating import OPENED_EXTRA, Inflating
 
 if not cython.compiled:  # single.pxd has them else
     from ..kernel.blocks import LZ4, LZ4_BLOCK_BYTES, SNAPPY_BLOCK_BYTES
@@ -47,9 +44,6 @@ LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
 MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
 MOST_CARRIED_RECORDS = cython.declare(cython.longlong, 2000)
-FINE_BATCH_BYTES = cython.declare(cython.Py_ssize_t, 12 * 1024)
-FINE_RECORD_BYTES = cython.declare(cython.Py_ssize_t, 64)
-GZIP = cython.declare(cython.int, 1)
 SNAPPY = cython.declare(cython.int, 2)
 
 
@@ -66,11 +60,9 @@ class SinglesDown:
 
     def __init__(self) -> None:
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
-        messages, opened = (memoryview(bytearray(size)) for size in (2 * SINGLE_BYTES, SINGLE_BYTES + OPENED_EXTRA))
-        self.buffers = messages, opened
-        self.messages, self.opened = sink_of(messages), sink_of(opened)
+        self.buffer = memoryview(bytearray(2 * SINGLE_BYTES))
+        self.messages = sink_of(self.buffer)
         self.blocks, self.carrying = Blocks(), Carrying()
-        self.has_gzip = False
 
     def convert(
         self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
@@ -131,8 +123,7 @@ class SinglesDown:
     def one(self, down: RecordsDown, item: Item) -> cython.int:
         """Convert the batch at `at`, and go behind it; how that ended, as `go` tells. Where it is DONE, but `at` is
         what it was, nothing can be done here."""
-        size: cython.Py_ssize_t
-        stop: cython.Py_ssize_t
+        size: cython.Py_ssize_t = -1
         codec: cython.int
         status: cython.int
         self.behind = batch_end(self.source, self.at, self.size)
@@ -142,25 +133,15 @@ class SinglesDown:
         if not self.attributes:
             return DONE
         codec = self.attributes & CODEC_MASK
-        if self.is_for_library(down.count) or (codec == GZIP and not self.has_gzip):
-            return NEEDS_CODEC
-        opened: Source = self.opened if codec == GZIP else self.blocks.opened
-        size = -1
-        if codec == GZIP:
-            size = self.inflating.open(self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, self.opened, LARGEST)
-        elif codec in (LZ4, SNAPPY):
+        if down.count <= MOST_CARRIED_RECORDS and codec in (LZ4, SNAPPY):
             size = self.blocks.open_all(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind)
         if size < 0:
             return NEEDS_CODEC
-        status = self.take(down, item, opened, size)
+        status = self.take(down, item, self.blocks.opened, size)
         if status != DONE:
             return status
         if down.kept:
-            stop = self.close_gzip(down, item, size) if codec == GZIP else self.close_blocks(down, item, codec, size)
-            if stop == 0:
-                down.begin(self.source, self.at, self.behind)  # for all of it comes again
-                return NEEDS_CODEC
-            self.wrap(down, stop)
+            self.wrap(down, self.close_blocks(down, item, codec, size))
         self.at = self.behind
         return DONE
 
@@ -194,13 +175,7 @@ class SinglesDown:
         self.temporary_bytes += self.behind - self.at + down.written + self.overhead
 
     def ask(self, source: object, out: object) -> cython.int:
-        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted.
-
-        DONE as well if it may take none, since what gzip takes is made now.
-        """
-        if self.attributes & CODEC_MASK == GZIP and not self.has_gzip:
-            self.take_gzip()
-            return DONE
+        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted."""
         codec = single(self.attributes & CODEC_MASK)
         if codec is None or codec[1] is None:
             return NO_ROOM
@@ -219,66 +194,23 @@ class SinglesDown:
         if status != DONE:
             return status
         if down.kept:
-            stop = codec[1](self.buffers[0][: down.written], out, self.end + self.overhead, self.target)
+            stop = codec[1](self.buffer[: down.written], out, self.end + self.overhead, self.target)
             with cython.nogil:
                 self.wrap(down, stop)
         self.at = self.behind
         return DONE
 
-    def take_gzip(self) -> None:
-        """Make what gzip takes, and batches of other codecs do without."""
-        self.inflating, self.deflating = Inflating(), Deflating()
-        self.has_gzip = True
-
-    def is_for_library(self, records: cython.longlong) -> cython.bint:
-        """Whether the batch at `at` has so many small records that the library, which does not take them one by one, is
-        faster than what carries over repeats, the way to it included, or makes less of them."""
-        size: cython.Py_ssize_t = self.behind - self.at
-        is_fine: cython.bint = FINE_BATCH_BYTES < size < FINE_RECORD_BYTES * records
-        return records > MOST_CARRIED_RECORDS or (is_fine and self.attributes & CODEC_MASK == GZIP)
-
-    def close_gzip(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the stream ends that the messages, made of `size` bytes that were opened, become; 0 without room."""
-        at: cython.Py_ssize_t = self.end + self.overhead
-        # As much as there is at least: what is made depends on it, and has to be the same when it is made again.
-        room: cython.Py_ssize_t = down.written + down.written // 6 + CLOSED_EXTRA
-        made: cython.Py_ssize_t
-        self.carrying.weigh(self.opened, size)
-        self.carrying.carry(
-            item,
-            self.opened,
-            size,
-            self.inflating.present,
-            self.inflating.repeats,
-            self.inflating.repeated,
-            self.messages,
-            down.written,
-            self.target,
-        )
-        made = self.deflating.close(
-            self.messages,
-            down.written,
-            self.carrying.present,
-            self.carrying.carried,
-            self.carrying.carried_count,
-            self.sink,
-            at,
-            room,
-        )
-        return at + made if made else 0
-
     def close_blocks(
         self, down: RecordsDown, item: Item, codec: cython.int, size: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """As `close_gzip`, for LZ4 and snappy."""
-        self.carrying.take_bytes(LZ4_BLOCK_BYTES - 1 if codec == LZ4 else SNAPPY_BLOCK_BYTES)
+        """Where the stream ends that the messages, made of `size` bytes that were opened, become."""
         self.carrying.carry(
             item,
             self.blocks.opened,
             size,
-            self.blocks.opened,
             self.blocks.repeats,
             self.blocks.repeated,
+            LZ4_BLOCK_BYTES - 1 if codec == LZ4 else SNAPPY_BLOCK_BYTES,
             self.messages,
             down.written,
             self.target,

@@ -7,9 +7,7 @@
     up.py             up, as records
     survey.py         nowhere: what it looks like; a whole batch at a glance
     blocks.py         an LZ4 or snappy stream opened, and what repeats in it; and one closed
-    inflating.py      a gzip stream opened, and what repeats in it
     carrying.py       what repeats found again in what the records became
-    deflating.py      and a gzip stream made with it
     columns.py        batches and streams of any magic, laid out in columns (not imported here: a broker does without)
 
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
@@ -21,12 +19,12 @@ What they share is inlined into each of them. It lies in `include/` in Cython's 
     reading.py        a record, a message, a frame    writing.py    a message
     buffers.py        buffers of Python               faults.py     how a run ends
     item.py           where the parts of a record lie (a class of C)
-    siphash.py        for the offset map              deflate.py    what gzip streams are made of
+    siphash.py        for the offset map
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """
 
-from . import blocks, carrying, checksums, deflating, down, inflating, item, plain, stream, survey, up
+from . import blocks, carrying, checksums, down, item, plain, stream, survey, up
 from .blocks import Blocks
 from .checksums import crc32, crc32c, xxh32
 from .down import MessagesDown, RecordsDown, wrap
@@ -34,7 +32,7 @@ from .plain import convert_plain, plan
 from .survey import RecordSurvey, glance, glance_at_blocks
 from .up import MessagesUp
 
-_LOOPS = (blocks, carrying, checksums, deflating, down, inflating, item, plain, stream, survey, up)
+_LOOPS = (blocks, carrying, checksums, down, item, plain, stream, survey, up)
 COMPILED: bool = all(each.COMPILED for each in _LOOPS)
 
 __all__ = [

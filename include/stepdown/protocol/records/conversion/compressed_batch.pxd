@@ -6,10 +6,8 @@ from stepdown.protocol.records.kernel.blocks cimport *
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.carrying cimport Carrying
 from stepdown.protocol.records.kernel.crc cimport crc_prepare
-from stepdown.protocol.records.kernel.deflating cimport Deflating
 from stepdown.protocol.records.kernel.down cimport *
 from stepdown.protocol.records.kernel.faults cimport *
-from stepdown.protocol.records.kernel.inflating cimport Inflating
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *
@@ -20,14 +18,10 @@ from stepdown.protocol.records.layout cimport *
 cdef class SinglesDown:
     cdef RecordsDown down
     cdef Item item
-    cdef object buffers
+    cdef object buffer
     cdef Sink messages
-    cdef Sink opened
     cdef Blocks blocks
-    cdef bint has_gzip
-    cdef Inflating inflating
     cdef Carrying carrying
-    cdef Deflating deflating
     cdef Source source
     cdef Sink sink
     cdef Py_ssize_t size
@@ -50,7 +44,4 @@ cdef class SinglesDown:
     cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
-    cdef void take_gzip(self) except *
-    cdef bint is_for_library(self, long long records) noexcept nogil
-    cdef Py_ssize_t close_gzip(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil
     cdef Py_ssize_t close_blocks(self, RecordsDown down, Item item, int codec, Py_ssize_t size) noexcept nogil
