@@ -51,17 +51,19 @@ def ensure_valid(topic: str, partition: int | None, timestamp: int | None) -> No
     # Most names are found good by this alone. A broker has more to say about a name; a request cannot even hold these.
     if not topic or (not topic.isascii() and not _encodes(topic)) or len(topic) > MAX_TOPIC_LENGTH:
         raise ValueError(f"{topic[:40]!r} cannot be a topic: it is empty, too long, or no Unicode text")
-    for name, number in (("partition", partition), ("timestamp", timestamp)):
-        if number is not None and not isinstance(number, int):
-            raise TypeError(f"a {name} is an int, found {type(number).__name__} ({number!r})")
-    if partition is not None and partition < 0:
-        raise ValueError(f"partition {partition} of {topic} is negative")
-    if partition is not None and partition > MAX_PARTITION:
-        raise ValueError(f"partition {partition} of {topic} has more than 31 bits")
-    if timestamp is not None and timestamp < 0:
-        raise ValueError(f"timestamp {timestamp} is negative")
-    if timestamp is not None and timestamp > MAX_TIMESTAMP_MS:
-        raise ValueError(f"timestamp {timestamp} has more than 63 bits")
+    if partition is not None:
+        _ensure_number("partition", partition, MAX_PARTITION)
+    if timestamp is not None:
+        _ensure_number("timestamp", timestamp, MAX_TIMESTAMP_MS)
+
+
+def _ensure_number(name: str, number: int, most: int) -> None:
+    if not isinstance(number, int):
+        raise TypeError(f"a {name} is an int, found {type(number).__name__} ({number!r})")
+    if number < 0:
+        raise ValueError(f"{name} {number} is negative")
+    if number > most:
+        raise ValueError(f"{name} {number} has more than {most.bit_length()} bits")
 
 
 def _encodes(topic: str) -> bool:

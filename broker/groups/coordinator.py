@@ -229,10 +229,13 @@ class GroupCoordinator:
         """What the member is to know. Raises: ApiError."""
         self._check_consumer_protocol()
         await self.check(request.group_id, may_be_empty=True)
-        for expression in self._consumers.expressions(request.group_id, request.subscribed_topic_regex):
-            pattern, names = compile_pattern(expression), self._lookup.names()
-            if not pattern.knows(names):
-                await self._core.heavy(pattern.learn, names)
+        expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
+        if expressions:
+            self._consumer_heartbeats.check(request, caller.version)
+            names = self._lookup.names()
+            for pattern in map(compile_pattern, expressions):
+                if not pattern.knows(names):
+                    await self._core.heavy(pattern.learn, names)
         return self._consumer_heartbeats.heartbeat(request, caller)
 
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:

@@ -43,7 +43,7 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..network.call import Call
 from ..network.connection import CloseConnection
-from ..produce.append import Check, Effort, Job, append_by_worker, append_now
+from ..produce.append import Check, Effort, Job, append_by_worker, append_inline
 from ..produce.response import Outcome, are_settled, judge, note_failure, response_of
 from ..transactions.verification import verify_produce
 
@@ -182,7 +182,7 @@ def _produce(
         topic, partition = _admitted(broker, request, records, call, outcome)
         check = _transaction_check(broker, request, call, outcome)
         job = Job(topic, partition, records, check)
-        outcome.info = append_now(broker, job, effort)
+        outcome.info = append_inline(broker, job, effort)
         if outcome.info is None:
             return outcome, job
         _count_success(broker, name, outcome.info, len(records))

@@ -19,7 +19,7 @@ from ...storage.log.log import AppendInfo
 from ...storage.validation.append_rules import AppendRules
 from ...storage.validation.errors import ChecksumMismatch, InvalidBatch, Reason, RecordErrors
 from ...storage.validation.prepared_append import PreparedAppend
-from ...storage.validation.record_sets import prepare, prepare_soon, working_bytes
+from ...storage.validation.record_sets import prepare, prepare_inline, working_bytes
 from ..metrics.metrics import codec_label
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Job(NamedTuple):
     check: Check | None = None
 
 
-def append_now(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
+def append_inline(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
     """Where the records of a client went; None where getting them ready would hold up the event loop.
 
     Waiting readers of the partition have been told.
@@ -73,7 +73,7 @@ def append_now(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
     rules = core.append_rules.of(job.topic)
     began = perf_counter()
     try:
-        prepared = prepare_soon(job.records, rules, now_ms=core.clock.now_ms())
+        prepared = prepare_inline(job.records, rules, now_ms=core.clock.now_ms())
     except ApiError as refusal:
         _count_refusal(core.metrics, job.topic, job.records, refusal)
         raise
@@ -88,7 +88,7 @@ _Prepared = tuple[PreparedAppend | Exception, float]
 
 
 async def append_by_worker(core: "Core", jobs: Sequence[Job], effort: Effort) -> list[AppendInfo | Exception]:
-    """As `append_now` for each job, whatever that takes: one thread gets the records of all of them ready in one go."""
+    """As `append_inline` for each job, whatever that takes: one worker gets the records of all of them ready."""
     rules = [core.append_rules.of(job.topic) for job in jobs]
     works = [(job.records, rule) for job, rule in zip(jobs, rules, strict=True)]
     with await core.conversion_budget.claim(working_bytes(works)):

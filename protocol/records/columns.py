@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from ..errors import InvalidRecord
 from .batch import RecordBatch
 from .batches import next_batch_size, view
-from .compression.codecs import read_chunks, single
-from .conversion.compressed_batch import SINGLE_BYTES
+from .compression.codecs import SINGLE_BYTES, read_chunks, single
 from .conversion.record_stream import Pieces, run
 from .kernel import MessagesDown
 from .kernel.columns import RecordColumns

@@ -15,7 +15,7 @@ Checks, in Kafka's order, and the error each one is (3.9: `ProduceRequest.valida
     a rebuilt batch at most max.message.bytes                MESSAGE_TOO_LARGE
 
 A part of a batch at the end is cut off silently; produce v0-v2 may even hand in nothing. No log, clock or file is
-needed, so this may run on any thread; `prepare_soon` does what takes no other.
+needed, so this may run on any thread; `prepare_inline` does what takes no other.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ INLINE_LEGACY_BYTES = 4 * 1024
 STREAM_BYTES = 256 * 1024
 
 
-def prepare_soon(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
+def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
     """As `prepare` for a client's records; None where that would hold up an event loop, and belongs in a worker.
 
     What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.

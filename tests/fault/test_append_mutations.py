@@ -11,7 +11,7 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import ATTRIBUTES_OFFSET, CRC_OFFSET, LEGACY_CRC_OFFSET, MAGIC_OFFSET, Codec
 from stepdown.protocol.records.record import Record
 from stepdown.storage.validation.append_rules import AppendRules
-from stepdown.storage.validation.record_sets import check_version, prepare, prepare_soon
+from stepdown.storage.validation.record_sets import check_version, prepare, prepare_inline
 from support.record_sets import NOW, inputs
 
 ROUNDS = 300
@@ -49,7 +49,7 @@ def _append(data: bytes, rules: AppendRules, api_version: int) -> list[Record]:
     records = memoryview(data)
     try:
         check_version(records, api_version)
-        soon = prepare_soon(records, rules, now_ms=NOW)
+        soon = prepare_inline(records, rules, now_ms=NOW)
         prepared = prepare(records, rules, now_ms=NOW)
         assert soon in (None, prepared)
     except ApiError as refusal:

@@ -37,14 +37,15 @@ class ConsumerHeartbeats:
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
         """What the member is to know. Raises: ApiError."""
-        self._check(request, caller.version)
+        self.check(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)
         return self._go_on(request, caller)
 
     # Requests that make no sense
 
-    def _check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+        """Raises: ApiError for a request that makes no sense."""
         fault = _fault(request, version)
         if fault is not None:
             raise ApiError(fault, ErrorCode.INVALID_REQUEST)

@@ -25,7 +25,7 @@ from . import lz4_frame, xerial
 
 FEED_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
-SINGLE_BYTES = 128 * 1024
+SINGLE_BYTES = xerial.SINGLE_BYTES
 GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
 DEFAULT_ZSTD_LEVEL = 3
 MAX_IDLE_ZSTD = 2

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import cython
 
-from ..compression.codecs import single
+from ..compression.codecs import SINGLE_BYTES, single
 from ..kernel.blocks import Blocks
 from ..kernel.carrying import Carrying
 from ..kernel.faults import fault
@@ -37,7 +37,6 @@ crc_prepare()
 
 COMPILED: bool = cython.compiled
 
-SINGLE_BYTES = 128 * 1024
 NO_FIRST_OFFSET = -(1 << 63)
 
 LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)

@@ -10,7 +10,7 @@ is known to repeat, without a search.
     chunk     int32 big-endian size | varint opened size | elements
     element   literals: size - 1 << 2, from 60 on in bytes behind | a copy of up to 64 bytes: distance of 1, 2, 4 bytes
 
-Whatever is not plain sailing, damage included, is refused: the library that is asked then has the last word on it
+A stream that is unusual or damaged is refused: the library that is asked then has the last word on it
 (`compression/lz4_frame.py`, `compression/xerial.py`, which tell the whole formats). No length is trusted.
 """
 
@@ -40,7 +40,7 @@ if not cython.compiled:  # blocks.pxd has them else
 COMPILED: bool = cython.compiled
 
 LZ4_HEADER: bytes = b"\x04\x22\x4d\x18\x60\x40\x82"
-LZ4_BROKEN_HEADER: bytes = LZ4_HEADER[:-1] + b"\x1a"
+LZ4_BROKEN_HEADER: bytes = LZ4_HEADER[:6] + b"\x1a"
 """Of magic 0 (`compression/lz4_frame.py`)."""
 SNAPPY_HEADER: bytes = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 OPENED_EXTRA: int = 2 * STEP

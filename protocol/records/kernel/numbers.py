@@ -63,16 +63,6 @@ def put_little16(sink: Sink, at: int, value: int) -> None:
     sink[at : at + 2] = value.to_bytes(2, "little")
 
 
-def little64(data: Source, at: int) -> int:
-    """Return the unsigned number of 64 bits at `at`, little-endian."""
-    return int.from_bytes(data[at : at + 8], "little")
-
-
-def put_little64(sink: Sink, at: int, value: int) -> None:
-    """Writes a number of 64 bits, little-endian."""
-    sink[at : at + 8] = value.to_bytes(8, "little")
-
-
 def unzigzag(value: int) -> int:
     """Return the signed number that the unsigned one stands for."""
     return value >> 1 ^ -(value & 1)

@@ -11,7 +11,7 @@ from stepdown.protocol.records.record import Record
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.errors import MAX_RECORD_ERRORS, ChecksumMismatch, InvalidBatch, Reason, RecordErrors
 from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend
-from stepdown.storage.validation.record_sets import check_version, prepare, prepare_soon, working_bytes
+from stepdown.storage.validation.record_sets import check_version, prepare, prepare_inline, working_bytes
 from support.record_sets import (
     NOW,
     batch_with_body,
@@ -296,7 +296,7 @@ def test_a_negative_timestamp_is_kept_but_not_rebuilt(rules: AppendRules) -> Non
 
 
 def soon(data: bytes, rules: AppendRules | None = None) -> PreparedAppend | None:
-    return prepare_soon(memoryview(data), rules or AppendRules(), now_ms=NOW)
+    return prepare_inline(memoryview(data), rules or AppendRules(), now_ms=NOW)
 
 
 @pytest.mark.parametrize("codec", Codec)

@@ -1,6 +1,6 @@
 # Bytes and numbers, inlined into every loop. protocol/records/kernel/numbers.py is the readable twin, and says what each does.
 
-from libc.stdint cimport uint16_t, uint64_t
+from libc.stdint cimport uint16_t
 from libc.string cimport memcpy, memmove
 
 # Not endian.h, which macOS has not.
@@ -8,14 +8,11 @@ cdef extern from *:
     """
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     #define STEPDOWN_LITTLE16(value) __builtin_bswap16(value)
-    #define STEPDOWN_LITTLE64(value) __builtin_bswap64(value)
     #else
     #define STEPDOWN_LITTLE16(value) (value)
-    #define STEPDOWN_LITTLE64(value) (value)
     #endif
     """
     uint16_t little16_or_back "STEPDOWN_LITTLE16" (uint16_t value) nogil
-    uint64_t little_or_back "STEPDOWN_LITTLE64" (uint64_t value) nogil
 
 ctypedef const unsigned char *Source
 ctypedef unsigned char *Sink
@@ -74,17 +71,6 @@ cdef inline void put_little32(Sink sink, Py_ssize_t at, unsigned int value) noex
 cdef inline void put_little16(Sink sink, Py_ssize_t at, unsigned int value) noexcept nogil:
     cdef uint16_t turned = little16_or_back(<uint16_t>value)
     memcpy(sink + at, &turned, 2)
-
-
-cdef inline unsigned long long little64(Source data, Py_ssize_t at) noexcept nogil:
-    cdef uint64_t value
-    memcpy(&value, data + at, 8)
-    return little_or_back(value)
-
-
-cdef inline void put_little64(Sink sink, Py_ssize_t at, unsigned long long value) noexcept nogil:
-    cdef uint64_t turned = little_or_back(value)
-    memcpy(sink + at, &turned, 8)
 
 
 cdef inline long long unzigzag(unsigned long long value) noexcept nogil:
