@@ -5,6 +5,7 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.frame import RequestHeader
+from ..security.principal import KafkaPrincipal
 from .connection import Peer
 
 
@@ -23,3 +24,8 @@ class Call:
     @property
     def client_id(self) -> str:
         return self.header.client_id or ""
+
+    @property
+    def principal(self) -> KafkaPrincipal:
+        """Who asks."""
+        return self.peer.principal

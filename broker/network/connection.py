@@ -23,6 +23,7 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece
 from ..metrics.request_metrics import RequestMeter
 from ..scheduling.clock import Clock
+from ..security.principal import ANONYMOUS, KafkaPrincipal
 from .memory_budget import Claim, MemoryBudget
 from .sender import Sender
 from .transport import PlainWire
@@ -43,11 +44,15 @@ class CloseConnection(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Peer:
-    """Who is at the other end, as far as it has said so. `on_leave`, if set, hears that it sends no more."""
+    """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
+
+    `on_leave`, if set, hears that it sends no more.
+    """
 
     host: str
     port: int
     listener: str
+    principal: KafkaPrincipal = ANONYMOUS
     client_id: str = ""
     software_name: str = "unknown"
     software_version: str = "unknown"

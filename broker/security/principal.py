@@ -1,0 +1,20 @@
+"""Who a client is, once its listener knows: `User:alice`. Source: Kafka 3.9 `KafkaPrincipal`."""
+
+from dataclasses import dataclass
+
+USER_TYPE = "User"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPrincipal:
+    """An identity: its type, which is `User` for all that listeners find out, and its name."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+ANONYMOUS = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
+"""Who comes through a listener that authenticates nobody."""
