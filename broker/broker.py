@@ -10,13 +10,10 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, HostPort, Layers
-from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
-from .core import Core
 from .handlers import SERVED
 from .http.pages import pages_of
 from .http.server import HttpServer
@@ -24,7 +21,6 @@ from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import Upkeep
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from .metadata.topics import Topics
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
 from .network.buffer_pool import BufferPool
@@ -34,13 +30,10 @@ from .network.listener import Limits, Server
 from .network.sender import Sender
 from .network.transport import PlainWire
 from .scheduling.clock import Clock
-
-if TYPE_CHECKING:
-    from .groups.coordinator import GroupCoordinator
-    from .transactions.coordinator import TransactionCoordinator
+from .services import Services
 
 
-class Broker(Core):
+class Broker(Services):
     """A broker over the log directories that its settings name.
 
     `address` and `http_address` are known once it has started.
@@ -49,12 +42,7 @@ class Broker(Core):
     def __init__(
         self, settings: BrokerSettings, layers: Layers, *, clock: Clock | None = None, files: Files | None = None
     ) -> None:
-        super().__init__(settings, clock, files)
-        self.topics = Topics(self, layers)
-        self.topics.on_deleted.append(self.metrics.forget_topics)
-        self._groups: GroupCoordinator | None = None
-        self._is_stopping = False
-        self._transactions: TransactionCoordinator | None = None
+        super().__init__(settings, layers, clock, files)
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -70,46 +58,6 @@ class Broker(Core):
     def address(self) -> HostPort:
         """Where the first listener was bound."""
         return next(iter(self.addresses.values()))
-
-    @property
-    def groups(self) -> "GroupCoordinator":
-        """The group coordinator. It begins, and its modules are loaded, when there are offsets or the first group.
-
-        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
-        """
-        if self._groups is None:
-            if self._is_stopping:
-                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            from .groups.coordinator import GroupCoordinator
-
-            self._groups = GroupCoordinator(self, self.topics)
-            self._groups.start()
-        return self._groups
-
-    @property
-    def groups_in_use(self) -> "GroupCoordinator | None":
-        """The group coordinator if it has begun."""
-        return self._groups
-
-    @property
-    def transactions(self) -> "TransactionCoordinator":
-        """The transaction coordinator, which begins as the group coordinator does.
-
-        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
-        """
-        if self._transactions is None:
-            if self._is_stopping:
-                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            from .transactions.coordinator import TransactionCoordinator
-
-            self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups)
-            self._transactions.start()
-        return self._transactions
-
-    @property
-    def transactions_in_use(self) -> "TransactionCoordinator | None":
-        """The transaction coordinator if it has begun."""
-        return self._transactions
 
     @property
     def connections(self) -> int:

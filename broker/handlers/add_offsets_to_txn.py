@@ -16,10 +16,10 @@ from ..network.call import Call
 from ..transactions.errors import code_for
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: AddOffsetsToTxnRequest, call: Call) -> AddOffsetsToTxnResponse:
+async def handle(broker: "Services", request: AddOffsetsToTxnRequest, call: Call) -> AddOffsetsToTxnResponse:
     topic = await broker.topics.ensure(OFFSETS_TOPIC)
     partition = (OFFSETS_TOPIC, partition_of(request.group_id, len(topic.partitions)))
     await broker.transactions.add_partitions(

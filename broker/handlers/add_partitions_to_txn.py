@@ -27,12 +27,12 @@ from ..transactions.errors import code_for
 from ..transactions.transaction import TopicPartition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_OF_BROKERS = 4
 
 
-async def handle(broker: "Broker", request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
+async def handle(broker: "Services", request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
     if call.version < FIRST_VERSION_OF_BROKERS:
         asked = _of_producer(request)
         return AddPartitionsToTxnResponse(
@@ -63,7 +63,7 @@ def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransa
 
 
 async def _answer(
-    broker: "Broker", asked: AddPartitionsToTxnTransaction, version: int
+    broker: "Services", asked: AddPartitionsToTxnTransaction, version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     partitions = _partitions(asked.topics)
     missing = _missing(broker.cluster, partitions)

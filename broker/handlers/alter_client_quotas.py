@@ -20,12 +20,12 @@ from ..metadata.client_quotas import changed_quotas, check_entity
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(broker: "Broker", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
+def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
     changes: dict[QuotaEntity, dict[str, float]] = {}
     results = []
     for entry in request.entries:

@@ -19,12 +19,12 @@ from ..metadata.config_resources import ResourceType, check_changes, replace_bro
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(broker: "Broker", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
     counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
     for resource in request.resources:
@@ -43,7 +43,7 @@ def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterCo
     return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _replace(broker: "Broker", resource: AlterConfigsResource, *, validate_only: bool) -> None:
+def _replace(broker: "Services", resource: AlterConfigsResource, *, validate_only: bool) -> None:
     configs = resource.configs
     check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}

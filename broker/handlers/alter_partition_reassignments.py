@@ -18,11 +18,11 @@ from ..metadata.topic_rules import check_replica_lists
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
 def handle(
-    broker: "Broker", request: AlterPartitionReassignmentsRequest, call: Call
+    broker: "Services", request: AlterPartitionReassignmentsRequest, call: Call
 ) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(
         error_message=None,
@@ -41,7 +41,7 @@ def refuse(
     return AlterPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
 
 
-def _reassign(broker: "Broker", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+def _reassign(broker: "Services", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
     code, message = ErrorCode.NONE, None
     try:
         broker.cluster.partition(name, asked.partition_index)

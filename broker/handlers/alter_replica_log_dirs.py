@@ -16,10 +16,10 @@ from ...protocol.messages.alter_replica_log_dirs import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
+def handle(broker: "Services", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
@@ -36,7 +36,7 @@ def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> 
     return _response(codes)
 
 
-def _move(broker: "Broker", name: str, index: int, path: str) -> ErrorCode:
+def _move(broker: "Services", name: str, index: int, path: str) -> ErrorCode:
     try:
         broker.topics.moves.request(name, index, path)
     except ApiError as error:

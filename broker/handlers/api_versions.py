@@ -23,14 +23,14 @@ from ..network.call import Call
 from ..network.dispatch import Served
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_WITH_LEVEL_ZERO = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(broker: "Broker", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+def handle(broker: "Services", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
     from . import SERVED
 
     if call.version >= FIRST_VERSION_WITH_SOFTWARE:

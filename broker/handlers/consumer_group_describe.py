@@ -17,10 +17,12 @@ from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: ConsumerGroupDescribeRequest, call: Call) -> ConsumerGroupDescribeResponse:
+async def handle(
+    broker: "Services", request: ConsumerGroupDescribeRequest, call: Call
+) -> ConsumerGroupDescribeResponse:
     operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
     return ConsumerGroupDescribeResponse(
         groups=tuple([await _describe(broker, group_id, operations) for group_id in request.group_ids])
@@ -31,7 +33,7 @@ def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -
     return ConsumerGroupDescribeResponse(groups=tuple(_failed(group_id, error) for group_id in request.group_ids))
 
 
-async def _describe(broker: "Broker", group_id: str, operations: int) -> DescribedGroup:
+async def _describe(broker: "Services", group_id: str, operations: int) -> DescribedGroup:
     try:
         return await broker.groups.describe_consumer(group_id, operations)
     except ApiError as error:

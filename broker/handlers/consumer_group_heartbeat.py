@@ -16,11 +16,11 @@ from ..network.call import Call
 from .join_group import caller_of
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
 async def handle(
-    broker: "Broker", request: ConsumerGroupHeartbeatRequest, call: Call
+    broker: "Services", request: ConsumerGroupHeartbeatRequest, call: Call
 ) -> ConsumerGroupHeartbeatResponse:
     return await broker.groups.consumer_heartbeat(request, caller_of(call))
 

@@ -7,10 +7,10 @@ from ...protocol.messages.create_acls import AclCreationResult, CreateAclsReques
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
+def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
     raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
 
 

@@ -17,12 +17,12 @@ from ..metadata.topic_rules import check_number, check_replica_lists
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Broker", request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
+async def handle(broker: "Services", request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
     counts = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
@@ -41,7 +41,7 @@ def refuse(request: CreatePartitionsRequest, error: ApiError, call: Call) -> Cre
     return CreatePartitionsResponse(results=[_result(topic, error) for topic in request.topics])
 
 
-def _check(broker: "Broker", asked: CreatePartitionsTopic, *, is_repeated: bool) -> None:
+def _check(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> None:
     """Raises ApiError 3, 37, 39, 42 or 44."""
     if is_repeated:
         raise ApiError(f"topic {asked.name} is named more than once", ErrorCode.INVALID_REQUEST)

@@ -24,13 +24,13 @@ from ..metadata.topics import NewTopic
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 UNSET = -1
 FIRST_VERSION_WITH_CONFIGS = 5
 
 
-async def handle(broker: "Broker", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
+async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)
     planned: dict[str, NewTopic] = {}
     failed: dict[str, ApiError] = {}
@@ -54,7 +54,7 @@ def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateT
     return CreateTopicsResponse(topics=[_failure(topic.name, error) for topic in request.topics])
 
 
-def _plan(broker: "Broker", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
+def _plan(broker: "Services", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
     if is_repeated:
         raise ApiError(f"topic {topic.name!r} is named more than once", ErrorCode.INVALID_REQUEST)
     if topic.name == METADATA_TOPIC:
@@ -69,7 +69,7 @@ def _plan(broker: "Broker", topic: CreatableTopic, *, is_repeated: bool) -> NewT
     return NewTopic(name=topic.name, partitions=partitions, settings=settings, overrides=overrides)
 
 
-def _partitions(broker: "Broker", topic: CreatableTopic) -> int:
+def _partitions(broker: "Services", topic: CreatableTopic) -> int:
     """How many partitions the topic gets. Raises ApiError 37, 38, 39 or 42."""
     if not topic.assignments:
         factor = topic.replication_factor
@@ -94,7 +94,7 @@ def _failure(name: str, error: ApiError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 
-def _success(broker: "Broker", topic: NewTopic, version: int) -> CreatableTopicResult:
+def _success(broker: "Services", topic: NewTopic, version: int) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -105,7 +105,7 @@ def _success(broker: "Broker", topic: NewTopic, version: int) -> CreatableTopicR
     )
 
 
-def _configs(broker: "Broker", topic: NewTopic) -> list[CreatableTopicConfigs]:
+def _configs(broker: "Services", topic: NewTopic) -> list[CreatableTopicConfigs]:
     rows = describe_topic(broker.topics.configuration.layers, topic.overrides)
     return [
         CreatableTopicConfigs(

@@ -7,10 +7,10 @@ from ...protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsR
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
+def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
     raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
 
 

@@ -7,10 +7,10 @@ from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroup
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
+async def handle(broker: "Services", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
     names = dict.fromkeys(request.groups_names)
     codes = {group_id: await broker.groups.delete(group_id) for group_id in names}
     return DeleteGroupsResponse(

@@ -19,13 +19,13 @@ from ...protocol.messages.delete_records import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 HIGH_WATERMARK = -1
 NO_LOW_WATERMARK = -1
 
 
-async def handle(broker: "Broker", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
+async def handle(broker: "Services", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
     topics = [
         DeleteRecordsTopicResult(
             name=topic.name, partitions=[_result(broker, topic.name, partition) for partition in topic.partitions]
@@ -47,7 +47,7 @@ def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> Delete
     )
 
 
-def _result(broker: "Broker", name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def _result(broker: "Services", name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     try:
         low_watermark = _delete(broker, name, asked)
     except ApiError as error:
@@ -55,7 +55,7 @@ def _result(broker: "Broker", name: str, asked: DeleteRecordsPartition) -> Delet
     return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
 
 
-def _delete(broker: "Broker", name: str, asked: DeleteRecordsPartition) -> int:
+def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition) -> int:
     """The log's start afterwards. Raises ApiError 1, 3, 17 or 44."""
     partition = broker.cluster.partition(name, asked.partition_index)
     topic = broker.cluster.topics[name]

@@ -21,13 +21,13 @@ from ...protocol.schema import NO_UUID
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Broker", request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
+async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
     if not broker.settings.delete_topic_enable:
         disabled = call.version >= FIRST_VERSION_WITH_DELETION_DISABLED
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
@@ -58,7 +58,7 @@ def _asked(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
     yield from request.topics
 
 
-def _resolve(broker: "Broker", asked: DeleteTopicState, count: int) -> str:
+def _resolve(broker: "Services", asked: DeleteTopicState, count: int) -> str:
     """The name of the topic to delete. Raises ApiError."""
     if (asked.name is None) == (asked.topic_id == NO_UUID):
         raise ApiError("either the name or the id of a topic is needed", ErrorCode.INVALID_REQUEST)

@@ -7,10 +7,10 @@ from ...protocol.messages.describe_acls import DescribeAclsRequest, DescribeAcls
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
+def handle(broker: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
     raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
 
 

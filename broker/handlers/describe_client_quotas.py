@@ -21,14 +21,14 @@ from ..metadata.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 EXACT = 0
 DEFAULT = 1
 SPECIFIED = 2
 
 
-def handle(broker: "Broker", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
+def handle(broker: "Services", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
     _check(request.components)
     quotas = broker.topics.store.state.client_quotas
     return DescribeClientQuotasResponse(

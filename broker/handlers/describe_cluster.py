@@ -16,13 +16,13 @@ from ..metadata.acl_operations import ALL_ON_CLUSTER, NOT_ASKED
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 BROKERS = 1
 CONTROLLERS = 2
 
 
-def handle(broker: "Broker", request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+def handle(broker: "Services", request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
     _check_endpoint_type(request.endpoint_type, call.version)
     cluster = broker.cluster
     reachable = ((node, node.endpoints.get(call.peer.listener)) for node in cluster.brokers.values())

@@ -25,13 +25,13 @@ from ..metadata.topic_rules import check_name
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 LOGGER_SOURCE = 6
 UNKNOWN_TYPE = 0
 
 
-def handle(broker: "Broker", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+def handle(broker: "Services", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
     for resource in request.resources:
         resource_type(resource.resource_type)  # an unknown type fails the request, as in Kafka
     distinct = {
@@ -46,7 +46,7 @@ def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> Desc
 
 
 def _result(
-    broker: "Broker", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
+    broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> DescribeConfigsResult:
     try:
         configs = _configs(broker, request, resource, call.version)
@@ -71,7 +71,7 @@ def _failure(resource: DescribeConfigsResource, error: ApiError) -> DescribeConf
 
 
 def _configs(
-    broker: "Broker", request: DescribeConfigsRequest, resource: DescribeConfigsResource, version: int
+    broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, version: int
 ) -> list[DescribeConfigsResourceResult]:
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.CLIENT_METRICS:
@@ -83,7 +83,7 @@ def _configs(
     return [_entry(row, request, version) for row in rows if not wanted or row.name in wanted]
 
 
-def _topic(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]:
+def _topic(broker: "Services", resource: DescribeConfigsResource) -> Iterable[Row]:
     name = resource.resource_name
     check_name(name)
     topic = broker.cluster.topics.get(name)
@@ -92,7 +92,7 @@ def _topic(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]
     return describe_topic(broker.topics.configuration.layers, topic.overrides)
 
 
-def _broker(broker: "Broker", resource: DescribeConfigsResource) -> Iterable[Row]:
+def _broker(broker: "Services", resource: DescribeConfigsResource) -> Iterable[Row]:
     layers = broker.topics.configuration.layers
     if is_cluster_default(broker.cluster, resource.resource_name):
         return describe_cluster_defaults(layers)
@@ -114,7 +114,7 @@ def _entry(row: Row, request: DescribeConfigsRequest, version: int) -> DescribeC
     )
 
 
-def _loggers(broker: "Broker", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+def _loggers(broker: "Services", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
     check_is_this_broker(broker.cluster, name)
     return [
         DescribeConfigsResourceResult(

@@ -13,10 +13,10 @@ from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+async def handle(broker: "Services", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
     operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
     return DescribeGroupsResponse(
         groups=tuple([await _describe(broker, group_id, operations) for group_id in request.groups])
@@ -29,7 +29,7 @@ def refuse(request: DescribeGroupsRequest, error: ApiError, call: Call) -> Descr
     )
 
 
-async def _describe(broker: "Broker", group_id: str, operations: int) -> DescribedGroup:
+async def _describe(broker: "Services", group_id: str, operations: int) -> DescribedGroup:
     try:
         return await broker.groups.describe_classic(group_id, operations)
     except ApiError as error:

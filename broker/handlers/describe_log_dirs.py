@@ -20,10 +20,10 @@ from ...storage.log.log import Log
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
     logs = broker.log_dirs.logs
     asked: Collection[tuple[str, int]] = logs
     if request.topics is not None:
@@ -45,7 +45,7 @@ def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> Desc
     return DescribeLogDirsResponse(error_code=error.code)
 
 
-def _result(broker: "Broker", path: str, logs: Iterable[Log], moves: Iterable[LogMove]) -> DescribeLogDirsResult:
+def _result(broker: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove]) -> DescribeLogDirsResult:
     try:
         total_bytes, usable_bytes = broker.log_dirs.files.space(path)
     except DiskFault as fault:
@@ -79,7 +79,7 @@ def _copy(move: LogMove) -> DescribeLogDirsPartition:
     )
 
 
-def _lag(broker: "Broker", found: Log) -> int:
+def _lag(broker: "Services", found: Log) -> int:
     """How far the log ends below the high watermark."""
     topic = broker.cluster.topics.get(found.topic)
     partition = None if topic is None else topic.partitions.get(found.partition)

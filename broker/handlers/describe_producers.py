@@ -16,10 +16,10 @@ from ..metadata.topic_rules import check_name
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+def handle(broker: "Services", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
@@ -39,7 +39,7 @@ def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> De
     )
 
 
-def _partition(broker: "Broker", name: str, index: int) -> PartitionResponse:
+def _partition(broker: "Services", name: str, index: int) -> PartitionResponse:
     try:
         check_name(name)
         partition = broker.cluster.partition(name, index)

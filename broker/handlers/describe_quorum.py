@@ -22,13 +22,13 @@ from ..metadata.topic_rules import METADATA_TOPIC
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 LEADER_EPOCH = 1
 FIRST_VERSION_WITH_NODES = 2
 
 
-def handle(broker: "Broker", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
+def handle(broker: "Services", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
     if not _is_metadata_partition(request):
         return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
     has_nodes = call.version >= FIRST_VERSION_WITH_NODES
@@ -73,7 +73,7 @@ def _unknown(topic: TopicData) -> ResponseTopicData:
     return ResponseTopicData(topic_name=topic.topic_name, partitions=partitions)
 
 
-def _nodes(broker: "Broker") -> list[Node]:
+def _nodes(broker: "Services") -> list[Node]:
     return [
         Node(
             node_id=node.node_id,

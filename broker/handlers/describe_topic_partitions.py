@@ -22,10 +22,10 @@ from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopicPartitionsResponse:
+def handle(broker: "Services", request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopicPartitionsResponse:
     topics = broker.cluster.topics
     cursor = request.cursor
     first_name = cursor.topic_name if cursor is not None else ""

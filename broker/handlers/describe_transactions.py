@@ -13,10 +13,10 @@ from ..network.call import Call
 from ..transactions.transaction import grouped
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
+def handle(broker: "Services", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
     )
@@ -28,7 +28,7 @@ def refuse(request: DescribeTransactionsRequest, error: ApiError, call: Call) ->
     )
 
 
-def _describe(broker: "Broker", transactional_id: str) -> TransactionState:
+def _describe(broker: "Services", transactional_id: str) -> TransactionState:
     try:
         now = broker.transactions.find(transactional_id).now
     except ApiError as error:

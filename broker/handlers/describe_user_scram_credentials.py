@@ -15,11 +15,11 @@ from ...protocol.messages.describe_user_scram_credentials import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
 def handle(
-    broker: "Broker", request: DescribeUserScramCredentialsRequest, call: Call
+    broker: "Services", request: DescribeUserScramCredentialsRequest, call: Call
 ) -> DescribeUserScramCredentialsResponse:
     counts = Counter(user.name for user in request.users or ())
     return DescribeUserScramCredentialsResponse(

@@ -17,14 +17,14 @@ from ...protocol.messages.elect_leaders import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 PREFERRED = 0
 UNCLEAN = 1
 FIRST_VERSION_WITH_ERROR = 1
 
 
-def handle(broker: "Broker", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
+def handle(broker: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(f"election type {request.election_type} is not known", ErrorCode.INVALID_REQUEST)
     if request.topic_partitions is None:
@@ -53,7 +53,7 @@ def refuse(request: ElectLeadersRequest, error: ApiError, call: Call) -> ElectLe
     )
 
 
-def _elect(broker: "Broker", name: str, index: int) -> PartitionResult:
+def _elect(broker: "Services", name: str, index: int) -> PartitionResult:
     try:
         broker.cluster.partition(name, index)
     except ApiError as error:

@@ -15,10 +15,10 @@ from ..network.call import Call
 from ..transactions.errors import code_for
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: EndTxnRequest, call: Call) -> EndTxnResponse:
+async def handle(broker: "Services", request: EndTxnRequest, call: Call) -> EndTxnResponse:
     await broker.transactions.end(
         request.transactional_id, request.producer_id, request.producer_epoch, committed=request.committed
     )

@@ -25,7 +25,7 @@ from ..metrics.metrics import Metrics
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 # What a client brings about, or finds at any time; the count of failures is for others.
 EXPECTED_FAILURES = (
@@ -40,7 +40,7 @@ EXPECTED_FAILURES = (
 )
 
 
-def handle(broker: "Broker", request: FetchRequest, call: Call) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
+def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     try:
         context = broker.sessions.open(request, call.version, broker.clock.now_ms())
     except ApiError as error:
@@ -66,7 +66,7 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _terms(broker: "Broker", request: FetchRequest, version: int) -> Terms:
+def _terms(broker: "Services", request: FetchRequest, version: int) -> Terms:
     max_bytes = broker.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
@@ -80,7 +80,7 @@ class Fetch:
 
     __slots__ = ("_broker", "_call", "_context", "_max_wait_ms", "terms")
 
-    def __init__(self, broker: "Broker", context: FetchContext, terms: Terms, max_wait_ms: int, call: Call) -> None:
+    def __init__(self, broker: "Services", context: FetchContext, terms: Terms, max_wait_ms: int, call: Call) -> None:
         self._broker = broker
         self._context = context
         self._max_wait_ms = max_wait_ms
@@ -146,7 +146,7 @@ class Fetch:
         return response_of(self._context, answers, self._broker.cluster, self._call.peer.listener)
 
 
-def _count(broker: "Broker", readings: Sequence[Reading], answers: Sequence[Answer], terms: Terms) -> None:
+def _count(broker: "Services", readings: Sequence[Reading], answers: Sequence[Answer], terms: Terms) -> None:
     metrics = broker.metrics
     metrics.requests.of("FetchFollower" if terms.is_follower else "FetchConsumer", str(terms.version)).add()
     topic, partitions, size_bytes = None, 0, 0

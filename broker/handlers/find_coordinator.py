@@ -19,7 +19,7 @@ from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_SEVERAL_KEYS = 4
 FIRST_VERSION_WITH_SHARE_GROUPS = 6
@@ -37,7 +37,7 @@ class KeyType(IntEnum):
 TOPICS = {KeyType.GROUP: OFFSETS_TOPIC, KeyType.TRANSACTION: TRANSACTION_TOPIC}
 
 
-async def handle(broker: "Broker", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+async def handle(broker: "Services", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
     topic = _topic(request.key_type, call.version)
     keys = _keys(request, call.version)
     return _response([await _find(broker, topic, key, call) for key in keys], call.version)
@@ -60,7 +60,7 @@ def _topic(key_type: int, version: int) -> str:
     return topic
 
 
-async def _find(broker: "Broker", topic_name: str, key: str, call: Call) -> Coordinator:
+async def _find(broker: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
     try:
         topic = await broker.topics.ensure(topic_name)
         leader_id = topic.partitions[partition_of(key, len(topic.partitions))].leader_id
@@ -70,7 +70,7 @@ async def _find(broker: "Broker", topic_name: str, key: str, call: Call) -> Coor
     return Coordinator(key=key, node_id=leader_id, host=endpoint.host, port=endpoint.port)
 
 
-def _endpoint(broker: "Broker", node_id: int, listener: str) -> Endpoint:
+def _endpoint(broker: "Services", node_id: int, listener: str) -> Endpoint:
     node = broker.cluster.brokers.get(node_id)
     endpoint = None if node is None else node.endpoints.get(listener)
     if endpoint is None:

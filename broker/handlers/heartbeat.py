@@ -8,10 +8,10 @@ from ..network.call import Call
 from .join_group import caller_of
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
+async def handle(broker: "Services", request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=await broker.groups.heartbeat(request, caller_of(call)))
 
 

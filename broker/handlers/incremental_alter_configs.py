@@ -29,12 +29,12 @@ from ..metadata.config_resources import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(broker: "Broker", request: IncrementalAlterConfigsRequest, call: Call) -> IncrementalAlterConfigsResponse:
+def handle(broker: "Services", request: IncrementalAlterConfigsRequest, call: Call) -> IncrementalAlterConfigsResponse:
     counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
     for resource in request.resources:
@@ -53,7 +53,7 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _alter(broker: "Broker", resource: AlterConfigsResource, *, validate_only: bool) -> None:
+def _alter(broker: "Services", resource: AlterConfigsResource, *, validate_only: bool) -> None:
     alterations = [_alteration(config) for config in resource.configs]
     check_changes(
         [config.name for config in resource.configs],

@@ -18,13 +18,13 @@ from ..metadata.topic_rules import TRANSACTION_TOPIC
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 NO_PRODUCER = -1
 FIRST_VERSION_WITH_FENCED = 4
 
 
-async def handle(broker: "Broker", request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
+async def handle(broker: "Services", request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
     former = (request.producer_id, request.producer_epoch)
     if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER):
         raise ApiError(

@@ -15,7 +15,7 @@ from ..groups.rules import Caller
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
 FIRST_VERSION_WITH_NULL_PROTOCOL = 7
@@ -26,7 +26,7 @@ def caller_of(call: Call) -> Caller:
     return Caller(version=call.version, client_id=call.client_id, host=f"/{call.peer.host}")
 
 
-async def handle(broker: "Broker", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
+async def handle(broker: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
     began = perf_counter()
     if call.version < FIRST_VERSION_WITH_REBALANCE_TIMEOUT:
         request = _replaced(request, rebalance_timeout_ms=request.session_timeout_ms)

@@ -12,12 +12,12 @@ from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespon
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_SEVERAL_MEMBERS = 3
 
 
-async def handle(broker: "Broker", request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
+async def handle(broker: "Services", request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
     response = await broker.groups.leave(request, _leaving(request, call.version))
     if call.version >= FIRST_VERSION_WITH_SEVERAL_MEMBERS:
         return response

@@ -11,11 +11,11 @@ from ...protocol.messages.list_client_metrics_resources import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
 def handle(
-    broker: "Broker", request: ListClientMetricsResourcesRequest, call: Call
+    broker: "Services", request: ListClientMetricsResourcesRequest, call: Call
 ) -> ListClientMetricsResourcesResponse:
     return ListClientMetricsResourcesResponse()
 

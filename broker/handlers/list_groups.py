@@ -12,10 +12,10 @@ from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, Lis
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
+def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
     states, types = _folded(request.states_filter), _folded(request.types_filter)
     loading = broker.groups.is_loading()
     return ListGroupsResponse(

@@ -31,7 +31,7 @@ from ..metadata.partition import Partition
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 LATEST = -1
 EARLIEST = -2
@@ -45,7 +45,7 @@ FIRST_VERSION_WITH_EPOCHS = 4
 NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 
 
-def handle(broker: "Broker", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+def handle(broker: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     if call.version == 0:
         return _answer(request, lambda name, asked: _old_style(broker, request, name, asked))
     counts = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
@@ -84,7 +84,7 @@ def _failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPartiti
 
 
 def _new_style(
-    broker: "Broker", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
+    broker: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
 ) -> ListOffsetsPartitionResponse:
     timestamp = asked.timestamp
     if timestamp < 0 and version < FIRST_VERSION.get(timestamp, version + 1):
@@ -120,7 +120,7 @@ def _find(partition: Partition, timestamp: int, end: int) -> TimestampOffset | N
 
 
 def _old_style(
-    broker: "Broker", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition
+    broker: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
     if asked.timestamp < EARLIEST:
         raise ApiError(f"version 0 has no timestamp {asked.timestamp}", ErrorCode.UNSUPPORTED_VERSION)

@@ -13,11 +13,11 @@ from ...protocol.messages.list_partition_reassignments import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
 def handle(
-    broker: "Broker", request: ListPartitionReassignmentsRequest, call: Call
+    broker: "Services", request: ListPartitionReassignmentsRequest, call: Call
 ) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(error_message=None)
 

@@ -17,10 +17,10 @@ from ..transactions.states import State, state_named
 from ..transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
     if broker.transactions.is_loading():
         raise ApiError("the transactions are being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     now_ms = broker.clock.now_ms()

@@ -33,7 +33,7 @@ from ..metadata.topics import NewTopic
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
 FIRST_VERSION_BY_ID = 12
@@ -42,7 +42,7 @@ LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
 FIRST_VERSION_WITH_OPERATIONS = 8
 
 
-async def handle(broker: "Broker", request: MetadataRequest, call: Call) -> MetadataResponse:
+async def handle(broker: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
     _check(request, call.version)
     cluster = broker.cluster
     operations = ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
@@ -99,7 +99,7 @@ def _by_id(cluster: Cluster, topic_id: UUID, operations: int) -> MetadataRespons
 
 
 async def _by_name(
-    broker: "Broker", names: Iterable[str], request: MetadataRequest, call: Call, operations: int
+    broker: "Services", names: Iterable[str], request: MetadataRequest, call: Call, operations: int
 ) -> list[MetadataResponseTopic]:
     creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
     topics, missing = [], []
@@ -123,7 +123,7 @@ async def _by_name(
     return topics
 
 
-async def _create(broker: "Broker", names: Sequence[str]) -> set[str]:
+async def _create(broker: "Services", names: Sequence[str]) -> set[str]:
     """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
     planned: list[NewTopic] = []
     for name in names:

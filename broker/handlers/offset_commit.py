@@ -24,10 +24,10 @@ from ..metadata.image import Cluster
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
+async def handle(broker: "Services", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
     new = [
         _new_offset(topic.name, partition, request.retention_time_ms)
         for topic in request.topics

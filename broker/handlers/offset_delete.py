@@ -13,10 +13,10 @@ from ..network.call import Call
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
+async def handle(broker: "Services", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
     asked = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
     known = [where for where in asked if has_partition(broker.cluster, *where)]
     codes = await broker.groups.delete_offsets(request.group_id, known)

@@ -29,13 +29,13 @@ from ..network.call import Call
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_SEVERAL_GROUPS = 8
 FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
 
 
-async def handle(broker: "Broker", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
+async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
     groups = [await _of_group(broker, asked, request.require_stable, call) for asked in _asked(request, call.version)]
     return _response(groups, call.version)
 
@@ -62,7 +62,7 @@ def _asked(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchReq
 
 
 async def _of_group(
-    broker: "Broker", asked: OffsetFetchRequestGroup, stable: bool, call: Call
+    broker: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call
 ) -> OffsetFetchResponseGroup:
     try:
         await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
@@ -84,7 +84,7 @@ async def _of_group(
     )
 
 
-def _all_topics(broker: "Broker", group_id: str) -> list[OffsetFetchRequestTopics]:
+def _all_topics(broker: "Services", group_id: str) -> list[OffsetFetchRequestTopics]:
     by_topic: dict[str, list[int]] = {}
     for topic, partition in broker.groups.offsets_of(group_id):
         by_topic.setdefault(topic, []).append(partition)
@@ -92,7 +92,7 @@ def _all_topics(broker: "Broker", group_id: str) -> list[OffsetFetchRequestTopic
 
 
 def _offset(
-    broker: "Broker", group_id: str, topic: str, partition: int, stable: bool, version: int
+    broker: "Services", group_id: str, topic: str, partition: int, stable: bool, version: int
 ) -> OffsetFetchResponsePartitions:
     code = ErrorCode.NONE
     try:

@@ -18,12 +18,12 @@ from ...protocol.messages.offset_for_leader_epoch import (
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 UNDEFINED = -1
 
 
-def handle(broker: "Broker", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
+def handle(broker: "Services", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
@@ -45,7 +45,7 @@ def refuse(request: OffsetForLeaderEpochRequest, error: ApiError, call: Call) ->
     )
 
 
-def _answer(broker: "Broker", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _answer(broker: "Services", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
         partition = broker.cluster.partition(name, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)

@@ -48,7 +48,7 @@ from ..produce.response import Outcome, are_settled, judge, note_failure, respon
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 ACKS_NONE = 0
 ACKS_ALL = -1
@@ -65,7 +65,7 @@ Written = tuple[Outcome, Job | None]
 """What became of a partition's records; with a job, what is to become of them."""
 
 
-def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
     _check_transactions(request, items)
@@ -79,7 +79,7 @@ def handle(broker: "Broker", request: ProduceRequest, call: Call) -> Answer | Co
 
 
 async def _handle_in_turns(
-    broker: "Broker", request: ProduceRequest, call: Call, items: Items, effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, items: Items, effort: Effort
 ) -> Answer:
     written: list[Written] = []
     for name, data in items:
@@ -90,7 +90,7 @@ async def _handle_in_turns(
 
 
 async def _handle_rest(
-    broker: "Broker", request: ProduceRequest, call: Call, written: Sequence[Written], effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, written: Sequence[Written], effort: Effort
 ) -> Answer:
     """The answer, after workers have seen to what is left to do."""
     jobs = [(outcome, job) for outcome, job in written if job is not None]
@@ -101,7 +101,7 @@ async def _handle_rest(
 
 
 def _answer(
-    broker: "Broker", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], effort: Effort
 ) -> Answer | Coroutine[Any, Any, Answer]:
     broker.metrics.temporary_bytes.of("Produce").observe(effort.temporary_bytes)
     broker.metrics.conversion_seconds.of("Produce").observe(effort.seconds)
@@ -117,7 +117,7 @@ def _answer(
 
 
 async def _answer_replicated(
-    broker: "Broker", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], waiting: Sequence[Outcome]
+    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], waiting: Sequence[Outcome]
 ) -> Answer:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
     await broker.produce_purgatory.wait(keys, lambda _: are_settled(broker, waiting), max(0, request.timeout_ms))
@@ -173,7 +173,7 @@ def _check_transactions(request: ProduceRequest, items: Items) -> None:
 
 
 def _produce(
-    broker: "Broker", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call, effort: Effort
+    broker: "Services", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call, effort: Effort
 ) -> Written:
     """What became of a partition's records; or what a worker has to do before that is known."""
     outcome = Outcome(topic=name, index=data.index)
@@ -191,7 +191,9 @@ def _produce(
     return outcome, None
 
 
-async def _produce_by_worker(broker: "Broker", jobs: Sequence[tuple[Outcome, Job]], call: Call, effort: Effort) -> None:
+async def _produce_by_worker(
+    broker: "Services", jobs: Sequence[tuple[Outcome, Job]], call: Call, effort: Effort
+) -> None:
     try:
         results: Sequence[AppendInfo | Exception] = await append_by_worker(broker, [job for _, job in jobs], effort)
     except Exception as error:  # as in `_produce`
@@ -205,7 +207,7 @@ async def _produce_by_worker(broker: "Broker", jobs: Sequence[tuple[Outcome, Job
 
 
 def _admitted(
-    broker: "Broker", request: ProduceRequest, records: memoryview, call: Call, outcome: Outcome
+    broker: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: Outcome
 ) -> tuple[Topic, Partition]:
     """Where the records go, if nothing but what they hold stands against it. Raises: ApiError."""
     name = outcome.topic
@@ -224,14 +226,14 @@ def _admitted(
     return topic, partition
 
 
-def _transaction_check(broker: "Broker", request: ProduceRequest, call: Call, outcome: Outcome) -> Check | None:
+def _transaction_check(broker: "Services", request: ProduceRequest, call: Call, outcome: Outcome) -> Check | None:
     if request.transactional_id is None:
         return None
     return partial(_check_transaction, broker, outcome, request.transactional_id, call.version)
 
 
 def _check_transaction(
-    broker: "Broker", outcome: Outcome, transactional_id: str, version: int, prepared: PreparedAppend
+    broker: "Services", outcome: Outcome, transactional_id: str, version: int, prepared: PreparedAppend
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
     if not any(batch.is_transactional for batch in prepared.batches):
@@ -247,7 +249,7 @@ def _check_transaction(
     outcome.reached_log = True
 
 
-def _check_leader(broker: "Broker", outcome: Outcome, partition: Partition, acks: int) -> None:
+def _check_leader(broker: "Services", outcome: Outcome, partition: Partition, acks: int) -> None:
     place = f"{outcome.topic}-{outcome.index}"
     if partition.leader_id != broker.cluster.node_id:
         raise ApiError(f"{place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -258,7 +260,7 @@ def _check_leader(broker: "Broker", outcome: Outcome, partition: Partition, acks
         )
 
 
-def _count_success(broker: "Broker", name: str, info: AppendInfo, received_bytes: int) -> None:
+def _count_success(broker: "Services", name: str, info: AppendInfo, received_bytes: int) -> None:
     if info.last_offset >= 0:
         broker.metrics.bytes_in.of(name).add(received_bytes)
         broker.metrics.messages_in.of(name).add(info.last_offset - info.first_offset + 1)

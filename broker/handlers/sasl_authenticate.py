@@ -7,10 +7,10 @@ from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, Sasl
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
+def handle(broker: "Services", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
     raise ApiError("this listener does not authenticate", ErrorCode.ILLEGAL_SASL_STATE)
 
 

@@ -7,10 +7,10 @@ from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsh
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
+def handle(broker: "Services", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
     raise ApiError("this listener does not authenticate", ErrorCode.ILLEGAL_SASL_STATE)
 
 

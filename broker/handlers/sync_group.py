@@ -12,12 +12,12 @@ from ..network.call import Call
 from .join_group import caller_of
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
-async def handle(broker: "Broker", request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
+async def handle(broker: "Services", request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
     is_complete = request.protocol_type is not None and request.protocol_name is not None
     if call.version >= FIRST_VERSION_WITH_PROTOCOL and not is_complete:
         raise ApiError("protocol type and name are missing", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

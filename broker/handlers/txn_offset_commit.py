@@ -30,13 +30,13 @@ from ..transactions.verification import verify
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 FIRST_VERSION_WITH_LOADING = 2
 FIRST_VERSION_WITH_ABORTABLE = 4
 
 
-async def handle(broker: "Broker", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
+async def handle(broker: "Services", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
     new = _offsets(request.topics)
     known = [each for each in new if has_partition(broker.cluster, each.topic, each.partition)]
     codes: Mapping[TopicPartition, ErrorCode] = {}
@@ -67,7 +67,7 @@ def _offsets(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[NewOffset]:
 
 
 async def _commit(
-    broker: "Broker", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
+    broker: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
     topic = await broker.topics.ensure(OFFSETS_TOPIC)

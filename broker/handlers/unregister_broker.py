@@ -10,10 +10,10 @@ from ...protocol.messages.unregister_broker import UnregisterBrokerRequest, Unre
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-def handle(broker: "Broker", request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
+def handle(broker: "Services", request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
     if request.broker_id not in broker.cluster.brokers:
         raise ApiError(f"there is no broker {request.broker_id}", ErrorCode.BROKER_ID_NOT_REGISTERED)
     raise ApiError(f"broker {request.broker_id} is running", ErrorCode.INVALID_REQUEST)

@@ -19,7 +19,7 @@ from ..metadata.features import METADATA_VERSION, SUPPORTED
 from ..network.call import Call
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 UPGRADE = 1
 SAFE_DOWNGRADE = 2
@@ -27,7 +27,7 @@ UNSAFE_DOWNGRADE = 3
 LOWEST_LOSSLESS_METADATA_VERSION = 17
 
 
-def handle(broker: "Broker", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
+def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
     store = broker.topics.store
     levels = dict(store.state.features)
     results = []

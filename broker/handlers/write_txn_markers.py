@@ -20,10 +20,10 @@ from ..network.call import Call
 from ..transactions.markers import MarkerOf
 
 if TYPE_CHECKING:
-    from ..broker import Broker
+    from ..services import Services
 
 
-async def handle(broker: "Broker", request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
+async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
     results = []
     for marker in request.markers:
         results.append(_write(broker, marker))
@@ -52,7 +52,7 @@ def refuse(request: WriteTxnMarkersRequest, error: ApiError, call: Call) -> Writ
     )
 
 
-def _write(broker: "Broker", asked: WritableTxnMarker) -> WritableTxnMarkerResult:
+def _write(broker: "Services", asked: WritableTxnMarker) -> WritableTxnMarkerResult:
     marker = MarkerOf(
         producer_id=asked.producer_id,
         producer_epoch=asked.producer_epoch,
@@ -76,7 +76,7 @@ def _write(broker: "Broker", asked: WritableTxnMarker) -> WritableTxnMarkerResul
     )
 
 
-def _write_one(broker: "Broker", marker: MarkerOf, topic: str, index: int) -> ErrorCode:
+def _write_one(broker: "Services", marker: MarkerOf, topic: str, index: int) -> ErrorCode:
     try:
         broker.transactions.markers.write(marker, topic, index)
     except ApiError as error:

@@ -23,7 +23,6 @@ from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.metadata_store import MetadataStore
 from ...storage.log.log import Log
-from ..maintenance.log_moves import LogMoves
 from ..scheduling.turns import Turns
 from .configuration import Configuration, log_config
 from .image import Topic
@@ -34,6 +33,7 @@ from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Coll
 
 if TYPE_CHECKING:
     from ..core import Core
+    from ..maintenance.log_moves import LogMoves
 
 PARTITIONS_A_TURN = 4
 
@@ -57,13 +57,13 @@ class Topics:
     `on_configured` are called when dynamic settings of the broker have changed.
     """
 
-    def __init__(self, core: "Core", layers: Layers) -> None:
+    def __init__(self, core: "Core", layers: Layers, moves: "LogMoves") -> None:
         self.store = MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
         if self.store.is_new:
             take_over(self.store.state, core.log_dirs, core.cluster.node_id)
         self.configuration = Configuration(layers, self.store)
         self.collisions = CollisionGuard()
-        self.moves = LogMoves(core)
+        self.moves = moves
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []

@@ -6,12 +6,18 @@ DelayedOperationPurgatory). It is woken at most once, and leaves no trace behind
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
+from typing import Protocol
 
-from ..network.connection import Peer
 from .clock import Clock, wait_until
 
 IsSatisfied = Callable[[Hashable | None], bool]
 """Whether what is waited for is there, after an event on one key; None: look at everything."""
+
+
+class Leaving(Protocol):
+    """Somebody who may leave; `on_leave`, if set, is called then."""
+
+    on_leave: Callable[[], None] | None
 
 
 class Waiter:
@@ -57,7 +63,7 @@ class Purgatory:
         is_satisfied: IsSatisfied,
         timeout_ms: float,
         *,
-        peer: Peer | None = None,
+        peer: Leaving | None = None,
     ) -> bool:
         """True when `is_satisfied` turned true, at once or after an event on one of `keys`; or when `peer` has left.
 

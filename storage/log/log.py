@@ -18,7 +18,6 @@ from ..files.file_handle import Buffer
 from ..files.files import Files
 from ..producers.producer_state import BatchSequence
 from ..producers.producer_tracking import ProducerTracking
-from ..recovery.segment_recovery import rebuild_producers
 from ..validation.prepared_append import PreparedAppend
 from . import retention
 from .delayed_deletion import PendingDeletions
@@ -26,6 +25,7 @@ from .flush import Flush
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .log_reader import LogReading
+from .producer_replay import rebuild_producers
 from .segment import Segment
 from .segments import Segments
 

@@ -25,12 +25,13 @@ from ..log.delayed_deletion import PendingDeletions
 from ..log.leader_epochs import LeaderEpochs
 from ..log.log import Log
 from ..log.log_config import LogConfig
+from ..log.producer_replay import rebuild_producers
 from ..log.segment import MAX_RELATIVE_OFFSET, Segment
 from ..log.segments import Segments
 from ..producers.producer_snapshot import Snapshots
 from ..producers.producer_state import ProducerState
 from ..producers.producer_tracking import ProducerTracking
-from .segment_recovery import SegmentOverflow, rebuild_producers, recover_segment
+from .segment_recovery import SegmentOverflow, recover_segment
 from .segment_split import split_segment
 from .transient_files import settle_transient_files
 

@@ -1,20 +1,19 @@
 """Reading segments again after a crash: what is whole stays, what follows is cut, and everything derived is rebuilt.
 
-Source: Kafka 3.9 `LogSegment.recover`, `UnifiedLog.rebuildProducerState`.
+Source: Kafka 3.9 `LogSegment.recover`.
 """
 
 import logging
 
 from ...protocol.errors import CorruptRecord, InvalidRecord
-from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader
+from ...protocol.records.batch_header import BatchHeader
 from ..log.leader_epochs import LeaderEpochs
 from ..log.log_config import LogConfig
 from ..log.preallocated import is_preallocated
+from ..log.producer_replay import replay
 from ..log.segment import Segment
-from ..log.segments import Segments
 from ..producers.producer_tracking import ProducerTracking
 
-MAX_MARKER_BYTES = 4096
 LOOKED_AT_BYTES = 1 << 20  # of what is cut off, to tell what it is
 
 _logger = logging.getLogger(__name__)
@@ -105,35 +104,3 @@ def _take_in(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, produc
         epochs.assign(header.leader_epoch, header.base_offset)
     if header.producer_id >= 0:
         replay(segment, header, producers)
-
-
-def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:
-    """Bring `producers` up to the end of a batch; with `index`, aborted transactions go into the segment's index.
-
-    Raises: InvalidRecord, DiskFault.
-    """
-
-    def body() -> bytes:
-        size = min(header.size_bytes - V2_HEADER_BYTES, MAX_MARKER_BYTES)
-        return segment.file.read(size, header.position + V2_HEADER_BYTES)
-
-    for aborted in producers.replay(header, body):
-        if index:
-            segment.transactions().append(aborted)
-
-
-def rebuild_producers(producers: ProducerTracking, segments: Segments, start: int, end: int) -> None:
-    """Make `producers` what they were at the offset `end`: from the newest snapshot, then from the batches.
-
-    Raises: CorruptRecord, DiskFault.
-    """
-    offset = producers.restore(end, start)
-    for segment in segments.reaching(offset, end):
-        position = (
-            segment.offset_index.position_of(offset - 1 - segment.base_offset) if offset > segment.base_offset else 0
-        )
-        for header in segment.batches(position):
-            if header.last_offset >= end:
-                break
-            if header.magic >= 2 and header.base_offset >= offset:
-                replay(segment, header, producers, index=False)

@@ -1,0 +1,70 @@
+"""What the handlers of one broker work with: the core, the topics and the two coordinators.
+
+`Broker` adds what starts and stops it; nobody below knows that.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..config import BrokerSettings, Layers
+from ..protocol.errors import ApiError, ErrorCode
+from ..storage.files.files import Files
+from .core import Core
+from .maintenance.log_moves import LogMoves
+from .metadata.topics import Topics
+from .scheduling.clock import Clock
+
+if TYPE_CHECKING:
+    from .groups.coordinator import GroupCoordinator
+    from .transactions.coordinator import TransactionCoordinator
+
+
+class Services(Core):
+    """The core, the topics, and coordinators that begin when they are first asked for."""
+
+    def __init__(self, settings: BrokerSettings, layers: Layers, clock: Clock | None, files: Files | None) -> None:
+        super().__init__(settings, clock, files)
+        self.topics = Topics(self, layers, LogMoves(self))
+        self.topics.on_deleted.append(self.metrics.forget_topics)
+        self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
+        self._is_stopping = False
+
+    @property
+    def groups(self) -> "GroupCoordinator":
+        """The group coordinator. It begins, and its modules are loaded, when there are offsets or the first group.
+
+        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
+        """
+        if self._groups is None:
+            if self._is_stopping:
+                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            from .groups.coordinator import GroupCoordinator
+
+            self._groups = GroupCoordinator(self, self.topics)
+            self._groups.start()
+        return self._groups
+
+    @property
+    def groups_in_use(self) -> "GroupCoordinator | None":
+        """The group coordinator if it has begun."""
+        return self._groups
+
+    @property
+    def transactions(self) -> "TransactionCoordinator":
+        """The transaction coordinator, which begins as the group coordinator does.
+
+        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
+        """
+        if self._transactions is None:
+            if self._is_stopping:
+                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            from .transactions.coordinator import TransactionCoordinator
+
+            self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups)
+            self._transactions.start()
+        return self._transactions
+
+    @property
+    def transactions_in_use(self) -> "TransactionCoordinator | None":
+        """The transaction coordinator if it has begun."""
+        return self._transactions

@@ -1,0 +1,43 @@
+"""What the batches of a log say about its producers, read again from the log: after a crash, or after a truncation.
+
+Source: Kafka 3.9 `UnifiedLog.rebuildProducerState`.
+"""
+
+from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader
+from ..producers.producer_tracking import ProducerTracking
+from .segment import Segment
+from .segments import Segments
+
+MAX_MARKER_BYTES = 4096
+
+
+def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:
+    """Bring `producers` up to the end of a batch; with `index`, aborted transactions go into the segment's index.
+
+    Raises: InvalidRecord, DiskFault.
+    """
+
+    def body() -> bytes:
+        size = min(header.size_bytes - V2_HEADER_BYTES, MAX_MARKER_BYTES)
+        return segment.file.read(size, header.position + V2_HEADER_BYTES)
+
+    for aborted in producers.replay(header, body):
+        if index:
+            segment.transactions().append(aborted)
+
+
+def rebuild_producers(producers: ProducerTracking, segments: Segments, start: int, end: int) -> None:
+    """Make `producers` what they were at the offset `end`: from the newest snapshot, then from the batches.
+
+    Raises: CorruptRecord, DiskFault.
+    """
+    offset = producers.restore(end, start)
+    for segment in segments.reaching(offset, end):
+        position = (
+            segment.offset_index.position_of(offset - 1 - segment.base_offset) if offset > segment.base_offset else 0
+        )
+        for header in segment.batches(position):
+            if header.last_offset >= end:
+                break
+            if header.magic >= 2 and header.base_offset >= offset:
+                replay(segment, header, producers, index=False)
