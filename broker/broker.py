@@ -23,10 +23,10 @@ from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
-from .network.buffer_pool import BufferPool
 from .network.connection import Connection, Peer
 from .network.dispatch import Dispatcher
 from .network.listener import Limits, Server
+from .network.output_buffer_pool import BufferPool
 from .network.sender import Sender
 from .network.transport import PlainWire
 from .scheduling.clock import Clock

@@ -19,7 +19,7 @@ from .metadata.partition import Partition
 from .metrics.metrics import Metrics
 from .network.interceptor import Interceptor
 from .network.memory_budget import MemoryBudget
-from .produce.rules import RulesByTopic
+from .produce.topic_append_rules import RulesByTopic
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
 from .scheduling.worker_threads import in_worker

@@ -12,7 +12,7 @@
 Both decorators make a frozen, slotted, keyword-only dataclass in which every field has Kafka's default. An object of
 the class is built through its twin, an open class of the same layout, and then given its real class: storing to slots
 and changing the class once costs half or less of what `object.__setattr__` per field does (measured by
-`bench/questions/message_codecs.py`).
+`bench/questions/message_encoding.py`).
 `decoding.py` and `encoding.py` write the functions.
 """
 
@@ -21,8 +21,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
-from .decoding import Decode, compile_decoder
-from .encoding import Encode, compile_encoder
+from .decoder_generator import Decode, compile_decoder
+from .encoder_generator import Encode, compile_encoder
 from .errors import MalformedFrame
 from .fields import (
     NEVER,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
-from ..load.connection import frame_of
+from ..load.admin_connection import frame_of
 from ..load.plan import Asking, Lane, LoadPlan
 from ..load.process import LoadProcess
 from ..load.topics import BATCH_BYTES, Filling, check_fetch, fetch_request, fill
@@ -20,7 +20,7 @@ from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server, Stepdown
 from ..servers.maven import JarStore
-from .contest import Contest, Terms, Told, contestants
+from .comparison import Contest, Terms, Told, contestants
 
 PARTITION_FETCH_BYTES = 1 << 20
 STORED_BYTES = 2 << 20

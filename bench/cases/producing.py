@@ -20,7 +20,7 @@ from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
-from .contest import Contest, Terms, Told, contestants
+from .comparison import Contest, Terms, Told, contestants
 
 PARTITIONS = 12
 DELETE_DELAY_MS = 100

@@ -16,7 +16,7 @@ from struct import Struct
 from time import perf_counter, process_time, time
 
 from ..failures import BenchFailed
-from .connection import host_and_port
+from .admin_connection import host_and_port
 from .plan import Lane, LoadPlan, LoadResult
 
 BUFFER_BYTES = 256 * 1024

@@ -20,7 +20,7 @@ from ...protocol.records.layout import Codec
 from ...protocol.records.record import Record
 from ..failures import BenchFailed
 from ..servers.process import wait_until
-from .connection import Connection, frame_of
+from .admin_connection import Connection, frame_of
 from .plan import Asking, Lane, LoadPlan
 from .process import LoadProcess
 from .values import Data, values

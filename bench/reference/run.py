@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...protocol.records.layout import Codec
-from ..cases.contest import Terms, Told
+from ..cases.comparison import Terms, Told
+from ..cases.downconversion_memory import MemoryTest, Readers, run_memory
 from ..cases.fetching import FetchGrid, run_fetches
-from ..cases.memory import MemoryTest, Readers, run_memory
-from ..cases.mixed import run_mixed
+from ..cases.old_and_new_consumers import run_mixed
 from ..cases.producing import ProduceGrid, run_produce
 from ..cases.starting import Directory, run_starts
 from ..load.topics import Writing

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...protocol.messages.metadata import MetadataRequest
 from ..failures import BenchFailed
-from ..load.connection import Connection
+from ..load.admin_connection import Connection
 from .maven import STDERR_LOG, JarStore
 from .network import LOOPBACK, Network
 from .process import Process, Restartable, free_port, text_of, wait_until

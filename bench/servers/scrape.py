@@ -10,7 +10,7 @@ from time import perf_counter, time
 from typing import Protocol
 
 from ..failures import BenchFailed
-from ..load.connection import host_and_port
+from ..load.admin_connection import host_and_port
 from .process import Usage
 
 EVERY_S = 0.05

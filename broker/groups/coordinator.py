@@ -18,6 +18,7 @@ from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespon
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ..metadata.image import Topic
 from ..metadata.topic_rules import OFFSETS_TOPIC
+from ..scheduling.keyed_timers import Timers
 from ..scheduling.periodic_task import Periodic
 from .classic.group import UNKNOWN_MEMBER, ClassicGroup
 from .classic.join import Joins
@@ -27,21 +28,20 @@ from .classic.rebalance import Rebalancer
 from .classic.states import DELETE
 from .consumer.changes import Planner
 from .consumer.group import ConsumerGroup
-from .consumer.groups import ConsumerGroups
+from .consumer.group_manager import ConsumerGroups
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import compile_pattern
 from .describing import describe_classic, describe_consumer, unknown_classic
+from .group_limits import Caller, GroupRules
 from .migration.classic_members import ClassicInConsumer
 from .migration.migration import Migration
-from .offsets.commits import Commits, Committer, NewOffset
-from .offsets.offsets import CommittedOffset, Offsets, TopicPartition
-from .rules import Caller, GroupRules
+from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
+from .offsets.offset_requests import Commits, Committer, NewOffset
 from .state.loading import Loading
-from .state.offsets_topic import OffsetsTopic
+from .state.offsets_topic_store import OffsetsTopic
 from .state.registry import Group, Groups
 from .state.replay import Replay
-from .timers import Timers
 
 if TYPE_CHECKING:
     from ..core import Core

@@ -23,7 +23,7 @@ from ...protocol.messages.add_partitions_to_txn import (
 )
 from ..metadata.image import Cluster
 from ..network.call import Call
-from ..transactions.errors import code_for
+from ..transactions.error_mapping import code_for
 from ..transactions.transaction import TopicPartition
 
 if TYPE_CHECKING:

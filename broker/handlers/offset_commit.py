@@ -18,8 +18,8 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ..groups.offsets.commits import Committer, NewOffset
-from ..groups.offsets.offsets import TopicPartition
+from ..groups.offsets.committed_offsets import TopicPartition
+from ..groups.offsets.offset_requests import Committer, NewOffset
 from ..metadata.image import Cluster
 from ..network.call import Call
 

@@ -24,7 +24,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from ..groups.offsets.commits import UNKNOWN_OFFSET
+from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
 from ..network.call import Call
 from .offset_commit import has_partition
 

@@ -21,9 +21,9 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ..groups.offsets.commits import Committer, NewOffset
-from ..groups.offsets.offsets import TopicPartition
-from ..groups.state.store import Producer
+from ..groups.offsets.committed_offsets import TopicPartition
+from ..groups.offsets.offset_requests import Committer, NewOffset
+from ..groups.state.record_store import Producer
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..network.call import Call
 from ..transactions.verification import verify

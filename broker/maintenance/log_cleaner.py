@@ -26,7 +26,7 @@ from ..scheduling.periodic_task import FOREVER_MS, Periodic
 if TYPE_CHECKING:
     from ..core import Core
     from ..metadata.topics import Topics
-    from .cleaning_task import Cleaning
+    from .log_cleaning import Cleaning
 
 LOGS_A_TURN: Final = 20
 MOST_THREADS: Final = 64
@@ -177,7 +177,7 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, what: Cleanable) -> bool:
         """Whether to go on with the next log at once."""
-        from .cleaning_task import Cleaning  # what it needs is loaded with the first log that is dirty
+        from .log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
 
         assert self._threads is not None
         self._cleaning[partition.key] = work = Cleaning(self._core, self._threads, partition, what)

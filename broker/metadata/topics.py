@@ -23,12 +23,12 @@ from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.metadata_store import MetadataStore
 from ...storage.log.log import Log
-from ..scheduling.turns import Turns
+from ..scheduling.serial_queue import Turns
 from .configuration import Configuration, log_config
 from .image import Topic
-from .image_loading import load_image
 from .kafka_import import take_over
 from .partition import Partition
+from .topic_loading import load_image
 from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, CollisionGuard, check_name
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
+from ...protocol.code_buffer import Source
 from ...protocol.errors import ErrorCode
 from ...protocol.schema import schema_of
-from ...protocol.source import Source
 from .instruments import Counter, CounterFamily
 
 Tally = dict[int, int]

@@ -18,7 +18,7 @@ from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api import API, ApiKey, ApiSpec
-from ...protocol.decoding import Decode
+from ...protocol.decoder_generator import Decode
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame
 from ...protocol.frame import RequestHeader, decode_request_header, encode_response
 from ...protocol.schema import Piece, decoder_of

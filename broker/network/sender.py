@@ -18,9 +18,9 @@ from ...storage.downconversion.converted_stream import ConvertedStream
 from ...storage.files.file_slice import FileSlice
 from ..metrics.metrics import Metrics
 from ..scheduling.worker_threads import in_worker
-from .buffer_pool import BufferPool
-from .claimed_buffer import ClaimedBuffer
+from .conversion_buffer import ClaimedBuffer
 from .memory_budget import Claim, MemoryBudget
+from .output_buffer_pool import BufferPool
 from .transport import PlainWire
 
 TURN_BYTES = 1 << 20

@@ -63,7 +63,7 @@ def memory(
     shared: Shared,
 ) -> None:
     """Show the memory that converting takes: KIP-283's test."""
-    from ...bench.cases.memory import MemoryTest, Readers, run_memory
+    from ...bench.cases.downconversion_memory import MemoryTest, Readers, run_memory
 
     tests = [
         MemoryTest(
@@ -179,7 +179,7 @@ def mixed(
     shared: Shared,
 ) -> None:
     """Compare what producers and modern readers wait while old readers convert as fast as they can."""
-    from ...bench.cases.mixed import run_mixed
+    from ...bench.cases.old_and_new_consumers import run_mixed
 
     with open_desk(shared) as desk:
         run_mixed(_numbers(old_readers), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
@@ -231,7 +231,7 @@ def reference(
     shared: Shared,
 ) -> None:
     """Measure everything that stepdown sets out to reach, beside Kafka, and say what it reached."""
-    from ...bench.cases.memory import MemoryTest
+    from ...bench.cases.downconversion_memory import MemoryTest
     from ...bench.reference.run import Extent, run_reference, summary
 
     to.mkdir(parents=True, exist_ok=True)

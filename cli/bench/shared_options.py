@@ -18,7 +18,7 @@ import typer
 from ..support.failures import CommandFailed
 
 if TYPE_CHECKING:
-    from ...bench.cases.contest import Terms, Told
+    from ...bench.cases.comparison import Terms, Told
     from ...bench.results.results import Journal
     from ...bench.servers.maven import JarStore
 
@@ -90,7 +90,7 @@ class Shared:
     folder: Path | None
 
     def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
-        from ...bench.cases.contest import Terms
+        from ...bench.cases.comparison import Terms
 
         return Terms(
             peer=self.peer,

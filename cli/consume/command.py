@@ -10,7 +10,7 @@ import typer
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
-from ..support.record_formats import NEWEST, AsFormat, RecordFormat, format_of
+from ..support.message_format_versions import NEWEST, AsFormat, RecordFormat, format_of
 
 if TYPE_CHECKING:
     from .record_output import RecordPrinter

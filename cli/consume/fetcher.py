@@ -19,8 +19,8 @@ from ...protocol.records.layout import FRAME, LOG_OVERHEAD
 from ...protocol.records.record import Record
 from ..support.broker_client import BrokerClient, error_name
 from ..support.failures import CommandFailed
+from ..support.message_format_versions import RecordFormat
 from ..support.partition_leaders import PartitionLeaders, TopicPartition
-from ..support.record_formats import RecordFormat
 from .start_positions import EARLIEST, OffsetLookup, is_retriable
 from .visible_records import visible_records
 

@@ -13,12 +13,12 @@ import typer
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.message_format_versions import AsFormat, format_of
 from ..support.name_value_options import name_value_pairs
-from ..support.record_formats import AsFormat, format_of
 from ..support.stop_signals import StopSignals
 
 if TYPE_CHECKING:
-    from ..support.record_formats import RecordFormat
+    from ..support.message_format_versions import RecordFormat
     from .record_writer import Destination, RecordWriter
     from .stdin_records import RecordParser
 

@@ -18,8 +18,7 @@ from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import convert_singles
 from ...protocol.records.kernel import convert_plain, plan
 from ..files.file_slice import FileSlice
-from .conversion_memory import PLAIN_BYTES, buffer_for, claim_for
-from .conversion_rules import (
+from .batch_conversion import (
     ConversionRules,
     ConversionStats,
     has_to_be_opened,
@@ -27,6 +26,7 @@ from .conversion_rules import (
     next_is_for_worker,
     through_codec,
 )
+from .memory_estimate import PLAIN_BYTES, buffer_for, claim_for
 from .read_window import KEPT_BYTES, batch_at, batch_in, read_window
 
 OVERFLOW_ENTRY = Struct(">qi")

@@ -40,8 +40,8 @@ from .append_rules import AppendRules, Path, Shape, choose
 from .batch_head import keep
 from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
-from .recompression import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .record_checks import check_records, open_records, survey, survey_plain
+from .record_set_rewrite import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .usual_batch import prepare_usual
 
 MAGIC_2_VERSION = 3

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepdown.protocol.api import API, ApiKey
-from stepdown.protocol.decoding import least_size
+from stepdown.protocol.decoder_generator import least_size
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.frame import FrameParser, decode_request_header, encode_request
 from stepdown.protocol.primitives import MAX_ITEMS, MAX_TAGGED_FIELDS, Kind, write_uvarint

@@ -11,17 +11,17 @@ from stepdown.broker.groups.classic.member_requests import Members
 from stepdown.broker.groups.classic.rebalance import Rebalancer
 from stepdown.broker.groups.consumer.changes import Planner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
-from stepdown.broker.groups.consumer.groups import ConsumerGroups
+from stepdown.broker.groups.consumer.group_manager import ConsumerGroups
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
+from stepdown.broker.groups.group_limits import Caller, GroupRules
 from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
 from stepdown.broker.groups.migration.migration import Migration
-from stepdown.broker.groups.offsets.commits import Commits, Committer, NewOffset
-from stepdown.broker.groups.offsets.offsets import Offsets
-from stepdown.broker.groups.rules import Caller, GroupRules
+from stepdown.broker.groups.offsets.committed_offsets import Offsets
+from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
+from stepdown.broker.groups.state.record_store import Producer, Stored
 from stepdown.broker.groups.state.registry import Groups
 from stepdown.broker.groups.state.replay import Replay
-from stepdown.broker.groups.state.store import Producer, Stored
-from stepdown.broker.groups.timers import Timers
+from stepdown.broker.scheduling.keyed_timers import Timers
 from stepdown.protocol.coordinator.consumer_group_records import TopicMetadata
 from stepdown.protocol.coordinator.consumer_protocol import ConsumerSubscription, encode_subscription
 from stepdown.protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record

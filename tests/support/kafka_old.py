@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from stepdown.bench.load.connection import Connection
+from stepdown.bench.load.admin_connection import Connection
 from stepdown.bench.servers.kafka import KAFKA_1_1, OldKafkaServer
 from stepdown.bench.servers.maven import STDERR_LOG
 from stepdown.protocol.messages.metadata import MetadataRequest

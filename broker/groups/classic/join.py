@@ -9,8 +9,8 @@ import logging
 
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from ..rules import Caller, GroupRules
-from ..state.store import GroupStore, group_error
+from ..group_limits import Caller, GroupRules
+from ..state.record_store import GroupStore, group_error
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, JoinAnswer, join_error
 from .rebalance import Rebalancer

@@ -12,9 +12,9 @@ Source: Kafka 3.9, GroupMetadataManager.
 import logging
 
 from ....protocol.errors import ApiError, ErrorCode
-from ..rules import GroupRules
-from ..state.store import GroupStore
-from ..timers import Timers
+from ...scheduling.keyed_timers import Timers
+from ..group_limits import GroupRules
+from ..state.record_store import GroupStore
 from .group import ClassicGroup
 from .member import ClassicMember, join_error, sync_error
 from .states import State

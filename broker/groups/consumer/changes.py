@@ -13,7 +13,7 @@ from uuid import UUID
 
 from ....protocol.coordinator.consumer_group_records import TopicMetadata
 from ....protocol.coordinator.group_log import GroupRecord
-from ..rules import GroupRules
+from ..group_limits import GroupRules
 from .assignors import ASSIGNORS
 from .assignors.spec import MemberSpec
 from .group import ConsumerGroup, assignment_epoch_record, epoch_record, member_tombstones, target_record, topics_record

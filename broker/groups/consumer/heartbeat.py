@@ -13,10 +13,10 @@ from typing import Final
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from ..rules import Caller
+from ..group_limits import Caller
 from .changes import Change
 from .group import ConsumerGroup
-from .groups import ConsumerGroups
+from .group_manager import ConsumerGroups
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sorted_topics
 from .topic_regex import compile_pattern
 

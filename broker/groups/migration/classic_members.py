@@ -20,9 +20,9 @@ from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
 from ..consumer.changes import Change
 from ..consumer.group import NOT_OWNED, ConsumerGroup
-from ..consumer.groups import ConsumerGroups
+from ..consumer.group_manager import ConsumerGroups
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sorted_topics
-from ..rules import Caller
+from ..group_limits import Caller
 from .migration import Migration, classic_metadata
 
 log = logging.getLogger(__name__)

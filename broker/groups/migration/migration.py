@@ -32,7 +32,7 @@ from ..classic.states import State
 from ..consumer.changes import FindTopic
 from ..consumer.group import ConsumerGroup, assignment_epoch_record, epoch_record, target_record
 from ..consumer.member import NOTHING, Assignment, ConsumerMember
-from ..rules import GroupRules
+from ..group_limits import GroupRules
 
 FindName = Callable[[UUID], str | None]
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from ..classic.group import ClassicGroup
 from ..classic.states import State
 from ..consumer.group import ConsumerGroup
-from .offsets import CommittedOffset, Offsets, TopicPartition
+from .committed_offsets import CommittedOffset, Offsets, TopicPartition
 
 Base = Callable[[CommittedOffset], int]
 NO_EXPIRY = -1

@@ -10,8 +10,8 @@ from time import perf_counter
 from ....protocol.errors import ApiError
 from ...maintenance.internal_topic_loading import PartitionLoading
 from ..classic.group import ClassicGroup
-from ..offsets.offsets import Offsets
-from .offsets_topic import OffsetsTopic
+from ..offsets.committed_offsets import Offsets
+from .offsets_topic_store import OffsetsTopic
 from .registry import Group, Groups
 from .replay import Replay
 

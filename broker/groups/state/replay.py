@@ -12,7 +12,7 @@ from ....protocol.coordinator.group_records import GroupMetadataKey
 from ....protocol.coordinator.offset_records import OffsetCommitKey
 from ..classic.group import ClassicGroup, load_classic_group
 from ..consumer.group import ConsumerGroup
-from ..offsets.offsets import NO_PRODUCER, Offsets
+from ..offsets.committed_offsets import NO_PRODUCER, Offsets
 from .registry import Groups
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from stepdown.broker.broker import Broker
-from stepdown.broker.groups.offsets.commits import Committer, NewOffset
+from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.metrics.metrics import Metrics
-from stepdown.broker.network.buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.broker.network.memory_budget import MemoryBudget
+from stepdown.broker.network.output_buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
 from stepdown.storage.files.file_slice import FileSlice

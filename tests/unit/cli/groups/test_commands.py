@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.groups.offsets.commits import Committer, NewOffset
+from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.coordinator.consumer_protocol import (
     ConsumerAssignment,

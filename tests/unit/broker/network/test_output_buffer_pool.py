@@ -1,4 +1,4 @@
-from stepdown.broker.network.buffer_pool import FORGOTTEN_A_RETURN, KEPT, STANDARD_BYTES, BufferPool
+from stepdown.broker.network.output_buffer_pool import FORGOTTEN_A_RETURN, KEPT, STANDARD_BYTES, BufferPool
 
 MANY = 20
 

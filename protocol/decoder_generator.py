@@ -9,6 +9,7 @@ To see the text: `decoder_source(cls, version, flexible)`.
 import struct
 from typing import Any, Final, Protocol
 
+from .code_buffer import Source
 from .errors import MalformedFrame
 from .fields import Field
 from .primitives import (
@@ -21,7 +22,6 @@ from .primitives import (
     skip_tagged_fields,
     too_many_tagged,
 )
-from .source import Source
 
 
 class Decode(Protocol):

@@ -1,7 +1,7 @@
 """The memory that a part of a converted slice is made in and sent from."""
 
-from .buffer_pool import STANDARD_BYTES, BufferPool
 from .memory_budget import Claim
+from .output_buffer_pool import STANDARD_BYTES, BufferPool
 
 NOTHING = memoryview(b"")
 

@@ -1,7 +1,7 @@
 """How much faster is one checkout than another, or than Kafka, on a machine that others use, too?
 
-    python bench/questions/in_turn.py kafka . --size 10000
-    python bench/questions/in_turn.py ../before . --readers 8 --rounds 20 --seconds 0.7
+    python bench/questions/checkout_comparison.py kafka . --size 10000
+    python bench/questions/checkout_comparison.py ../before . --readers 8 --rounds 20 --seconds 0.7
 
 All servers are up, each over its own copy of the same records, and are loaded for a moment one after the other, the
 first of a round being another each time: what the machine's neighbours do hits all of them. SERVER: `kafka` (3.9.1), or

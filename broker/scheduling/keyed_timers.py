@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 
-from ..scheduling.clock import Clock, Timer
+from .clock import Clock, Timer
 
 
 class Timers:

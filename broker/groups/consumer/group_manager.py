@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import Literal
 
 from ....protocol.errors import ApiError, ErrorCode
+from ...scheduling.keyed_timers import Timers
 from ..classic.group import ClassicGroup
 from ..classic.rebalance import Rebalancer
+from ..group_limits import GroupRules
 from ..migration.migration import Migration
-from ..rules import GroupRules
+from ..state.record_store import GroupStore, group_error
 from ..state.registry import Groups
 from ..state.replay import Replay
-from ..state.store import GroupStore, group_error
-from ..timers import Timers
 from .changes import Change, Planner
 from .group import ConsumerGroup
 from .member import ConsumerMember, MemberState

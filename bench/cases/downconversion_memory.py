@@ -16,7 +16,7 @@ from time import sleep
 
 from ...protocol.records.layout import Codec
 from ..failures import BenchFailed
-from ..load.connection import frame_of
+from ..load.admin_connection import frame_of
 from ..load.plan import Asking, Lane, LoadPlan, Stall
 from ..load.process import LoadProcess
 from ..load.topics import Filling, await_leaders, fetch_request, fill
@@ -25,7 +25,7 @@ from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
 from ..servers.scrape import Moment, Watch
-from .contest import Terms, Told, contestants
+from .comparison import Terms, Told, contestants
 
 SETTLE_S = 1.0
 STALL = Stall(after_bytes=64 * 1024, seconds=3.0)

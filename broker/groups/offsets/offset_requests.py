@@ -26,11 +26,11 @@ from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
 from ..classic.rebalance import Rebalancer
 from ..classic.states import COMMIT, State
 from ..consumer.group import ConsumerGroup
-from ..rules import GroupRules
+from ..group_limits import GroupRules
+from ..state.record_store import GroupStore, Producer, Stored, offset_error
 from ..state.registry import Group, Groups
-from ..state.store import GroupStore, Producer, Stored, offset_error
+from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
 from .expiration import expired_offsets
-from .offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
 
 NO_GENERATION = -1
 NO_RETENTION = -1

@@ -9,10 +9,10 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from .code_buffer import Source
 from .fields import Field
-from .misfit import describe_misfit
 from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind, Piece, repeated, write_uvarint
-from .source import Source
+from .unencodable_field import describe_misfit
 
 Encode: TypeAlias = Callable[[Any, bytearray], list[Piece]]
 

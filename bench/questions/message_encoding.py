@@ -3,7 +3,7 @@
 Prints microseconds per message and the ratio to kio, made from Kafka's message definitions too and with a
 compiled reader, on the same bytes in the same run; then one value built our way against a plain frozen dataclass.
 
-    python bench/questions/message_codecs.py
+    python bench/questions/message_encoding.py
 """
 
 import dataclasses
