@@ -59,7 +59,8 @@ format: setup
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 test: check
-	$(BIN)/python -m pytest -m "not slow and not docker"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not docker and not alone"
+	$(BIN)/python -m pytest -m "alone and not slow and not docker"
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker

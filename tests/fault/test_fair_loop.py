@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from support.broker import Stepdown
 
+pytestmark = pytest.mark.alone
+
 CLIENTS = Path(__file__).with_name("hostile_clients.py")
 KINDS = [
     "pipelined_api_versions",
