@@ -1,4 +1,4 @@
-"""What the rooms of a broker share: settings, time, metrics, memory, threads, the logs, the image of topics.
+"""The objects that all parts of a broker share: settings, clock, metrics, memory budget, threads, logs, metadata image.
 
 A room is handed this, and beside it the rooms that it needs; `broker.py` puts them together.
 """

@@ -1,4 +1,4 @@
-"""The settings of a broker and of a topic: frozen, typed, one field for each key that has an attribute.
+"""BrokerSettings and TopicSettings: frozen dataclasses with one typed field per key that stepdown acts on.
 
 Units stand in the names. Values that belong to topics have no field here: they are the defaults of TopicSettings.
 """

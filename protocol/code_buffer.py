@@ -1,4 +1,4 @@
-"""Lines of Python being written, with their indentation, names that are used once, and the constants they refer to."""
+"""Builds generated Python source: indentation, unique names, and referenced constants."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Writes the function that reads one version of a message: bytes in, the frozen value out.
+"""Generates the Python function that decodes one version of a message from bytes.
 
 The function is straight-line Python with one loop per array. Neighbouring fields of fixed width, and the length in
 front of the field behind them, are read by one `struct.Struct`. A length is compared with the bytes left before

@@ -1,4 +1,4 @@
-"""What does compaction cost those who produce meanwhile, how much memory does it take, and is the right thing left?
+"""Measures log compaction: its effect on producers, its memory use, and whether the right records remain.
 
 One topic of one partition gets `updates` values of each of `keys` keys, in another order each time. Producers at a pace
 write to another topic: quiet, then while the first topic, made compacted, is cleaned, then quiet again.

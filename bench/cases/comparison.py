@@ -1,4 +1,5 @@
-"""Servers side by side, measured in turn: A B A B …, so that what else the machine does falls on both alike.
+"""Compares servers by running the same load on each in turn (A B A B …), so that other activity on the machine affects
+all alike.
 
 A measurement is what a load got in a window and the CPU that the server's process used in it:
 

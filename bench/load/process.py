@@ -1,4 +1,4 @@
-"""The load side: a process of its own that runs plans, so that it shares no CPU time and no lock with who measures.
+"""Runs load plans in a separate process, so that the load shares no CPU time or GIL with the measuring process.
 
 The parent sends a `LoadPlan` down a pipe, hears "ready" once the connections stand, says "go" when it has read the
 server's CPU clock, and gets a `LoadResult`.

@@ -1,4 +1,4 @@
-"""How much faster is one checkout than another, or than Kafka, on a machine that others use, too?
+"""Compares the speed of two checkouts, or of one and Kafka, in alternating runs on a shared machine.
 
     python bench/questions/checkout_comparison.py kafka . --size 10000
     python bench/questions/checkout_comparison.py ../before . --readers 8 --rounds 20 --seconds 0.7

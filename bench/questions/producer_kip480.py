@@ -1,4 +1,4 @@
-"""What does sticking gain? Records at a steady rate, stuck to a partition or dealt round robin (KIP-480).
+"""Measures the sticky partitioner against round robin at a steady record rate (KIP-480).
 
     python bench/questions/producer_kip480.py 127.0.0.1:9092 --partitions 1 2 4 8 16 32 64 --linger 0 1000 --seconds 5
 

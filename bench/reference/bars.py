@@ -1,4 +1,5 @@
-"""What stepdown sets out to reach, beside Kafka 3.9.1 on the same machine in the same run, or by itself.
+"""The target values that stepdown has to reach, absolute or relative to Kafka 3.9.1 on the same machine in the same
+run.
 
 A bar looks at one value of one case: of the ratios where it compares with Kafka, else of stepdown's medians.
 """

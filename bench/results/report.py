@@ -1,4 +1,4 @@
-"""A report that needs nothing beside itself: one HTML file with tables, and plots as SVG inside.
+"""Renders a self-contained HTML report: tables, and plots as inline SVG.
 
 matplotlib draws; it comes with the extra `stepdown[bench]` and is imported only here, when a report is asked for.
 """

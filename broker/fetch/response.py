@@ -1,4 +1,4 @@
-"""What a fetch answers for each partition that was read, and how the answers stand together in a response."""
+"""Builds the Fetch response from what was read of each partition."""
 
 from collections.abc import Sequence
 from uuid import UUID

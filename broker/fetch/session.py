@@ -1,5 +1,4 @@
-"""Fetch sessions (KIP-227): what a client wants is remembered, so that it only says what changes and only hears what
-changed.
+"""Fetch sessions (KIP-227): the broker remembers a client's partitions, so requests and responses carry only changes.
 
 | request (session id, epoch) | meaning |
 |---|---|

@@ -1,4 +1,4 @@
-"""The group coordinator: one door for all that clients ask about groups and committed offsets.
+"""The group coordinator: the single entry point for all requests about groups and committed offsets.
 
 Checked for every request, in this order (Kafka 3.9, GroupCoordinator.validateGroupStatus): the group id, whether the
 coordinator runs, whether this broker leads the group's partition, whether that is loaded.

@@ -1,4 +1,4 @@
-"""What an operator lets groups do, and who is asking."""
+"""The broker's group settings (limits), and the identity of the requesting client."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

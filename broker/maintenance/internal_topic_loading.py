@@ -1,4 +1,4 @@
-"""A coordinator's topic read at the start: partition after partition, while all that is not waiting is served."""
+"""Loads a coordinator's internal topic at startup, partition by partition, while other requests are served."""
 
 import asyncio
 from abc import ABC, abstractmethod

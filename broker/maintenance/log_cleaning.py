@@ -1,4 +1,4 @@
-"""One log on its way through the cleaner: steps of about a megabyte in a thread, exchanges of segments on the loop."""
+"""Cleans one log: steps of about 1 MB in a worker thread, segment replacement on the event loop."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What is in force: the settings given at the start, and over them the dynamic ones that clients have set.
+"""The effective settings: those given at startup, overridden by dynamic ones.
 
 Precedence: a topic's own value, this broker's dynamic value, the cluster's dynamic default, file and command line,
 built-in default (spec: config-and-metrics, section 2). Dynamic values are on the disk before they act.

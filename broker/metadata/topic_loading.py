@@ -1,4 +1,4 @@
-"""Topics out of what is on the disk: the store says what should be there, the folders what is.
+"""Loads topics at startup by matching the metadata store with the partition folders on disk.
 
 | the store | the folders | the topic |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What is counted for each request, looked up once for an API and version: by its labels it would be for every one."""
+"""Metrics of each request; the labelled metric objects are looked up once per API and version, not per request."""
 
 from .instruments import Counter, Histogram
 from .metrics import Metrics

@@ -1,4 +1,6 @@
-"""The memory that a part of a converted slice is made in and sent from."""
+"""A buffer, charged to the memory budget, in which one part of a down-converted slice is built and from which it is
+sent.
+"""
 
 from .memory_budget import Claim
 from .output_buffer_pool import STANDARD_BYTES, BufferPool

@@ -1,4 +1,4 @@
-"""Bytes in flight, held to a limit.
+"""Limits the bytes of requests and responses in flight.
 
 Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. Who finds it
 empty waits in line (first come, first served). A claim larger than the whole budget is let through when nothing else

@@ -1,4 +1,4 @@
-"""A connection's bytes, in and out, without waiting; and waiting for room or for bytes, without bytes.
+"""Non-blocking socket reads and writes, and waiting for readability or writability without holding a buffer.
 
 `PlainWire` is a raw non-blocking socket watched by the loop. Not an asyncio transport: those copy what a slow reader
 has not taken, have no sendfile under uvloop, and may not share their socket with `add_writer`.

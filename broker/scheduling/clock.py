@@ -1,4 +1,4 @@
-"""Time with waiting: the only place of the broker that knows how long a second is.
+"""The broker's clock: current time and sleeping, replaceable in tests.
 
 Tests pass a clock that they move by hand, so nothing beside this module calls `time.time()` or `asyncio.sleep()` with
 a delay.

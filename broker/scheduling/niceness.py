@@ -1,4 +1,4 @@
-"""Threads that let others go first."""
+"""Lowers the priority (nice value) of background threads."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Changes that come one after the other and leave the loop to others in between."""
+"""Runs changes strictly one after another, yielding to the event loop between them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

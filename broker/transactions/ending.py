@@ -1,4 +1,4 @@
-"""From decided to complete: markers into every partition, then the record that says so; tried until it is done."""
+"""Completes a decided transaction: writes markers to every partition, then the complete record; retries until done."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What producers of an older version are told."""
+"""Maps transaction errors to the codes that older producer versions understand."""
 
 from ...protocol.errors import ApiError, ErrorCode
 

@@ -1,4 +1,4 @@
-"""One transactional id: where its transaction stands, and where it is about to stand.
+"""State of one transactional id: the current transaction state and the pending one.
 
 A change begins (`begin`: it is pending), is written to the log, and then takes hold (`settle`) or is given up
 (`cancel`); meanwhile every other change is answered CONCURRENT_TRANSACTIONS. Epochs (Kafka 3.9, TransactionMetadata):

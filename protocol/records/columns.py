@@ -1,4 +1,5 @@
-"""Batches of any magic and codec laid out in columns: the kernel does plain ones, here the others are opened for it.
+"""Decodes batches of any magic and codec into columns; compressed ones are decompressed here before the kernel reads
+them.
 
 A compressed batch goes from the decompressor to the columns in pieces, so it takes a few hundred KiB or one record
 beside its rows, whatever it opens to.

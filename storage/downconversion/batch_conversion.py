@@ -1,4 +1,4 @@
-"""How stored batches are converted down, what that took, and which of them are for a worker."""
+"""Converts stored batches down, reports the cost, and decides which batches go to a worker thread."""
 
 from dataclasses import dataclass
 

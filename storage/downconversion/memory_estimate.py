@@ -1,4 +1,4 @@
-"""Memory that the next part of a converted slice takes while it is made and sent, to charge before it is."""
+"""Estimates the memory for the next part of a converted slice, so that it can be charged first."""
 
 from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
 from ..files.file_slice import FileSlice

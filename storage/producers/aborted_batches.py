@@ -1,4 +1,4 @@
-"""Which batches belong to aborted transactions, and which markers end nothing any more, as a log is read through.
+"""While a log is scanned: which batches belong to aborted transactions, and which markers can be removed.
 
     data of an aborted transaction       goes
     marker                               goes once no batch of its transaction was met before it (KIP-98), and then only

@@ -1,4 +1,4 @@
-"""What an interrupted deletion, compaction or split left in a log's folder, brought to one side or the other.
+"""At startup, completes or undoes a deletion, compaction or split that a crash interrupted.
 
     *.deleted    go
     *.cleaned    unfinished copies: go; so do the *.swap from their smallest base offset on (an unfinished split)

@@ -1,4 +1,4 @@
-"""The one batch that nearly every produce request carries, which goes into a log as it was sent.
+"""Fast path for a record set of one valid v2 batch, which is appended unchanged.
 
 Of magic 2, with nothing wrong in it and nothing to change: it takes one look to see that, after it was opened if it is
 compressed. What is anything else, or wrong, or large once opened, is left to the checks of `record_sets.py`, which go

@@ -1,4 +1,4 @@
-"""The states of a classic group as tables: which may follow which, and what each answers when the member is known.
+"""State tables of a classic group: allowed transitions, and the error each state returns to a known member.
 
     python -c "from stepdown.broker.groups.classic.states import state_table; print(state_table())"
 

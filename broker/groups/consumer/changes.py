@@ -1,4 +1,4 @@
-"""One change of a consumer group: first all its records, written in one batch, then the group follows them.
+"""One change of a consumer group: its records are written in one batch, then applied to the group in memory.
 
     member's request -> subscription record -> topics record, group epoch + 1 -> target assignment, assignment epoch
     -> the member's next step towards it -> current assignment record

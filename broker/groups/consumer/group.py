@@ -1,4 +1,4 @@
-"""A consumer group (KIP-848), made of its records: every change is a record first, and applying it is the change.
+"""A consumer group (KIP-848). Its state changes only by applying records of `__consumer_offsets`.
 
     group epoch        grows when members, their subscriptions or the subscribed topics change
     assignment epoch   the group epoch for which the target assignment was made

@@ -1,4 +1,4 @@
-"""Consumer groups with their sessions: changes are written, followed, and the members watched.
+"""Manages all consumer groups: writes their changes, applies them, and removes members whose session times out.
 
     session     no heartbeat for group.consumer.session.timeout.ms (a classic member: its own timeout)
     rebalance   partitions that a member has to give back and keeps for longer than its rebalance timeout

@@ -1,4 +1,4 @@
-"""How a member of a consumer group comes from what it owns to what it is to own.
+"""Moves a member of a consumer group from its current to its target assignment.
 
     state                  on a heartbeat
     Stable                 nothing, unless the target is newer

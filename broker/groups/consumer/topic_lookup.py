@@ -1,4 +1,4 @@
-"""Topics as consumer groups see them: by name with partitions and racks, by id for the name."""
+"""Topic lookup for consumer groups: name to partitions and racks, id to name."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID

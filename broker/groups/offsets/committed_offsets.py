@@ -1,4 +1,4 @@
-"""Committed offsets in memory: what `__consumer_offsets` says in the end, and what open transactions would add.
+"""Committed offsets in memory: the latest of each partition, and those pending in open transactions.
 
 A transactional commit waits, under its producer, for the marker: COMMIT applies it unless a later record of the log has
 set the same partition since, ABORT drops it. Source: Kafka 3.9, OffsetMetadataManager.

@@ -1,4 +1,4 @@
-"""All groups by id, and which topics' deletion or growth concerns which."""
+"""All groups by id, with an index from topics to the groups that subscribe to them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Runs an opened stream through a loop of the kernel, holding one piece of it, one piece of output and one record.
+"""Runs a decompressed record stream through a kernel loop, holding one input piece, one output piece and one record.
 
 The kernel takes what is whole and says what keeps it from going on. A record above `GIANT_BYTES` is not held: the
 caller may take it piece by piece (`giant.py`).
