@@ -9,7 +9,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
-ROOMS = ("protocol", "config", "storage", "broker", "producer", "cli", "bench", "pipeline")
+ROOMS = ("protocol", "config", "storage", "broker", "producer", "testing", "cli", "bench", "pipeline")
 
 
 def packages() -> list[str]:

@@ -17,12 +17,12 @@ from ...protocol.errors import CorruptRecord, ErrorCode, PeerFault
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from ...protocol.records.layout import FRAME, LOG_OVERHEAD
 from ...protocol.records.record import Record
+from ...protocol.records.visible_records import visible_records
 from ..support.broker_client import BrokerClient, error_name
 from ..support.failures import CommandFailed
 from ..support.message_format_versions import RecordFormat
 from ..support.partition_leaders import PartitionLeaders, TopicPartition
 from .start_positions import EARLIEST, OffsetLookup, is_retriable
-from .visible_records import visible_records
 
 ANSWER_BYTES = 16 << 20
 PARTITION_BYTES = 1 << 20

@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BELOW = {
-    "cli": {"bench", "broker", "producer", "pipeline", "storage", "protocol", "config"},
+    "cli": {"bench", "testing", "broker", "producer", "pipeline", "storage", "protocol", "config"},
+    "testing": {"broker", "producer", "protocol", "config"},
     "broker": {"storage", "protocol", "config"},
     "producer": {"protocol", "config"},
     "pipeline": {"storage", "protocol", "config"},

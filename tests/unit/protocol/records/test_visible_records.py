@@ -1,12 +1,12 @@
 """Fetched bytes to records."""
 
 import pytest
-from stepdown.cli.consume.visible_records import visible_records
 from stepdown.protocol.errors import CorruptRecord
 from stepdown.protocol.messages.fetch import AbortedTransaction
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
+from stepdown.protocol.records.visible_records import visible_records
 
 
 def batch(*offsets: int, producer_id: int = -1, **more: object) -> bytes:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...protocol.messages.fetch import AbortedTransaction
-from ...protocol.records.batches import Batch, iter_batches
-from ...protocol.records.layout import ControlType
-from ...protocol.records.record import Record
+from ..messages.fetch import AbortedTransaction
+from .batches import Batch, iter_batches
+from .layout import ControlType
+from .record import Record
 
 CONTROL_TYPE = slice(2, 4)
 """Where the key of a marker says what it is, after its version."""

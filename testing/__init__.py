@@ -1,0 +1,15 @@
+"""Brokers for tests: settings come in, a broker in the test's own process goes out, and what a test asks of it.
+
+    with stepdown.running() as kafka:
+        kafka.produce("orders", b"one")
+        assert [record.value for record in kafka.records("orders")] == [b"one"]
+
+`running` starts one, `Kafka` is what a test holds, `AsyncKafka` the same awaited; the pytest plugin has fixtures.
+"""
+
+from .async_kafka import AsyncKafka
+from .kafka import Kafka
+from .records import TestRecord
+from .running import Running, running
+
+__all__ = ["AsyncKafka", "Kafka", "Running", "TestRecord", "running"]

@@ -1,0 +1,90 @@
+"""Fixtures for pytest, which finds them by the entry point `pytest11`.
+
+| fixture | scope | what it is |
+|---|---|---|
+| `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…)` says more |
+| `kafka_proc` | the session | `stepdown serve` as a process |
+| `kafka_noproc` | the session | one elsewhere: `--kafka-bootstrap HOST:PORT`, or `kafka_bootstrap` in the ini file |
+
+`data` is a log directory, or a function that is given a `Kafka` once and fills it; tests get copies of their own.
+Nothing of a broker is imported before a test asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .kafka import Kafka
+    from .templates import Templates
+
+MARKER = "kafka(config={}, data=None): what the broker of the fixture `kafka` begins with"
+OPTIONS = frozenset({"config", "data"})
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kafka-bootstrap", metavar="HOST:PORT", help="The Kafka of the fixture `kafka_noproc`.")
+    parser.addini("kafka_bootstrap", "The Kafka of the fixture `kafka_noproc`, as HOST:PORT.", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.fixture(scope="session")
+def _kafka_templates() -> Iterator[Templates]:
+    from .templates import Templates
+
+    templates = Templates()
+    yield templates
+    templates.close()
+
+
+@pytest.fixture
+def kafka(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterator[Kafka]:
+    """A clean broker, with what the marker `kafka` asks for."""
+    from .running import running
+
+    wanted = _options(request)
+    data = wanted.get("data")
+    if callable(data):
+        data = _kafka_templates.directory(data)
+    with running(config=wanted.get("config"), data=data) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka_proc() -> Iterator[Kafka]:
+    """One broker process for the session: tests share its topics and groups."""
+    from .process import RunningProcess
+
+    with RunningProcess() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
+    """A Kafka, or stepdown, that runs elsewhere; the test is skipped where none is named."""
+    from .kafka import Kafka
+
+    bootstrap = request.config.getoption("--kafka-bootstrap") or request.config.getini("kafka_bootstrap")
+    if not bootstrap:
+        pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
+    broker = Kafka(bootstrap)
+    yield broker
+    broker.close()
+
+
+def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the markers ask for, the closest one first. Raises: pytest.UsageError for what there is not."""
+    wanted: dict[str, Any] = {}
+    for marker in request.node.iter_markers("kafka"):
+        unknown = marker.kwargs.keys() - OPTIONS
+        if unknown or marker.args:
+            found = ", ".join(sorted(unknown)) or "an argument without a name"
+            raise pytest.UsageError(f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}")
+        wanted = {**marker.kwargs, **wanted}
+    return wanted

@@ -1,0 +1,106 @@
+"""Records as tests see them, what a test expects of them, and the difference in lines that one can read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Header = tuple[str, bytes | None]
+Expected = bytes | str | None | Mapping[str, object]
+"""A value; or any of key, value, headers, partition, topic, offset, by name: what is left out may be anything."""
+
+FIELDS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRecord:
+    """A record where it is stored; `timestamp` is ms since 1970."""
+
+    __test__ = False  # no class of tests, whatever pytest makes of its name
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+def as_bytes(data: bytes | str | None) -> bytes | None:
+    """Text as UTF-8."""
+    return data.encode() if isinstance(data, str) else data
+
+
+def headers_as_bytes(
+    headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]],
+) -> Sequence[Header]:
+    """Headers in order."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return tuple((name, as_bytes(value)) for name, value in pairs)
+
+
+def assert_same(expected: Sequence[Expected], found: Sequence[TestRecord], *, any_order: bool) -> None:
+    """Raises AssertionError, with a line a record and field that differs."""
+    wanted = [_fields(each) for each in expected]
+    pairs = _any_pairs(wanted, found) if any_order else _ordered_pairs(wanted, found)
+    lines = [line for want, record in pairs for line in _difference(want, record)]
+    if any(not line.startswith("  ") for line in lines):
+        raise AssertionError(f"{len(wanted)} records were expected, {len(found)} found\n" + "\n".join(lines))
+
+
+def _fields(expected: Expected) -> dict[str, object]:
+    if not isinstance(expected, Mapping):
+        return {"value": as_bytes(expected)}
+    unknown = [name for name in expected if name not in FIELDS]
+    if unknown:
+        raise TypeError(f"a record has no {unknown[0]!r}, but {', '.join(FIELDS)}")
+    fields = dict(expected)
+    for name in ("key", "value"):
+        if isinstance(fields.get(name), str):
+            fields[name] = str(fields[name]).encode()
+    if "headers" in fields:
+        fields["headers"] = tuple(headers_as_bytes(fields["headers"]))  # type: ignore[arg-type]
+    return fields
+
+
+Pair = tuple[dict[str, object] | None, TestRecord | None]
+
+
+def _ordered_pairs(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
+    most = max(len(wanted), len(found))
+    return [(wanted[at] if at < len(wanted) else None, found[at] if at < len(found) else None) for at in range(most)]
+
+
+def _any_pairs(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
+    """Each expectation with a record that meets it, and what is left of both in order."""
+    left, unmet, pairs = list(found), [], list[Pair]()
+    for want in wanted:
+        match = next((record for record in left if _meets(want, record)), None)
+        if match is None:
+            unmet.append(want)
+        else:
+            left.remove(match)
+            pairs.append((want, match))
+    return pairs + _ordered_pairs(unmet, left)
+
+
+def _meets(want: Mapping[str, object], record: TestRecord) -> bool:
+    return all(getattr(record, name) == value for name, value in want.items())
+
+
+def _difference(want: dict[str, object] | None, record: TestRecord | None) -> list[str]:
+    if record is None:
+        return [f"- missing    {_shown(want or {})}"]
+    place = f"{record.topic}-{record.partition}@{record.offset}"
+    if want is None:
+        return [f"+ unexpected {place} key={record.key!r} value={record.value!r} headers={dict(record.headers)!r}"]
+    wrong = [name for name, value in want.items() if getattr(record, name) != value]
+    if not wrong:
+        return [f"  as expected {place} {_shown(want)}"]
+    lines = [f"! {place} differs in {', '.join(wrong)}"]
+    for name in wrong:
+        lines += [f"!   {name} expected {want[name]!r}", f"!   {name} found    {getattr(record, name)!r}"]
+    return lines
+
+
+def _shown(want: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in want.items())

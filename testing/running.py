@@ -1,0 +1,112 @@
+"""`running()`: a broker for as long as a `with` block lasts, in this process."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from ..broker.broker import Broker
+from ..broker.faults.disk import TestDisk, link_directory
+from ..config import load
+from .async_kafka import AsyncKafka
+from .kafka import Kafka
+from .loop_thread import LoopThread
+
+DEFAULTS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "stepdown.shutdown.grace.ms": "200",
+}
+"""Where a test wants something else than production does; `config` wins."""
+
+
+def running(*, data: str | Path | None = None, config: Mapping[str, object] | None = None) -> "Running":
+    """A broker on a free port of 127.0.0.1, for `with` and `async with`; it and its files go at the end.
+
+    `data` is a log directory to begin with, of a broker that has stopped: it is not changed. `config` has settings by
+    Kafka's names. Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
+    """
+    return Running(data=data, config=config)
+
+
+class Running:
+    """Starts a broker in a thread of its own on entering, and ends it on leaving.
+
+    `log_dir` is served as it is and left behind; without one a temporary folder begins with what is in `data`.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: str | Path | None = None,
+        config: Mapping[str, object] | None = None,
+        log_dir: str | Path | None = None,
+    ) -> None:
+        self._data = data
+        self._config = config or {}
+        self._log_dir = log_dir
+        self._thread: LoopThread | None = None
+        self._folder: str | None = None
+        self._broker: Broker | None = None
+
+    def __enter__(self) -> Kafka:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> AsyncKafka:
+        return AsyncKafka(await asyncio.to_thread(self.start))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    def start(self) -> Kafka:
+        """Returns when clients are served."""
+        try:
+            if self._log_dir is None:
+                self._folder = tempfile.mkdtemp(prefix="stepdown-")
+                if self._data is not None:
+                    link_directory(str(self._data), self._folder)
+            self._thread = LoopThread()
+            self._broker = self._thread.run(self._started())
+        except BaseException:
+            self.stop()
+            raise
+        self._kafka = Kafka(str(self._broker.address))
+        return self._kafka
+
+    def stop(self) -> None:
+        """Returns when no thread, descriptor or file is left."""
+        if self._broker is not None:
+            assert self._thread is not None
+            self._kafka.close()
+            self._thread.run(self._broker.stop())
+            self._broker = None
+        if self._thread is not None:
+            self._thread.stop()
+            self._thread = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    async def _started(self) -> Broker:
+        settings = {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            **DEFAULTS,
+            **self._config,
+            "log.dirs": self._log_dir or self._folder,
+        }
+        loaded = load(overrides=[f"{key}={_text(value)}" for key, value in settings.items()])
+        broker = Broker(loaded.settings, loaded.layers, files=TestDisk())
+        await broker.start()
+        return broker
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,36 @@
+"""Log directories that are prepared once and lent to many tests by hard links."""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from .kafka import Kafka
+from .running import Running
+
+Prepare = Callable[[Kafka], object]
+
+
+class Templates:
+    """What was prepared in this process, by the function that did it; `close` removes it all."""
+
+    def __init__(self) -> None:
+        self._made: dict[Prepare, Path] = {}
+
+    def directory(self, prepare: Prepare) -> Path:
+        """The log directory of a broker that `prepare` was called with and that has stopped."""
+        if prepare not in self._made:
+            folder = Path(tempfile.mkdtemp(prefix="stepdown-template-"))
+            try:
+                with Running(log_dir=folder) as kafka:
+                    prepare(kafka)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            self._made[prepare] = folder
+        return self._made[prepare]
+
+    def close(self) -> None:
+        for folder in self._made.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        self._made.clear()

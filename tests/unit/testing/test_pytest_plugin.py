@@ -1,0 +1,60 @@
+"""The fixtures, in a pytest of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUITE = """
+import os, threading
+import pytest
+
+prepared = []
+
+def fill(kafka):
+    prepared.append(1)
+    kafka.produce("orders", b"prepared")
+
+@pytest.mark.kafka(data=fill, config={"auto.create.topics.enable": False})
+@pytest.mark.parametrize("number", range(3))
+def test_begins_with_what_was_prepared_once(kafka, number):
+    kafka.produce("orders", b"more")
+    assert [record.value for record in kafka.records("orders")] == [b"prepared", b"more"]
+    assert prepared == [1]
+
+@pytest.mark.parametrize("number", range({count}))
+def test_is_clean(kafka, number):
+    kafka.create_topic("orders")
+    kafka.produce("orders", b"x")
+    kafka.assert_produces("orders", b"x")
+
+def test_a_process(kafka_proc):
+    kafka_proc.produce("t", b"x")
+    assert kafka_proc.records("t")[0].value == b"x"
+
+def test_elsewhere(kafka_noproc):
+    assert kafka_noproc.records("t")
+"""
+
+
+def run(folder: Path, suite: str, *options: str) -> str:
+    (folder / "test_it.py").write_text(suite)
+    (folder / "tmp").mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", *options]
+    environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert not list((folder / "tmp").glob("stepdown-*")), "files are left"
+    return done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
+def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, ...]) -> None:
+    told = run(tmp_path, SUITE.replace("{count}", "5"), *options)
+    assert "9 passed, 1 skipped" in told, told
+
+
+def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
+    told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
+    assert "@pytest.mark.kafka takes config, data, not confg" in told
