@@ -15,6 +15,7 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
 from .handlers import SERVED
+from .handlers.rules import RULES
 from .http.pages import pages_of
 from .http.server import HttpServer
 from .maintenance.log_cleaner import Cleaner
@@ -47,7 +48,7 @@ class Broker(Services):
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED), self._connect, self._on_closed)
+        self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED, RULES), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
         self._loop_delay = LoopDelay(self.clock, self.metrics.loop_delay)

@@ -23,6 +23,7 @@ from .produce.topic_append_rules import RulesByTopic
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
 from .scheduling.worker_threads import in_worker
+from .security.authorization.authorizer import Authorizer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +46,7 @@ class Core:
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
         self.interceptors: list[Interceptor] = []
+        self.authorizer: Authorizer | None = None
         self.sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
         )

@@ -12,6 +12,8 @@ from .core import Core
 from .maintenance.log_moves import LogMoves
 from .metadata.topics import Topics
 from .scheduling.clock import Clock
+from .security.authorization.acls import Acls
+from .security.authorization.authorizer import Authorizer
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
@@ -25,9 +27,28 @@ class Services(Core):
         super().__init__(settings, clock, files)
         self.topics = Topics(self, layers, LogMoves(self))
         self.topics.on_deleted.append(self.metrics.forget_topics)
+        self._acls = self._authorize()
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._is_stopping = False
+
+    def _authorize(self) -> Acls | None:
+        """The access rules, if an authorizer is set; it begins to be asked."""
+        if not self.settings.authorizer_class_name:
+            return None
+        self.authorizer = Authorizer(
+            self.settings.super_users,
+            allows_without_acls=self.settings.allow_everyone_if_no_acl_found,
+            acls=self.topics.store.state.acls,
+        )
+        return Acls(self.topics.store, self.authorizer.replace)
+
+    @property
+    def acls(self) -> Acls:
+        """The access rules. Raises: ApiError SECURITY_DISABLED without an authorizer."""
+        if self._acls is None:
+            raise ApiError("no authorizer is set, so everything is allowed", ErrorCode.SECURITY_DISABLED)
+        return self._acls
 
     @property
     def groups(self) -> "GroupCoordinator":

@@ -65,11 +65,19 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
     values["max_connections_per_ip_overrides"] = overrides
     values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
+    values["super_users"] = taken.take("super.users", _super_users, frozenset())
     _check_bounds(taken, values)
     _check_topic_defaults(taken)
     if taken.problems:
         raise ConfigError(taken.problems)
     return BrokerSettings(**values)
+
+
+def _super_users(text: str) -> frozenset[str]:
+    names = frozenset(filter(None, (name.strip() for name in text.split(";"))))
+    if any(":" not in name for name in names):
+        raise ValueError("principals such as User:admin, separated by semicolons")
+    return names
 
 
 def _identity(taken: _Collector) -> dict[str, Any]:

@@ -43,6 +43,13 @@ class BrokerSettings:
     max_incremental_fetch_session_cache_slots: int
     max_request_partition_size_limit: int
 
+    # Who may do what
+    authorizer_class_name: str
+    """"": no authorizer."""
+    super_users: frozenset[str]
+    """As principals are written: `User:name`."""
+    allow_everyone_if_no_acl_found: bool
+
     # Topics
     auto_create_topics_enable: bool
     num_partitions: int

@@ -8,10 +8,11 @@ over.
 
 | type | record | | type | record |
 |---|---|---|---|---|
-| 2 | topic | | 14 | client quota |
-| 3 | partition | | 15 | producer ids |
-| 4 | config | | 23, 24, 25 | begin, end, abort of a metadata transaction (KIP-868) |
-| 9 | topic removed | | other | skipped |
+| 2 | topic | | 15 | producer ids |
+| 3 | partition | | 18 | access rule |
+| 4 | config | | 19 | access rule removed |
+| 9 | topic removed | | 23, 24, 25 | begin, end, abort of a metadata transaction (KIP-868) |
+| 14 | client quota | | other | skipped |
 
 Source: Kafka 3.9 `AbstractApiMessageSerde`, metadata/src/main/resources/common/metadata.
 """
@@ -86,6 +87,25 @@ class ProducerIdsRecord:
 
 
 @message(versions="0", flexible="0+")
+class AccessControlEntryRecord:
+    """An access rule under an id of its own."""
+
+    acl_id: UUID = uuid()
+    resource_type: int = int8()
+    resource_name: str = string()
+    pattern_type: int = int8()
+    principal: str = string()
+    host: str = string()
+    operation: int = int8()
+    permission_type: int = int8()
+
+
+@message(versions="0", flexible="0+")
+class RemoveAccessControlEntryRecord:
+    acl_id: UUID = uuid()
+
+
+@message(versions="0", flexible="0+")
 class BeginTransactionRecord:
     """What follows counts when the transaction ends, not before."""
 
@@ -107,6 +127,8 @@ _TYPES: Final[Mapping[int, type[Any]]] = {
     9: RemoveTopicRecord,
     14: ClientQuotaRecord,
     15: ProducerIdsRecord,
+    18: AccessControlEntryRecord,
+    19: RemoveAccessControlEntryRecord,
     23: BeginTransactionRecord,
     24: EndTransactionRecord,
     25: AbortTransactionRecord,

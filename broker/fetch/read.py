@@ -13,10 +13,12 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_slice import EMPTY_SLICE, FileSlice
 from ..metadata.image import Cluster, Topic
 from ..metadata.partition import READ_COMMITTED, Partition
+from ..security.authorization.access import EVERYTHING, Access
 from .session import Interest
 
 FIRST_VERSION_WITH_SOFT_LIMITS = 3
@@ -31,6 +33,7 @@ class Terms(NamedTuple):
     isolation_level: int
     max_bytes: int
     min_bytes: int
+    access: Access = EVERYTHING
 
     @property
     def limits_are_soft(self) -> bool:
@@ -83,6 +86,19 @@ def find_topic(cluster: Cluster, interest: Interest) -> Topic:
     if found is None:
         raise ApiError(f"no topic {interest.topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return found
+
+
+def _readable_topic(cluster: Cluster, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
+    """As `find_topic`, for who may read it. Who may not hears so also about a name that is not there.
+
+    Followers need more than that (CVE-2018-1288: whoever said to be one could read anything, and tell lies about it).
+    """
+    if is_follower and not access.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ApiError("CLUSTER_ACTION is not allowed", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if not is_follower:
+        name = find_topic(cluster, interest).name if interest.topic_id.int else interest.topic
+        access.check(AclOperation.READ, ResourceType.TOPIC, name)
+    return find_topic(cluster, interest)
 
 
 async def read_all(
@@ -178,7 +194,11 @@ def _read(
     cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, allow_partial: bool
 ) -> None:
     interest = reading.interest
-    reading.topic = topic = find_topic(cluster, interest)
+    if terms.access is EVERYTHING:
+        topic = find_topic(cluster, interest)
+    else:
+        topic = _readable_topic(cluster, interest, terms.access, is_follower=terms.is_follower)
+    reading.topic = topic
     partition = topic.partitions.get(interest.index)
     if partition is None:
         raise ApiError(f"no partition {topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

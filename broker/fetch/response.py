@@ -34,7 +34,7 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: Cluster, 
     told = context.select(answers)
     if not any(data.error_code for _, data in told):
         return FetchResponse(session_id=context.session_id, responses=by_topic(told))
-    told.sort(key=_is_unknown)
+    told.sort(key=_is_left_to_the_end)
     return FetchResponse(
         session_id=context.session_id,
         responses=by_topic(told),
@@ -121,9 +121,13 @@ def _new_leaders(cluster: Cluster, answers: Sequence[Answer], listener: str) -> 
     return tuple(found.values())
 
 
-def _is_unknown(answer: Answer) -> bool:
-    """Kafka answers for what it does not know after all others."""
-    return answer[1].error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+def _is_left_to_the_end(answer: Answer) -> bool:
+    """Kafka answers for what it does not know, or does not tell, after all others."""
+    return answer[1].error_code in (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    )
 
 
 def by_topic(answers: Sequence[Answer]) -> tuple[FetchableTopicResponse, ...]:

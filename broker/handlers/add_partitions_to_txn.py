@@ -11,6 +11,7 @@ them.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -22,7 +23,9 @@ from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from ..metadata.image import Cluster
+from ..metadata.topic_rules import INTERNAL_TOPICS
 from ..network.call import Call
+from ..security.authorization.access import Access
 from ..transactions.error_mapping import code_for
 from ..transactions.transaction import TopicPartition
 
@@ -36,11 +39,11 @@ async def handle(broker: "Services", request: AddPartitionsToTxnRequest, call: C
     if call.version < FIRST_VERSION_OF_BROKERS:
         asked = _of_producer(request)
         return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=_results(asked, await _answer(broker, asked, call.version))
+            results_by_topic_v3_and_below=_results(asked, await _answer(broker, asked, call))
         )
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
-            _result(asked, await _answer(broker, asked, call.version)) for asked in request.transactions
+            _result(asked, await _answer(broker, asked, call)) for asked in request.transactions
         ]
     )
 
@@ -63,22 +66,21 @@ def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransa
 
 
 async def _answer(
-    broker: "Services", asked: AddPartitionsToTxnTransaction, version: int
+    broker: "Services", asked: AddPartitionsToTxnTransaction, call: Call
 ) -> Mapping[TopicPartition, ErrorCode]:
     partitions = _partitions(asked.topics)
-    missing = _missing(broker.cluster, partitions)
-    if missing:
-        return {
-            each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for each in partitions
-        }
+    faults = _missing(broker.cluster, partitions)
+    if call.version < FIRST_VERSION_OF_BROKERS:
+        faults |= _denied(call.access, partitions)
+    if faults:
+        return {each: faults.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in partitions}
     producer = (asked.transactional_id, asked.producer_id, asked.producer_epoch)
     try:
         if asked.verify_only:
             return broker.transactions.verify(*producer, partitions)
         await broker.transactions.add_partitions(*producer, partitions)
     except ApiError as error:
-        return dict.fromkeys(partitions, code_for(error, version))
+        return dict.fromkeys(partitions, code_for(error, call.version))
     return dict.fromkeys(partitions, ErrorCode.NONE)
 
 
@@ -86,12 +88,22 @@ def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartitio
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-def _missing(cluster: Cluster, partitions: Sequence[TopicPartition]) -> set[TopicPartition]:
-    found = set()
+def _denied(access: Access, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+    """Internal topics are nobody's to write in a transaction of their own (Kafka does not even ask)."""
+    allowed = {
+        name: access.may(AclOperation.WRITE, ResourceType.TOPIC, name)
+        for name in dict.fromkeys(name for name, _ in partitions)
+        if name not in INTERNAL_TOPICS
+    }
+    return {each: ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in partitions if not allowed.get(each[0])}
+
+
+def _missing(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+    found = {}
     for name, index in partitions:
         topic = cluster.topics.get(name)
         if topic is None or index not in topic.partitions:
-            found.add((name, index))
+            found[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return found
 
 

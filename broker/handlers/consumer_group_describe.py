@@ -7,25 +7,23 @@ which protocol a member speaks.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import ResourceType
 from ...protocol.errors import ApiError
 from ...protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
-from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
 from ..network.call import Call
+from ..security.authorization.access import NOT_ASKED
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(
-    broker: "Services", request: ConsumerGroupDescribeRequest, call: Call
-) -> ConsumerGroupDescribeResponse:
-    operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
+async def handle(broker: "Services", request: ConsumerGroupDescribeRequest, call: Call) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(
-        groups=tuple([await _describe(broker, group_id, operations) for group_id in request.group_ids])
+        groups=tuple([await _describe(broker, group_id, request.include_authorized_operations, call) for group_id in request.group_ids])
     )
 
 
@@ -33,7 +31,8 @@ def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -
     return ConsumerGroupDescribeResponse(groups=tuple(_failed(group_id, error) for group_id in request.group_ids))
 
 
-async def _describe(broker: "Services", group_id: str, operations: int) -> DescribedGroup:
+async def _describe(broker: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
+    operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
         return await broker.groups.describe_consumer(group_id, operations)
     except ApiError as error:

@@ -1,19 +1,48 @@
-"""CreateAcls, versions 0-3 (KIP-140): adds access rules. There is no authorizer: SECURITY_DISABLED for each."""
+"""CreateAcls, versions 0-3 (KIP-140, 290): adds access rules. Without an authorizer: SECURITY_DISABLED for each.
+
+Each rule is taken or refused for itself; those taken are on the disk, by one write, and in force when the answer goes
+out. A rule that is there already is taken again. Version notes: before v1 names are literal.
+"""
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from ...protocol.errors import ApiError
+from ...protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from ..network.call import Call
+from ..security.authorization.acl_codes import acl_of
+from ..security.authorization.acls import check_acl
 
 if TYPE_CHECKING:
+    from ...protocol.acls import Acl
     from ..services import Services
+
+DONE = AclCreationResult(error_message=None)
 
 
 def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
-    raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
+    acls = broker.acls
+    wanted: list[Acl] = []
+    results = []
+    for creation in request.creations:
+        try:
+            wanted.append(_acl(creation))
+            results.append(DONE)
+        except ApiError as error:
+            results.append(_failure(error))
+    acls.add(wanted)
+    return CreateAclsResponse(results=results)
 
 
 def refuse(request: CreateAclsRequest, error: ApiError, call: Call) -> CreateAclsResponse:
-    result = AclCreationResult(error_code=error.code, error_message=error.message)
-    return CreateAclsResponse(results=[result] * len(request.creations))
+    return CreateAclsResponse(results=[_failure(error)] * len(request.creations))
+
+
+def _acl(creation: AclCreation) -> "Acl":
+    """Raises ApiError INVALID_REQUEST."""
+    acl = acl_of(creation, creation.resource_pattern_type)
+    check_acl(acl)
+    return acl
+
+
+def _failure(error: ApiError) -> AclCreationResult:
+    return AclCreationResult(error_code=error.code, error_message=error.message)

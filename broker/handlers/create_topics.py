@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...config.describe_configs import describe_topic
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import (
     CreatableTopic,
@@ -44,7 +45,7 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
         failed |= await broker.topics.create(planned.values())
     return CreateTopicsResponse(
         topics=[
-            _failure(name, failed[name]) if name in failed else _success(broker, planned[name], call.version)
+            _failure(name, failed[name]) if name in failed else _success(broker, planned[name], call)
             for name in counts
         ]
     )
@@ -94,13 +95,21 @@ def _failure(name: str, error: ApiError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 
-def _success(broker: "Services", topic: NewTopic, version: int) -> CreatableTopicResult:
+def _success(broker: "Services", topic: NewTopic, call: Call) -> CreatableTopicResult:
+    if not call.access.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            error_message=None,
+            configs=None,
+        )
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,
         num_partitions=topic.partitions,
         replication_factor=1,
-        configs=_configs(broker, topic) if version >= FIRST_VERSION_WITH_CONFIGS else (),
+        configs=_configs(broker, topic) if call.version >= FIRST_VERSION_WITH_CONFIGS else (),
         error_message=None,
     )
 

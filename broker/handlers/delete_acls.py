@@ -1,19 +1,59 @@
-"""DeleteAcls, versions 0-3 (KIP-140): removes access rules. There is no authorizer: SECURITY_DISABLED for each."""
+"""DeleteAcls, versions 0-3 (KIP-140, 290): removes the access rules that filters mean. Without an authorizer:
+SECURITY_DISABLED for each.
+
+A rule that several filters mean is told by each. All are gone from the disk, by one write, when the answer goes out.
+Version notes: before v1 only rules with literal names are meant.
+"""
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+from ...protocol.errors import ApiError
+from ...protocol.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
 from ..network.call import Call
+from ..security.authorization.acl_codes import filter_of
 
 if TYPE_CHECKING:
+    from ...protocol.acls import Acl
     from ..services import Services
 
 
 def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
-    raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
+    acls = broker.acls
+    doomed: set[Acl] = set()
+    results = []
+    for wanted in request.filters:
+        try:
+            found = acls.found(filter_of(wanted))
+        except ApiError as error:
+            results.append(_failure(error))
+            continue
+        doomed.update(found)
+        results.append(DeleteAclsFilterResult(error_message=None, matching_acls=[_deleted(acl) for acl in found]))
+    acls.remove(doomed)
+    return DeleteAclsResponse(filter_results=results)
 
 
 def refuse(request: DeleteAclsRequest, error: ApiError, call: Call) -> DeleteAclsResponse:
-    result = DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
-    return DeleteAclsResponse(filter_results=[result] * len(request.filters))
+    return DeleteAclsResponse(filter_results=[_failure(error)] * len(request.filters))
+
+
+def _deleted(acl: "Acl") -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission_type,
+    )
+
+
+def _failure(error: ApiError) -> DeleteAclsFilterResult:
+    return DeleteAclsFilterResult(error_code=error.code, error_message=error.message)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -19,6 +20,7 @@ from ...protocol.messages.delete_topics import (
 )
 from ...protocol.schema import NO_UUID
 from ..network.call import Call
+from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -33,16 +35,17 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         raise ApiError("delete.topic.enable is false", code)
     results: list[DeletableTopicResult] = []
+    access = _access(call)
     doomed: dict[str, None] = {}  # a set that keeps the order
     for asked, count in Counter(_asked(request)).items():
         try:
-            name = _resolve(broker, asked, count)
+            name = _resolve(broker, asked, count, access)
             if name in doomed:
                 del doomed[name]  # Kafka deletes nothing that is both named and given by its id
                 raise ApiError(f"topic {name} is given by name and by id", ErrorCode.INVALID_REQUEST)
             doomed[name] = None
         except ApiError as error:
-            results.append(_result(asked, error))
+            results.append(_result(_told(broker, asked, error, access), error))
     resolved = [DeleteTopicState(name=name, topic_id=broker.cluster.topics[name].topic_id) for name in doomed]
     failed = await broker.topics.delete(doomed)
     results += [_result(topic, failed.get(topic.name or "", NONE)) for topic in resolved]
@@ -58,7 +61,23 @@ def _asked(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
     yield from request.topics
 
 
-def _resolve(broker: "Services", asked: DeleteTopicState, count: int) -> str:
+def _access(call: Call) -> Access:
+    """Who may DELETE on the cluster may delete every topic."""
+    everything = call.access.may_see(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return EVERYTHING if everything else call.access
+
+
+def _told(broker: "Services", asked: DeleteTopicState, error: ApiError, access: Access) -> DeleteTopicState:
+    """The topic as a refusal names it: one given by its id has its name added for whoever may know that."""
+    if asked.name is not None or error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return asked
+    topic = broker.cluster.topic_of(asked.topic_id)
+    if topic is None or not access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+        return asked
+    return DeleteTopicState(name=topic.name, topic_id=asked.topic_id)
+
+
+def _resolve(broker: "Services", asked: DeleteTopicState, count: int, access: Access) -> str:
     """The name of the topic to delete. Raises ApiError."""
     if (asked.name is None) == (asked.topic_id == NO_UUID):
         raise ApiError("either the name or the id of a topic is needed", ErrorCode.INVALID_REQUEST)
@@ -68,9 +87,13 @@ def _resolve(broker: "Services", asked: DeleteTopicState, count: int) -> str:
         topic = broker.cluster.topic_of(asked.topic_id)
         if topic is None:
             raise ApiError(f"there is no topic with the id {asked.topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
+        if not access.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name):  # an error with the name would tell it
+            raise ApiError("DELETE is not allowed on this topic", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return topic.name
+    access.check(AclOperation.DESCRIBE, ResourceType.TOPIC, asked.name)
     if asked.name not in broker.cluster.topics:
         raise ApiError(f"there is no topic {asked.name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    access.check(AclOperation.DELETE, ResourceType.TOPIC, asked.name)
     return asked.name
 
 

@@ -1,17 +1,40 @@
-"""DescribeAcls, versions 0-3 (KIP-140): access rules. There is no authorizer: SECURITY_DISABLED."""
+"""DescribeAcls, versions 0-3 (KIP-140, 290): the access rules that a filter means. Without an authorizer:
+SECURITY_DISABLED.
+
+Version notes: before v1 only rules with literal names are shown.
+"""
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from ...protocol.errors import ApiError
+from ...protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from ..network.call import Call
+from ..security.authorization.acl_codes import filter_of
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
 def handle(broker: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
-    raise ApiError("this broker has no authorizer: everything is allowed", ErrorCode.SECURITY_DISABLED)
+    by_resource: dict[tuple[int, str, int], list[AclDescription]] = {}
+    for acl in broker.acls.found(filter_of(request)):
+        by_resource.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(
+            AclDescription(
+                principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type
+            )
+        )
+    return DescribeAclsResponse(
+        error_message=None,
+        resources=[
+            DescribeAclsResource(resource_type=kind, resource_name=name, pattern_type=pattern, acls=acls)
+            for (kind, name, pattern), acls in by_resource.items()
+        ],
+    )
 
 
 def refuse(request: DescribeAclsRequest, error: ApiError, call: Call) -> DescribeAclsResponse:

@@ -12,8 +12,8 @@ from ...protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from ..metadata.acl_operations import ALL_ON_CLUSTER, NOT_ASKED
 from ..network.call import Call
+from ..security.authorization.access import cluster_operations
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -36,7 +36,7 @@ def handle(broker: "Services", request: DescribeClusterRequest, call: Call) -> D
         cluster_id=cluster.cluster_id,
         controller_id=cluster.node_id if cluster.node_id in ids else -1,
         brokers=brokers,
-        cluster_authorized_operations=ALL_ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
+        cluster_authorized_operations=cluster_operations(call.access, request.include_cluster_authorized_operations),
     )
 
 

@@ -7,19 +7,19 @@ ids.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import ResourceType
 from ...protocol.errors import ApiError
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from ..metadata.acl_operations import ALL_ON_GROUP, NOT_ASKED
 from ..network.call import Call
+from ..security.authorization.access import NOT_ASKED
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
 async def handle(broker: "Services", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
-    operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
     return DescribeGroupsResponse(
-        groups=tuple([await _describe(broker, group_id, operations) for group_id in request.groups])
+        groups=tuple([await _describe(broker, group_id, request.include_authorized_operations, call) for group_id in request.groups])
     )
 
 
@@ -29,7 +29,8 @@ def refuse(request: DescribeGroupsRequest, error: ApiError, call: Call) -> Descr
     )
 
 
-async def _describe(broker: "Services", group_id: str, operations: int) -> DescribedGroup:
+async def _describe(broker: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
+    operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
         return await broker.groups.describe_classic(group_id, operations)
     except ApiError as error:

@@ -5,8 +5,10 @@ more than `max.request.partition.size.limit`. Eligible leader replicas are empty
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -15,23 +17,34 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from ..metadata.acl_operations import ALL_ON_TOPIC
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..network.call import Call
+from ..security.authorization.access import Access
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
 def handle(broker: "Services", request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopicPartitionsResponse:
-    topics = broker.cluster.topics
     cursor = request.cursor
     first_name = cursor.topic_name if cursor is not None else ""
     asked = {topic.name for topic in request.topics}
-    names = sorted(name for name in asked or topics if name >= first_name)
+    names = sorted(name for name in asked or broker.cluster.topics if name >= first_name)
     _check(cursor, asked)
+    may = call.access.may if asked else call.access.may_see
+    is_seen = {name: may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
+    page = _page(broker, request, [name for name in names if is_seen[name]], call.access)
+    hidden = [_refused(name) for name in asked if not is_seen.get(name, True)]
+    return replace(page, topics=[*page.topics, *hidden]) if hidden else page
+
+
+def _page(
+    broker: "Services", request: DescribeTopicPartitionsRequest, names: Iterable[str], access: Access
+) -> DescribeTopicPartitionsResponse:
+    topics = broker.cluster.topics
+    cursor = request.cursor
     remaining = max(1, min(broker.settings.max_request_partition_size_limit, request.response_partition_limit))
     answers: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
@@ -39,11 +52,11 @@ def handle(broker: "Services", request: DescribeTopicPartitionsRequest, call: Ca
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=Cursor(topic_name=name))
         topic = topics.get(name)
         if topic is None:
-            answers.append(_absent(name))
+            answers.append(_absent(name, access))
             continue
-        start = cursor.partition_index if cursor is not None and name == first_name else 0
+        start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         end = min(len(topic.partitions), start + remaining)
-        answers.append(_described(topic, range(start, end)))
+        answers.append(_described(topic, range(start, end), access))
         if end < len(topic.partitions):
             next_cursor = Cursor(topic_name=name, partition_index=end)
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=next_cursor)
@@ -59,6 +72,11 @@ def refuse(request: DescribeTopicPartitionsRequest, error: ApiError, call: Call)
     )
 
 
+def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
+    """Whether the topic is there is not told."""
+    return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
+
+
 def _check(cursor: Cursor | None, asked: set[str]) -> None:
     """Raises ApiError INVALID_REQUEST."""
     if cursor is None:
@@ -69,23 +87,23 @@ def _check(cursor: Cursor | None, asked: set[str]) -> None:
         raise ApiError(f"the cursor's partition is {cursor.partition_index}", ErrorCode.INVALID_REQUEST)
 
 
-def _absent(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(
         error_code=code,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=ALL_ON_TOPIC,
+        topic_authorized_operations=access.operations(ResourceType.TOPIC, name),
     )
 
 
-def _described(topic: Topic, indexes: Iterable[int]) -> DescribeTopicPartitionsResponseTopic:
+def _described(topic: Topic, indexes: Iterable[int], access: Access) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[_partition(topic.partitions[index]) for index in indexes],
-        topic_authorized_operations=ALL_ON_TOPIC,
+        topic_authorized_operations=access.operations(ResourceType.TOPIC, topic.name),
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError
 from ...protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Services", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_describe(broker, transactional_id) for transactional_id in request.transactional_ids]
+        transaction_states=[_describe(broker, transactional_id, call) for transactional_id in request.transactional_ids]
     )
 
 
@@ -28,7 +29,7 @@ def refuse(request: DescribeTransactionsRequest, error: ApiError, call: Call) ->
     )
 
 
-def _describe(broker: "Services", transactional_id: str) -> TransactionState:
+def _describe(broker: "Services", transactional_id: str, call: Call) -> TransactionState:
     try:
         now = broker.transactions.find(transactional_id).now
     except ApiError as error:
@@ -40,7 +41,11 @@ def _describe(broker: "Services", transactional_id: str) -> TransactionState:
         transaction_start_time_ms=now.start_ms,
         producer_id=now.producer_id,
         producer_epoch=now.producer_epoch,
-        topics=[TopicData(topic=each.topic, partitions=each.partition_ids) for each in grouped(now.partitions)],
+        topics=[
+            TopicData(topic=each.topic, partitions=each.partition_ids)
+            for each in grouped(now.partitions)
+            if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, each.topic)
+        ],
     )
 
 

@@ -37,6 +37,7 @@ EXPECTED_FAILURES = (
     ErrorCode.UNKNOWN_LEADER_EPOCH,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 )
 
 
@@ -45,7 +46,7 @@ def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchRespon
         context = broker.sessions.open(request, call.version, broker.clock.now_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    fetch = Fetch(broker, context, _terms(broker, request, call.version), request.max_wait_ms, call)
+    fetch = Fetch(broker, context, _terms(broker, request, call), request.max_wait_ms, call)
     if len(context.interests) > SLICES_A_TURN:
         return fetch.answer_in_turn()
     readings = read_few(broker.cluster, context.interests, fetch.terms)
@@ -66,12 +67,18 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _terms(broker: "Services", request: FetchRequest, version: int) -> Terms:
+def _terms(broker: "Services", request: FetchRequest, call: Call) -> Terms:
+    version = call.version
     max_bytes = broker.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
     return Terms(
-        version, replica_id_of(request, version), request.isolation_level, max_bytes, min(request.min_bytes, max_bytes)
+        version,
+        replica_id_of(request, version),
+        request.isolation_level,
+        max_bytes,
+        min(request.min_bytes, max_bytes),
+        call.access,
     )
 
 

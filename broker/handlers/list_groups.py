@@ -7,9 +7,11 @@ known so far. Filters do not look at upper and lower case; a type that does not 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from ..network.call import Call
+from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
     states, types = _folded(request.states_filter), _folded(request.types_filter)
+    access = _access(call)
     loading = broker.groups.is_loading()
     return ListGroupsResponse(
         error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE,
@@ -29,12 +32,19 @@ def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGr
             )
             for group in broker.groups.groups
             if (not states or group.state_name.lower() in states) and (not types or group.type_name in types)
+            and access.may_see(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
         ),
     )
 
 
 def refuse(request: ListGroupsRequest, error: ApiError, call: Call) -> ListGroupsResponse:
     return ListGroupsResponse(error_code=error.code)
+
+
+def _access(call: Call) -> Access:
+    """Who may DESCRIBE the cluster sees every group."""
+    everything = call.access.may_see(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return EVERYTHING if everything else call.access
 
 
 def _folded(names: Iterable[str]) -> frozenset[str]:

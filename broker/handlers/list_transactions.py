@@ -6,6 +6,7 @@ that has not begun any counts as begun in 1970.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.list_transactions import (
     ListTransactionsRequest,
@@ -34,6 +35,9 @@ def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> 
             )
             for transaction in broker.transactions.transactions
             if _is_wanted(transaction, request, now_ms)
+            and call.access.may_see(
+                AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id
+            )
         ],
     )
 

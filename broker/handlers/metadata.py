@@ -9,12 +9,15 @@ answer does not show it yet: the client asks again. Version notes:
 - A topic just created is answered with UNKNOWN_TOPIC_OR_PARTITION, as KRaft does, from v4 on. Before, with
   LEADER_NOT_AVAILABLE as brokers with ZooKeeper did: librdkafka before 1.5 (v0-v2) fails a topic's messages for good
   when it hears of an unknown topic.
+- Topics that the client may not see are TOPIC_AUTHORIZATION_FAILED, whether they are there or not, and left out where
+  all are asked for.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.metadata import (
     MetadataRequest,
@@ -25,16 +28,19 @@ from ...protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ...protocol.schema import NO_UUID
-from ..metadata.acl_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
 from ..metadata.image import Cluster, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..metadata.topics import NewTopic
 from ..network.call import Call
+from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
 if TYPE_CHECKING:
     from ..services import Services
 
+TOPIC = ResourceType.TOPIC
+DESCRIBE, CREATE = AclOperation.DESCRIBE, AclOperation.CREATE
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
 FIRST_VERSION_BY_ID = 12
 NAMES_A_TURN = 500
@@ -45,11 +51,13 @@ FIRST_VERSION_WITH_OPERATIONS = 8
 async def handle(broker: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
     _check(request, call.version)
     cluster = broker.cluster
-    operations = ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+    access = call.access
+    operations = Operations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
-        topics = [_described(topic, operations) for topic in cluster.topics.values()]
+        seen = [topic for topic in cluster.topics.values() if access.may_see(DESCRIBE, TOPIC, topic.name)]
+        topics = [_described(topic, operations) for topic in seen]
     elif ids := _ids(request.topics):
-        topics = [_by_id(cluster, topic_id, operations) for topic_id in ids]
+        topics = [_by_id(cluster, topic_id, access, operations) for topic_id in ids]
     else:
         topics = await _by_name(broker, _names(request.topics), request, call, operations)
     return MetadataResponse(
@@ -57,7 +65,7 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
         cluster_id=cluster.cluster_id,
         controller_id=cluster.node_id,
         topics=topics,
-        cluster_authorized_operations=_cluster_operations(request, call.version),
+        cluster_authorized_operations=_cluster_operations(request, call),
     )
 
 
@@ -73,6 +81,19 @@ def refuse(request: MetadataRequest, error: ApiError, call: Call) -> MetadataRes
             for topic in request.topics or ()
         )
     )
+
+
+class Operations:
+    """What may be done with topics, as far as the client asks."""
+
+    __slots__ = ("_access", "_is_asked")
+
+    def __init__(self, access: Access, *, is_asked: bool) -> None:
+        self._access = access
+        self._is_asked = is_asked
+
+    def on(self, name: str) -> int:
+        return self._access.operations(TOPIC, name) if self._is_asked else NOT_ASKED
 
 
 def _check(request: MetadataRequest, version: int) -> None:
@@ -91,26 +112,34 @@ def _names(topics: Sequence[MetadataRequestTopic]) -> list[str]:
     return list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
 
 
-def _by_id(cluster: Cluster, topic_id: UUID, operations: int) -> MetadataResponseTopic:
+def _by_id(cluster: Cluster, topic_id: UUID, access: Access, operations: Operations) -> MetadataResponseTopic:
     topic = cluster.topic_of(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    if not access.may(DESCRIBE, TOPIC, topic.name):
+        return MetadataResponseTopic(error_code=DENIED, name=None, topic_id=topic_id)
     return _described(topic, operations)
 
 
 async def _by_name(
-    broker: "Services", names: Iterable[str], request: MetadataRequest, call: Call, operations: int
+    broker: "Services", names: Iterable[str], request: MetadataRequest, call: Call, operations: Operations
 ) -> list[MetadataResponseTopic]:
     creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
-    topics, missing = [], []
+    topics: list[MetadataResponseTopic] = []
+    missing: list[str] = []
     for at, name in enumerate(names, 1):
         if at % NAMES_A_TURN == 0:
             await broker.breathe()
         topic = broker.cluster.topics.get(name)
-        if topic is not None:
+        if not call.access.may(DESCRIBE, TOPIC, name):
+            topics.append(MetadataResponseTopic(error_code=DENIED, name=name))
+        elif topic is not None:
             topics.append(_described(topic, operations))
         else:
             missing.append(name)
+    if creates:
+        missing, hidden = _creatable(missing, call.access)
+        topics += hidden
     while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
@@ -121,6 +150,18 @@ async def _by_name(
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
         topics.append(_absent(name, while_creating if name in created else code, operations))
     return topics
+
+
+def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[MetadataResponseTopic]]:
+    """The topics that the client may create, by their names, and refusals of the others."""
+    if not names or access.may_see(CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+        return list(names), []
+    allowed = [name for name in names if access.may(CREATE, TOPIC, name)]
+    return allowed, [
+        MetadataResponseTopic(error_code=DENIED, name=name, is_internal=name in INTERNAL_TOPICS)
+        for name in names
+        if name not in allowed
+    ]
 
 
 async def _create(broker: "Services", names: Sequence[str]) -> set[str]:
@@ -135,22 +176,22 @@ async def _create(broker: "Services", names: Sequence[str]) -> set[str]:
     return {topic.name for topic in planned if topic.name not in failed}
 
 
-def _absent(name: str, code: ErrorCode, operations: int) -> MetadataResponseTopic:
+def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=code,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=operations,
+        topic_authorized_operations=operations.on(name),
     )
 
 
-def _described(topic: Topic, operations: int) -> MetadataResponseTopic:
+def _described(topic: Topic, operations: Operations) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[_partition(partition) for partition in topic.partitions.values()],
-        topic_authorized_operations=operations,
+        topic_authorized_operations=operations.on(topic.name),
     )
 
 
@@ -175,6 +216,6 @@ def _brokers(cluster: Cluster, listener: str) -> list[MetadataResponseBroker]:
     ]
 
 
-def _cluster_operations(request: MetadataRequest, version: int) -> int:
-    has_field = FIRST_VERSION_WITH_OPERATIONS <= version <= LAST_VERSION_WITH_CLUSTER_OPERATIONS
-    return ALL_ON_CLUSTER if has_field and request.include_cluster_authorized_operations else NOT_ASKED
+def _cluster_operations(request: MetadataRequest, call: Call) -> int:
+    has_field = FIRST_VERSION_WITH_OPERATIONS <= call.version <= LAST_VERSION_WITH_CLUSTER_OPERATIONS
+    return cluster_operations(call.access, has_field and request.include_cluster_authorized_operations)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 
 async def handle(broker: "Services", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
     asked = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    known = [where for where in asked if has_partition(broker.cluster, *where)]
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    denied = {name for name in names if not call.access.may(AclOperation.READ, ResourceType.TOPIC, name)}
+    known = [where for where in asked if where[0] not in denied and has_partition(broker.cluster, *where)]
     codes = await broker.groups.delete_offsets(request.group_id, known)
+    codes = {**codes, **{where: ErrorCode.TOPIC_AUTHORIZATION_FAILED for where in asked if where[0] in denied}}
     return OffsetDeleteResponse(
         topics=tuple(
             OffsetDeleteResponseTopic(

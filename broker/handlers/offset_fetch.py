@@ -12,6 +12,7 @@ checks the epoch of KIP-848 members.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -68,7 +69,10 @@ async def _of_group(
         await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
     except ApiError as error:
         return _failed(asked, error.code, call.version)
-    topics = _all_topics(broker, asked.group_id) if asked.topics is None else asked.topics
+    if asked.topics is None:
+        topics: Sequence[OffsetFetchRequestTopics] = _all_topics(broker, asked.group_id, call)
+    else:
+        topics = asked.topics
     return OffsetFetchResponseGroup(
         group_id=asked.group_id,
         topics=tuple(
@@ -76,6 +80,8 @@ async def _of_group(
                 name=topic.name,
                 partitions=tuple(
                     _offset(broker, asked.group_id, topic.name, index, stable, call.version)
+                    if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
+                    else _denied(index)
                     for index in topic.partition_indexes
                 ),
             )
@@ -84,11 +90,25 @@ async def _of_group(
     )
 
 
-def _all_topics(broker: "Services", group_id: str) -> list[OffsetFetchRequestTopics]:
+def _denied(index: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=UNKNOWN_OFFSET.offset,
+        metadata="",
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    )
+
+
+def _all_topics(broker: "Services", group_id: str, call: Call) -> list[OffsetFetchRequestTopics]:
+    """Those that the client may see."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in broker.groups.offsets_of(group_id):
         by_topic.setdefault(topic, []).append(partition)
-    return [OffsetFetchRequestTopics(name=name, partition_indexes=indexes) for name, indexes in by_topic.items()]
+    return [
+        OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
+        for name, indexes in by_topic.items()
+        if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+    ]
 
 
 def _offset(

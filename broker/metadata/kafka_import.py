@@ -1,5 +1,5 @@
-"""Taking over what another Kafka knew of a log directory: topic settings, dynamic broker settings, quotas, producer
-ids.
+"""Taking over what another Kafka knew of a log directory: topic settings, dynamic broker settings, quotas, access
+rules, producer ids.
 
 A broker with KRaft keeps them in `__cluster_metadata-0`, which lies in the first log directory unless
 `metadata.log.dir` puts it elsewhere. They are read once, when there is no metadata of our own yet. Topics count only
@@ -43,4 +43,5 @@ def _fill(state: ClusterState, metadata: KraftMetadata, log_dirs: LogDirs, node_
     state.cluster_configs = metadata.configs.get((BROKER_RESOURCE, ""), {})
     state.broker_configs = metadata.configs.get((BROKER_RESOURCE, str(node_id)), {})
     state.client_quotas = {entity: quotas for entity, quotas in metadata.quotas.items() if quotas}
+    state.acls = frozenset(metadata.acls.values())
     state.next_producer_id = metadata.next_producer_id

@@ -5,13 +5,14 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.frame import RequestHeader
+from ..security.authorization.access import EVERYTHING, Access
 from ..security.principal import KafkaPrincipal
 from .connection import Peer
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A request, read. `waited_s` is the part of its time that a purgatory held it."""
+    """A request, read. `waited_s` is the part of its time that a purgatory held it; `access`, what it may do."""
 
     key: ApiKey
     version: int
@@ -20,6 +21,7 @@ class Call:
     request: Any
     request_bytes: int
     waited_s: float = 0.0
+    access: Access = EVERYTHING
 
     @property
     def client_id(self) -> str:

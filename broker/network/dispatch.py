@@ -24,6 +24,8 @@ from ...protocol.frame import RequestHeader, decode_request_header, encode_respo
 from ...protocol.schema import Piece, decoder_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
+from ..security.authorization.guard import Handle, guarded
+from ..security.authorization.rule import Rule
 from .call import Call
 from .connection import CloseConnection, Peer, Reply
 
@@ -51,13 +53,14 @@ class Served:
 class Route:
     """What is known of the requests of one API and version before they come."""
 
-    __slots__ = ("decode", "is_deprecated", "meter", "module", "served", "spec", "version")
+    __slots__ = ("decode", "handle", "is_deprecated", "meter", "module", "served", "spec", "version")
 
-    def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType) -> None:
+    def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType, handle: Handle) -> None:
         self.spec = spec
         self.version = version
         self.served = served
         self.module = module
+        self.handle = handle
         self.decode: Decode = decoder_of(spec.request, version)
         self.is_deprecated = spec.is_deprecated(version)
         self.meter: RequestMeter | None = None
@@ -66,9 +69,14 @@ class Route:
 class Dispatcher:
     """Answers frames by the table of handlers."""
 
-    def __init__(self, core: "Core", served: Mapping[ApiKey, Served]) -> None:
+    def __init__(self, core: "Core", served: Mapping[ApiKey, Served], rules: Mapping[ApiKey, Rule]) -> None:
+        """Raises: LookupError when an API is served and nothing says who may ask for it."""
+        missing = [key.name for key in served if key not in rules]
+        if missing:
+            raise LookupError(f"no rule says who may ask for {', '.join(missing)}")
         self._core = core
         self._served = served
+        self._rules = rules
         self._modules: dict[str, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
         self._errors = ErrorTally(core.metrics.request_errors)
@@ -119,7 +127,7 @@ class Dispatcher:
         if self._core.interceptors:
             return self._answer_later(route, call, self._handled(route, call), began)
         try:
-            response = route.module.handle(self._core, call.request, call)
+            response = route.handle(self._core, call.request, call)
         except Exception as error:
             response = _refused(route, call, error)
         if type(response) is CoroutineType:
@@ -151,7 +159,7 @@ class Dispatcher:
                 if response is not None:
                     break
             else:
-                response = route.module.handle(self._core, call.request, call)
+                response = route.handle(self._core, call.request, call)
                 if type(response) is CoroutineType:
                     response = await response
         except Exception as error:
@@ -205,8 +213,15 @@ class Dispatcher:
             version = 0
         route = self._routes.get((key, version))
         if route is None:
-            route = self._routes[key, version] = Route(spec, version, served, self._module(served.module))
+            module = self._module(served.module)
+            route = self._routes[key, version] = Route(spec, version, served, module, self._handle_of(key, module))
         return route
+
+    def _handle_of(self, key: ApiKey, module: ModuleType) -> Handle:
+        """What handles requests: the module, which asks first if there is an authorizer to ask."""
+        authorizer = self._core.authorizer
+        handle: Handle = module.handle
+        return handle if authorizer is None else guarded(module, self._rules[key], authorizer)
 
     def _module(self, name: str) -> ModuleType:
         """The handler, read when it is first needed: all of them take 10 MB.

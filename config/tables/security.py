@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from ..keys.addresses import PROTOCOLS
-from ..keys.key import AT_START, BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, PER_BROKER, SHORT, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, PER_BROKER, SHORT, STRING, accepted, acted_on
 from ..keys.value_checks import AtLeast, OneOf
 
+AUTHORIZERS = (
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "kafka.security.authorizer.AclAuthorizer",
+)
 DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 
 KEYS = (
@@ -85,11 +89,30 @@ KEYS = (
         ("ssl.truststore.password", PASSWORD, None, None, PER_BROKER),
         ("ssl.truststore.type", STRING, "JKS", None, PER_BROKER),
     ),
-    *accepted(
-        "There are no access rules.",
-        ("authorizer.class.name", STRING, "", None, AT_START),
-        ("super.users", STRING, None, None, AT_START),
-        ("allow.everyone.if.no.acl.found", BOOLEAN, None, None, AT_START),
+    acted_on(
+        "authorizer.class.name",
+        STRING,
+        "",
+        OneOf(("", *AUTHORIZERS)),
+        AT_START,
+        "Who decides what clients may do. Empty: everybody may do everything. Either of the names that Kafka has is the "
+        "authorizer of this broker, which follows the rules of StandardAuthorizer.",
+    ),
+    acted_on(
+        "super.users",
+        STRING,
+        None,
+        None,
+        AT_START,
+        "Principals that may do everything, such as User:admin;User:CN=ops, separated by semicolons.",
+    ),
+    acted_on(
+        "allow.everyone.if.no.acl.found",
+        BOOLEAN,
+        False,
+        None,
+        AT_START,
+        "Whether everybody may do everything with a resource that no access rule applies to.",
     ),
     *accepted(
         "There are no delegation tokens.",

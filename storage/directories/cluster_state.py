@@ -1,4 +1,5 @@
-"""What a broker has to remember besides its logs: topics and their configs, dynamic configs, producer ids, quotas.
+"""What a broker has to remember besides its logs: topics and their configs, dynamic configs, producer ids, quotas,
+access rules.
 
 Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one JSON document, see `metadata_store.py`:
 
@@ -11,6 +12,8 @@ Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one J
       "cluster_configs": {},                              default of all brokers
       "next_producer_id": 3000,               first id of the next block
       "client_quotas": [{"entity": {"user": "a", "client-id": null}, "quotas": {"producer_byte_rate": 1024.0}}],
+      "acls": [[2, "orders", 3, "User:a", "*", 3, 3]],    resource type, name, pattern type, principal, host, operation,
+                                                          permission: the codes of `protocol/acls.py`
       "features": {"metadata.version": 21},   finalized levels
       "features_epoch": 4
     }
@@ -23,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ..files.partition_metadata import decode_uuid, encode_uuid
 
 VERSION = 1
@@ -56,6 +60,7 @@ class ClusterState:
     cluster_configs: dict[str, str] = field(default_factory=dict)
     next_producer_id: int = 0
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    acls: frozenset[Acl] = frozenset()
     features: dict[str, int] = field(default_factory=dict)
     features_epoch: int = 0
 
@@ -85,6 +90,7 @@ def encode(state: ClusterState) -> dict[str, Any]:
         "client_quotas": [
             {"entity": dict(entity), "quotas": quotas} for entity, quotas in state.client_quotas.items() if quotas
         ],
+        "acls": [_encode_acl(acl) for acl in sorted(state.acls)],
         "features": state.features,
         "features_epoch": state.features_epoch,
     }
@@ -107,6 +113,7 @@ def decode(document: object) -> ClusterState:
         cluster_configs=_texts(fields.get("cluster_configs"), "cluster_configs"),
         next_producer_id=_whole(fields, "next_producer_id"),
         client_quotas=dict(_quotas(value) for value in _list(fields.get("client_quotas"), "client_quotas")),
+        acls=frozenset(_acl(value) for value in _list(fields.get("acls", []), "acls")),
         features={name: _level(name, level) for name, level in _mapping(fields.get("features"), "features").items()},
         features_epoch=_whole(fields, "features_epoch"),
     )
@@ -138,6 +145,37 @@ def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
     if not all(isinstance(number, int | float) for number in quotas.values()):
         raise MalformedState(f"client_quotas.quotas: numbers expected, found {quotas!r}")
     return tuple(sorted(entity.items())), {key: float(number) for key, number in quotas.items()}
+
+
+def _encode_acl(acl: Acl) -> list[Any]:
+    return [
+        acl.resource_type,
+        acl.resource_name,
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+    ]
+
+
+def _acl(value: object) -> Acl:
+    try:
+        kind, name, pattern, principal, host, operation, permission = _list(value, "acls")
+        acl = Acl(
+            resource_type=ResourceType(kind),
+            resource_name=name,
+            pattern_type=PatternType(pattern),
+            principal=principal,
+            host=host,
+            operation=AclOperation(operation),
+            permission_type=PermissionType(permission),
+        )
+    except ValueError as fault:
+        raise MalformedState(f"acls: {value!r} is no access rule: {fault}") from fault
+    if not all(isinstance(text, str) for text in (name, principal, host)):
+        raise MalformedState(f"acls: texts expected for name, principal and host, found {value!r}")
+    return acl
 
 
 def _level(name: str, level: object) -> int:

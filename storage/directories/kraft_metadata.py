@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.errors import CorruptRecord, InvalidRecord, MalformedFrame
 from ...protocol.metadata_log import (
+    AccessControlEntryRecord,
     AbortTransactionRecord,
     BeginTransactionRecord,
     ClientQuotaRecord,
@@ -24,6 +26,7 @@ from ...protocol.metadata_log import (
     EndTransactionRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     decode_metadata_record,
@@ -52,6 +55,7 @@ class KraftMetadata:
     partitions: dict[UUID, int] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    acls: dict[UUID, Acl] = field(default_factory=dict)
     next_producer_id: int = 0
 
     def apply(self, record: Any) -> None:
@@ -69,6 +73,10 @@ class KraftMetadata:
                 self._set_quota(record)
             case ProducerIdsRecord():
                 self.next_producer_id = max(self.next_producer_id, record.next_producer_id)
+            case AccessControlEntryRecord():
+                self._add_acl(record)
+            case RemoveAccessControlEntryRecord():
+                self.acls.pop(record.acl_id, None)
 
     def _remove_topic(self, topic_id: UUID) -> None:
         self.partitions.pop(topic_id, None)
@@ -82,6 +90,21 @@ class KraftMetadata:
             configs.pop(record.name, None)
         else:
             configs[record.name] = record.value
+
+    def _add_acl(self, record: AccessControlEntryRecord) -> None:
+        try:
+            acl = Acl(
+                resource_type=ResourceType(record.resource_type),
+                resource_name=record.resource_name,
+                pattern_type=PatternType(record.pattern_type),
+                principal=record.principal,
+                host=record.host,
+                operation=AclOperation(record.operation),
+                permission_type=PermissionType(record.permission_type),
+            )
+        except ValueError as fault:
+            raise InvalidRecord(f"the access rule {record.acl_id} cannot be understood: {fault}") from fault
+        self.acls[record.acl_id] = acl
 
     def _set_quota(self, record: ClientQuotaRecord) -> None:
         entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))

@@ -108,6 +108,6 @@ def _parse(path: str, data: bytes) -> ClusterState:
     except (MalformedState, ValueError, RecursionError) as fault:
         raise DamagedMetadata(
             f"{path} cannot be read: {fault}. Put a good copy in its place. Without one, move it away: topics and "
-            "partitions are then built from the log directories, but topic configs, dynamic broker configs and quotas "
-            "are lost"
+            "partitions are then built from the log directories, but topic configs, dynamic broker configs, quotas "
+            "and access rules are lost"
         ) from fault

@@ -1,0 +1,135 @@
+"""What a request may do: the authorizer, asked on behalf of whoever sent it.
+
+`EVERYTHING` stands where there is no authorizer. What a client asked for itself and is denied goes to the log, as
+Kafka's `kafka.authorizer.logger` has it; what is only looked through, as for a list of all topics, does not.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from ....protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
+from ....protocol.errors import ApiError, ErrorCode
+from ..principal import KafkaPrincipal
+from .authorizer import Authorizer
+
+CODES = {
+    ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+
+OPERATIONS = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+}
+"""What there is to do with a resource (Kafka 3.9 `AclEntry.supportedOperations`)."""
+
+
+def _bit_field(operations: Iterable[AclOperation]) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+ALL_OPERATIONS = {kind: _bit_field(operations) for kind, operations in OPERATIONS.items()}
+NOT_ASKED = -(1 << 31)
+"""In the place of a bit field that the client did not ask for."""
+
+log = logging.getLogger(__name__)
+
+
+class Access:
+    """Everything is allowed."""
+
+    __slots__ = ()
+
+    def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        """Whether it is allowed; a denial is logged."""
+        return True
+
+    def may_see(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        """As `may`, for what the client did not name itself: not logged."""
+        return True
+
+    def may_some(self, operation: AclOperation, kind: ResourceType) -> bool:
+        """Whether it is allowed for any resource of that type."""
+        return True
+
+    def check(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME) -> None:
+        """Raises ApiError 29, 30, 31 or 53 when it is not allowed."""
+        if not self.may(operation, kind, name):
+            raise denied(operation, kind, name)
+
+    def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
+        """What may be done with a resource, as the bit field that responses have (KIP-430): bit n is operation n."""
+        return ALL_OPERATIONS[kind]
+
+
+EVERYTHING = Access()
+
+
+class RestrictedAccess(Access):
+    """What the authorizer allows to one request. Asked the same again it gives, and logs, nothing new."""
+
+    __slots__ = ("_authorizer", "_denied", "_host", "_known", "_principal", "_request")
+
+    def __init__(self, authorizer: Authorizer, principal: KafkaPrincipal, host: str, request: str) -> None:
+        self._authorizer = authorizer
+        self._principal = principal
+        self._host = host
+        self._request = request
+        self._known: dict[tuple[AclOperation, ResourceType, str], bool] = {}
+        self._denied: set[tuple[AclOperation, ResourceType, str]] = set()
+
+    def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        allowed = self.may_see(operation, kind, name)
+        if not allowed and (operation, kind, name) not in self._denied:
+            self._denied.add((operation, kind, name))
+            log.info(
+                "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s",
+                *(self._principal, operation.name, self._host, kind.name, name, self._request),
+            )
+        return allowed
+
+    def may_see(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        key = (operation, kind, name)
+        allowed = self._known.get(key)
+        if allowed is None:
+            allowed = self._known[key] = self._authorizer.allows(self._principal, self._host, *key)
+        return allowed
+
+    def may_some(self, operation: AclOperation, kind: ResourceType) -> bool:
+        return self._authorizer.allows_some(self._principal, self._host, operation, kind)
+
+    def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
+        return _bit_field(each for each in OPERATIONS[kind] if self.may_see(each, kind, name))
+
+
+def cluster_operations(access: Access, is_asked: bool) -> int:
+    """What may be done with the cluster, as far as the client asks and may know: 0 without DESCRIBE."""
+    if not is_asked:
+        return NOT_ASKED
+    may_know = access.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return access.operations(ResourceType.CLUSTER) if may_know else 0
+
+
+def denied(operation: AclOperation, kind: ResourceType, name: str) -> ApiError:
+    """The error that says so."""
+    return ApiError(f"{operation.name} is not allowed on {kind.name} {name}", CODES[kind])

@@ -1,0 +1,86 @@
+"""The access rules that are stored: which there are, which come, which go. On the disk first, then in force.
+
+Source: Kafka 3.9 `AclControlManager`, `ResourcePatternFilter`, `AccessControlEntryFilter`.
+"""
+
+from collections.abc import Callable, Iterable
+
+from ....protocol.acls import (
+    CLUSTER_NAME,
+    WILDCARD,
+    Acl,
+    AclFilter,
+    AclOperation,
+    PatternType,
+    PermissionType,
+    ResourceType,
+)
+from ....protocol.errors import ApiError, ErrorCode
+from ....storage.directories.metadata_store import MetadataStore
+
+
+class Acls:
+    """The stored rules; `on_changed` is told all of them after each change."""
+
+    def __init__(self, store: MetadataStore, on_changed: Callable[[Iterable[Acl]], None]) -> None:
+        self._store = store
+        self._on_changed = on_changed
+
+    def found(self, wanted: AclFilter) -> list[Acl]:
+        """The rules that the filter matches, in order."""
+        return sorted(acl for acl in self._store.state.acls if matches(wanted, acl))
+
+    def add(self, acls: Iterable[Acl]) -> None:
+        """Adds rules; those that are there already stay. Raises DiskFault."""
+        self._replace(self._store.state.acls | frozenset(acls))
+
+    def remove(self, acls: Iterable[Acl]) -> None:
+        """Removes rules. Raises DiskFault."""
+        self._replace(self._store.state.acls - frozenset(acls))
+
+    def _replace(self, acls: frozenset[Acl]) -> None:
+        if acls != self._store.state.acls:
+            with self._store.change() as state:
+                state.acls = acls
+            self._on_changed(acls)
+
+
+def check_acl(acl: Acl) -> None:
+    """Raises ApiError INVALID_REQUEST when nobody could mean such a rule."""
+    for wrong, fault in (
+        (acl.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY), "a rule needs a type of resource"),
+        (acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED), "a pattern is literal or prefixed"),
+        (acl.operation in (AclOperation.UNKNOWN, AclOperation.ANY), "a rule needs an operation"),
+        (acl.permission_type not in (PermissionType.ALLOW, PermissionType.DENY), "a rule allows or denies"),
+        (not acl.resource_name, "the name of the resource is empty"),
+        (
+            acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME,
+            f"the only cluster is called {CLUSTER_NAME}",
+        ),
+        (":" not in acl.principal, f"a principal is written as type:name, found {acl.principal!r}"),
+    ):
+        if wrong:
+            raise ApiError(fault, ErrorCode.INVALID_REQUEST)
+
+
+def matches(wanted: AclFilter, acl: Acl) -> bool:
+    """Whether the filter means the rule."""
+    return (
+        wanted.resource_type in (ResourceType.ANY, acl.resource_type)
+        and wanted.pattern_type in (PatternType.ANY, PatternType.MATCH, acl.pattern_type)
+        and _matches_name(wanted, acl)
+        and wanted.principal in (None, acl.principal)
+        and wanted.host in (None, acl.host)
+        and wanted.operation in (AclOperation.ANY, acl.operation)
+        and wanted.permission_type in (PermissionType.ANY, acl.permission_type)
+    )
+
+
+def _matches_name(wanted: AclFilter, acl: Acl) -> bool:
+    if wanted.resource_name is None:
+        return True
+    if wanted.pattern_type is not PatternType.MATCH:
+        return wanted.resource_name == acl.resource_name
+    if acl.pattern_type is PatternType.PREFIXED:
+        return wanted.resource_name.startswith(acl.resource_name)
+    return acl.resource_name in (wanted.resource_name, WILDCARD)

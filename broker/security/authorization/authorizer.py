@@ -1,0 +1,132 @@
+"""Whether somebody may do something: `StandardAuthorizer` of Kafka 3.9, without its loading phase.
+
+In this order:
+1. `super.users` may do everything.
+2. A rule that denies, and matches, denies.
+3. A rule that allows, and matches, allows. For these, READ, WRITE, DELETE and ALTER imply DESCRIBE, and ALTER_CONFIGS
+   implies DESCRIBE_CONFIGS.
+4. If any rule applies to the resource: no.
+5. What `allow.everyone.if.no.acl.found` says.
+
+A rule applies to a resource of its type with its name, to all of them (`*`), or to those whose names begin with it. It
+matches if the principal is its own or it says `User:*`, the host is its own or it says `*`, and the operation is its
+own or it says ALL.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ....protocol.acls import ANY_USER, WILDCARD, Acl, AclOperation, PatternType, PermissionType, ResourceType
+from ..principal import KafkaPrincipal
+
+IMPLIED_BY = {
+    AclOperation.DESCRIBE: frozenset(
+        {AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER}
+    ),
+    AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}),
+}
+"""Operations that, allowed, allow another one too."""
+
+
+@dataclass(slots=True)
+class _Index:
+    """The rules for resources of one type: by literal name, by prefix, and how long prefixes are."""
+
+    literal: dict[str, list[Acl]] = field(default_factory=dict)
+    prefixed: dict[str, list[Acl]] = field(default_factory=dict)
+    lengths: tuple[int, ...] = ()
+
+
+class Authorizer:
+    """The rules in force. `super_users` as principals are written: `User:alice`."""
+
+    def __init__(self, super_users: frozenset[str], *, allows_without_acls: bool, acls: Iterable[Acl] = ()) -> None:
+        self.super_users = super_users
+        self.allows_without_acls = allows_without_acls
+        self._indexes: dict[ResourceType, _Index] = {}
+        self.replace(acls)
+
+    def replace(self, acls: Iterable[Acl]) -> None:
+        """These rules hold from now on, and no others."""
+        indexes: dict[ResourceType, _Index] = {}
+        for acl in acls:
+            index = indexes.setdefault(acl.resource_type, _Index())
+            by_name = index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
+            by_name.setdefault(acl.resource_name, []).append(acl)
+        for index in indexes.values():
+            index.lengths = tuple({len(name) for name in index.prefixed})
+        self._indexes = indexes
+
+    def allows(
+        self, principal: KafkaPrincipal, host: str, operation: AclOperation, kind: ResourceType, name: str
+    ) -> bool:
+        """Whether the principal, from the address `host`, may do this to the resource."""
+        who = str(principal)
+        if who in self.super_users:
+            return True
+        enough = IMPLIED_BY.get(operation, (operation,))
+        has_rules = is_allowed = False
+        for acl in self._applicable(kind, name):
+            has_rules = True
+            if acl.principal not in (who, ANY_USER) or acl.host not in (WILDCARD, host):
+                continue
+            if acl.permission_type is PermissionType.DENY:
+                if acl.operation in (AclOperation.ALL, operation):
+                    return False
+            elif acl.operation is AclOperation.ALL or acl.operation in enough:
+                is_allowed = True
+        return is_allowed if has_rules else self.allows_without_acls
+
+    def _applicable(self, kind: ResourceType, name: str) -> Iterator[Acl]:
+        index = self._indexes.get(kind)
+        if index is None:
+            return
+        yield from index.literal.get(name, ())
+        if name != WILDCARD:
+            yield from index.literal.get(WILDCARD, ())
+        for length in index.lengths:
+            if length <= len(name):
+                yield from index.prefixed.get(name[:length], ())
+
+    def allows_some(self, principal: KafkaPrincipal, host: str, operation: AclOperation, kind: ResourceType) -> bool:
+        """Whether the principal may do this to any resource of a type (KIP-679), as far as rules tell.
+
+        As in Kafka (`Authorizer.authorizeByResourceType`), operations that imply it do not count here, and somebody
+        who may do it to a name without rules may.
+        """
+        if self.allows(principal, host, operation, kind, "hardcode"):
+            return True
+        allowed: list[Acl] = []
+        denied: set[tuple[PatternType, str]] = set()
+        for acl in self._matching(str(principal), host, operation, kind):
+            if acl.permission_type is PermissionType.ALLOW:
+                allowed.append(acl)
+            else:
+                denied.add((acl.pattern_type, acl.resource_name))
+        if (PatternType.LITERAL, WILDCARD) in denied:
+            return False
+        return any(not _is_covered(acl, denied) for acl in allowed)
+
+    def _matching(self, who: str, host: str, operation: AclOperation, kind: ResourceType) -> Iterator[Acl]:
+        """Rules of that type, whatever their names, that say something about this principal and operation."""
+        index = self._indexes.get(kind, _Index())
+        for by_name in (index.literal, index.prefixed):
+            for acls in by_name.values():
+                for acl in acls:
+                    if (
+                        acl.principal in (who, ANY_USER)
+                        and acl.host in (WILDCARD, host)
+                        and acl.operation in (AclOperation.ALL, operation)
+                    ):
+                        yield acl
+
+
+def _is_covered(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:
+    """Whether what the rule allows is all denied, by the same name or by a prefix of it."""
+    name = acl.resource_name
+    if acl.pattern_type is PatternType.LITERAL:
+        if name == WILDCARD:
+            return False
+        if (PatternType.LITERAL, name) in denied:
+            return True
+    return any((PatternType.PREFIXED, name[:length]) in denied for length in range(1, len(name) + 1))
