@@ -65,7 +65,8 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
     values["max_connections_per_ip_overrides"] = overrides
     values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
-    values["super_users"] = taken.take("super.users", _super_users, frozenset())
+    nobody: frozenset[str] = frozenset()
+    values["super_users"] = taken.take("super.users", _super_users, nobody)
     _check_bounds(taken, values)
     _check_topic_defaults(taken)
     if taken.problems:

@@ -42,9 +42,7 @@ async def handle(broker: "Services", request: AddPartitionsToTxnRequest, call: C
             results_by_topic_v3_and_below=_results(asked, await _answer(broker, asked, call))
         )
     return AddPartitionsToTxnResponse(
-        results_by_transaction=[
-            _result(asked, await _answer(broker, asked, call)) for asked in request.transactions
-        ]
+        results_by_transaction=[_result(asked, await _answer(broker, asked, call)) for asked in request.transactions]
     )
 
 

@@ -21,9 +21,16 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: ConsumerGroupDescribeRequest, call: Call) -> ConsumerGroupDescribeResponse:
+async def handle(
+    broker: "Services", request: ConsumerGroupDescribeRequest, call: Call
+) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(
-        groups=tuple([await _describe(broker, group_id, request.include_authorized_operations, call) for group_id in request.group_ids])
+        groups=tuple(
+            [
+                await _describe(broker, group_id, request.include_authorized_operations, call)
+                for group_id in request.group_ids
+            ]
+        )
     )
 
 

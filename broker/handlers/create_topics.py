@@ -45,8 +45,7 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
         failed |= await broker.topics.create(planned.values())
     return CreateTopicsResponse(
         topics=[
-            _failure(name, failed[name]) if name in failed else _success(broker, planned[name], call)
-            for name in counts
+            _failure(name, failed[name]) if name in failed else _success(broker, planned[name], call) for name in counts
         ]
     )
 

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 async def handle(broker: "Services", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(
-        groups=tuple([await _describe(broker, group_id, request.include_authorized_operations, call) for group_id in request.groups])
+        groups=tuple(
+            [
+                await _describe(broker, group_id, request.include_authorized_operations, call)
+                for group_id in request.groups
+            ]
+        )
     )
 
 

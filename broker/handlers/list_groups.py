@@ -31,7 +31,8 @@ def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGr
                 group_type=group.type_name,
             )
             for group in broker.groups.groups
-            if (not states or group.state_name.lower() in states) and (not types or group.type_name in types)
+            if (not states or group.state_name.lower() in states)
+            and (not types or group.type_name in types)
             and access.may_see(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
         ),
     )

@@ -35,9 +35,7 @@ def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> 
             )
             for transaction in broker.transactions.transactions
             if _is_wanted(transaction, request, now_ms)
-            and call.access.may_see(
-                AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id
-            )
+            and call.access.may_see(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
         ],
     )
 

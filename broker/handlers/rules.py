@@ -22,6 +22,7 @@ from ..metadata.topic_rules import METADATA_TOPIC, is_legal_name
 from ..security.authorization.access import Access, denied
 from ..security.authorization.rule import Check, Items, Judge, Rule
 
+
 def _needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check:
     """The operation on the resource that a field of the request names; without a field, on the cluster."""
 
@@ -203,7 +204,9 @@ RULES: Mapping[ApiKey, Rule] = {
         items=Items(field="topics", answers="topics", judge=_creations),
         asks="DESCRIBE_CONFIGS of what was created, to show its settings",
     ),
-    ApiKey.DELETE_TOPICS: Rule(asks="DELETE of each topic, or on the cluster; DESCRIBE of it, to tell whether it is there"),
+    ApiKey.DELETE_TOPICS: Rule(
+        asks="DELETE of each topic, or on the cluster; DESCRIBE of it, to tell whether it is there"
+    ),
     ApiKey.DELETE_RECORDS: Rule(items=_topics(AclOperation.DELETE)),
     ApiKey.INIT_PRODUCER_ID: Rule(whole=(_producer_id,)),
     ApiKey.ADD_PARTITIONS_TO_TXN: Rule(

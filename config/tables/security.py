@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from ..keys.addresses import PROTOCOLS
-from ..keys.key import AT_START, BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, PER_BROKER, SHORT, STRING, accepted, acted_on
+from ..keys.key import (
+    AT_START,
+    BOOLEAN,
+    CLASS,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    PASSWORD,
+    PER_BROKER,
+    SHORT,
+    STRING,
+    accepted,
+    acted_on,
+)
 from ..keys.value_checks import AtLeast, OneOf
 
 AUTHORIZERS = (
@@ -95,8 +109,8 @@ KEYS = (
         "",
         OneOf(("", *AUTHORIZERS)),
         AT_START,
-        "Who decides what clients may do. Empty: everybody may do everything. Either of the names that Kafka has is the "
-        "authorizer of this broker, which follows the rules of StandardAuthorizer.",
+        "Who decides what clients may do. Empty: everybody may do everything. Kafka's names stand for this broker's own "
+        "authorizer, which follows the rules of StandardAuthorizer.",
     ),
     acted_on(
         "super.users",

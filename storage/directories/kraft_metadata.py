@@ -18,8 +18,8 @@ from uuid import UUID
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.errors import CorruptRecord, InvalidRecord, MalformedFrame
 from ...protocol.metadata_log import (
-    AccessControlEntryRecord,
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     ClientQuotaRecord,
     ConfigRecord,

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from stepdown.protocol import metadata_log as records
+from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.primitives import write_uvarint
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
@@ -21,6 +22,8 @@ TYPES = {
     records.RemoveTopicRecord: 9,
     records.ClientQuotaRecord: 14,
     records.ProducerIdsRecord: 15,
+    records.AccessControlEntryRecord: 18,
+    records.RemoveAccessControlEntryRecord: 19,
     records.BeginTransactionRecord: 23,
     records.EndTransactionRecord: 24,
     records.AbortTransactionRecord: 25,
@@ -58,6 +61,35 @@ def config(name: str, value: str | None, *, kind: int = 2, of: str = "orders") -
 def topic(name: str, topic_id: UUID, partitions: int = 1) -> list[Any]:
     parts = [records.PartitionRecord(partition_id=index, topic_id=topic_id) for index in range(partitions)]
     return [records.TopicRecord(name=name, topic_id=topic_id), *parts]
+
+
+def rule(number: int, name: str) -> records.AccessControlEntryRecord:
+    return records.AccessControlEntryRecord(
+        acl_id=UUID(int=number),
+        resource_type=2,
+        resource_name=name,
+        pattern_type=4,
+        principal="User:a",
+        host="*",
+        operation=3,
+        permission_type=2,
+    )
+
+
+def test_access_rules_are_found_but_those_that_were_removed(tmp_path: Path) -> None:
+    gone = records.RemoveAccessControlEntryRecord(acl_id=UUID(int=1))
+    segment(tmp_path, 0, batch(0, [rule(1, "a"), rule(2, "b"), gone]))
+    assert list(read(tmp_path).acls.values()) == [
+        Acl(
+            resource_type=ResourceType.TOPIC,
+            resource_name="b",
+            pattern_type=PatternType.PREFIXED,
+            principal="User:a",
+            host="*",
+            operation=AclOperation.READ,
+            permission_type=PermissionType.DENY,
+        )
+    ]
 
 
 def test_topics_configs_quotas_and_producer_ids_are_found(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.errors import DiskFault
 from stepdown.storage.directories.cluster_state import StoredTopic
 from stepdown.storage.directories.metadata_store import FILE_NAME, PRODUCER_ID_BLOCK, DamagedMetadata, MetadataStore
@@ -23,6 +24,18 @@ def reopened(*directories: Path) -> MetadataStore:
     return MetadataStore.open(Files(), [str(directory) for directory in directories])
 
 
+def rule(principal: str) -> Acl:
+    return Acl(
+        resource_type=ResourceType.GROUP,
+        resource_name="\u00e4",
+        pattern_type=PatternType.PREFIXED,
+        principal=principal,
+        host="*",
+        operation=AclOperation.ALL,
+        permission_type=PermissionType.DENY,
+    )
+
+
 def test_everything_saved_is_there_after_a_restart(tmp_path: Path) -> None:
     store = reopened(tmp_path)
     assert store.is_new
@@ -32,6 +45,7 @@ def test_everything_saved_is_there_after_a_restart(tmp_path: Path) -> None:
     state.broker_configs["log.retention.ms"] = "5000"
     state.cluster_configs["compression.type"] = "lz4"
     state.client_quotas[(("client-id", None), ("user", "ä"))] = {"producer_byte_rate": 1024.5}
+    state.acls = frozenset([rule("User:a"), rule("User:b")])
     state.features["metadata.version"] = 21
     store.save()
     again = reopened(tmp_path)
