@@ -109,8 +109,8 @@ KEYS = (
         "",
         OneOf(("", *AUTHORIZERS)),
         AT_START,
-        "Who decides what clients may do. Empty: everybody may do everything. Kafka's names stand for this broker's own "
-        "authorizer, which follows the rules of StandardAuthorizer.",
+        "Who decides what clients may do. Empty: everybody may do everything. Kafka's names stand for the authorizer "
+        "that this broker has, which follows the rules of StandardAuthorizer.",
     ),
     acted_on(
         "super.users",
