@@ -13,8 +13,12 @@ from ..protocol.messages.produce import PartitionProduceData, ProduceRequest, To
 from ..protocol.records.builder import build_batch
 from ..protocol.records.record import Record
 from ..protocol.records.visible_records import visible_records
+from .clock import Clock
+from .control_client import ControlClient, NoControl
+from .faults import Faults
 from .group import Group, TopicPartition, describe_group
 from .records import Expected, Header, TestRecord, as_bytes, assert_same, headers_as_bytes
+from .requests import Requests
 from .wire_client import WireClient, by_node, check
 
 T = TypeVar("T")
@@ -33,13 +37,17 @@ Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 class Kafka:
     """A running broker or cluster. `bootstrap` is what clients connect to.
 
+    `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent.
+
     Its own requests have the client id `stepdown-testing`, which no fault touches and no request log shows. Methods
     may be called from any thread. Raises: KafkaError with the broker's error code, AssertionError from `assert_…`.
     """
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, control: ControlClient | None = None) -> None:
         self.bootstrap = bootstrap
         self.wire = WireClient(bootstrap)
+        asked = control or NoControl()
+        self.faults, self.clock, self.requests = Faults(asked), Clock(asked), Requests(asked)
 
     def close(self) -> None:
         """Ends this object's own connections."""

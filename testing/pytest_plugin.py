@@ -54,6 +54,7 @@ def kafka(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterat
         data = _kafka_templates.directory(data)
     with running(config=wanted.get("config"), data=data) as broker:
         yield broker
+        broker.faults.assert_fired()
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,12 @@ from pathlib import Path
 from types import TracebackType
 
 from ..broker.broker import Broker
+from ..broker.faults.control import Control
 from ..broker.faults.disk import TestDisk, link_directory
+from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
 from .async_kafka import AsyncKafka
+from .control_client import LocalControl
 from .kafka import Kafka
 from .loop_thread import LoopThread
 
@@ -23,13 +26,14 @@ DEFAULTS = {
 """Where a test wants something else than production does; `config` wins."""
 
 
-def running(*, data: str | Path | None = None, config: Mapping[str, object] | None = None) -> "Running":
+def running(*, data: str | Path | None = None, config: Mapping[str, object] | None = None, seed: int = 0) -> "Running":
     """A broker on a free port of 127.0.0.1, for `with` and `async with`; it and its files go at the end.
 
     `data` is a log directory to begin with, of a broker that has stopped: it is not changed. `config` has settings by
-    Kafka's names. Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
+    Kafka's names. `seed` draws for faults with a probability; what is armed is removed when the block ends.
+    Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
     """
-    return Running(data=data, config=config)
+    return Running(data=data, config=config, seed=seed)
 
 
 class Running:
@@ -44,7 +48,9 @@ class Running:
         data: str | Path | None = None,
         config: Mapping[str, object] | None = None,
         log_dir: str | Path | None = None,
+        seed: int = 0,
     ) -> None:
+        self._seed = seed
         self._data = data
         self._config = config or {}
         self._log_dir = log_dir
@@ -78,7 +84,7 @@ class Running:
         except BaseException:
             self.stop()
             raise
-        self._kafka = Kafka(str(self._broker.address))
+        self._kafka = Kafka(str(self._broker.address), LocalControl(self._control, self._thread))
         return self._kafka
 
     def stop(self) -> None:
@@ -86,7 +92,7 @@ class Running:
         if self._broker is not None:
             assert self._thread is not None
             self._kafka.close()
-            self._thread.run(self._broker.stop())
+            self._thread.run(self._stopped(self._broker))
             self._broker = None
         if self._thread is not None:
             self._thread.stop()
@@ -103,9 +109,16 @@ class Running:
             "log.dirs": self._log_dir or self._folder,
         }
         loaded = load(overrides=[f"{key}={_text(value)}" for key, value in settings.items()])
-        broker = Broker(loaded.settings, loaded.layers, files=TestDisk())
+        disk = TestDisk()
+        self._control = Control(MovableClock(), seed=self._seed)
+        broker = Broker(loaded.settings, loaded.layers, clock=self._control.clock, files=disk)
+        self._control.attach(broker, disk)
         await broker.start()
         return broker
+
+    async def _stopped(self, broker: Broker) -> None:
+        self._control.close()
+        await broker.stop()
 
 
 def _text(value: object) -> str:

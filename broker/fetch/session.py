@@ -189,6 +189,11 @@ class FetchSessions:
     def partitions(self) -> int:
         return sum(len(session.interests) for session in self._sessions.values())
 
+    def interests(self, session_id: int) -> Sequence[Interest]:
+        """What the client of that session wants; nothing where there is no such session."""
+        session = self._sessions.get(session_id)
+        return () if session is None else tuple(session.interests.values())
+
     def open(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
         """What this request wants. Raises ApiError with the codes 70, 71 and 106."""
         is_full = request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION)

@@ -120,7 +120,7 @@ class Dispatcher:
         pieces = None
         if response is not None:
             self._errors.add(route.spec.name, response)
-            pieces = await self._core.heavy(_encoded, route.spec, call, response)
+            pieces = self._passed(call, await self._core.heavy(_encoded, route.spec, call, response))
         return Reply(pieces, self._metered(route), began, perf_counter())
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
@@ -173,7 +173,16 @@ class Dispatcher:
         if response is None:
             return Reply(None, meter, began, perf_counter())
         self._errors.add(route.spec.name, response)
-        return Reply(_encoded(route.spec, call, response), meter, began, perf_counter())
+        pieces = _encoded(route.spec, call, response)
+        if self._core.interceptors:
+            pieces = self._passed(call, pieces)
+        return Reply(pieces, meter, began, perf_counter())
+
+    def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
+        """The pieces as interceptors let them go."""
+        for interceptor in self._core.interceptors:
+            pieces = interceptor.encoded(call, pieces)
+        return pieces
 
     def _count(self, route: Route, call: Call, began: float) -> RequestMeter:
         meter = route.meter or self._metered(route)

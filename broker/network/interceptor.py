@@ -1,22 +1,29 @@
 """The hook around dispatch: where faults are injected and requests are recorded.
 
-An interceptor sees each call before its handler and may answer in the handler's place, delay it, or hang up; and sees
-the response before it is encoded and may replace it. A broker without interceptors pays one truth test a request.
+An interceptor sees each call before its handler and may answer in the handler's place, delay it, or hang up; sees the
+response before it is encoded and may replace it; and sees the bytes before they are sent. A broker without interceptors
+pays one truth test a request.
 """
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.schema import Piece
 
 if TYPE_CHECKING:
     from .call import Call
 
 
-class Interceptor(Protocol):
-    """Raise `ApiError` to answer with its code, `CloseConnection` to hang up."""
+class Interceptor:
+    """Lets everything pass. Raise `ApiError` to answer with its code, `CloseConnection` to hang up."""
 
     async def before(self, call: "Call") -> Any | None:
         """A response that replaces the handler's, or None to go on."""
-        ...
+        return None
 
     async def after(self, call: "Call", response: Any | None) -> Any | None:
         """The response to send (None: none is sent)."""
-        ...
+        return response
+
+    def encoded(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
+        """What goes over the wire."""
+        return pieces

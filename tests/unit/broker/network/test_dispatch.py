@@ -10,6 +10,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.network.call import Call
 from stepdown.broker.network.connection import CloseConnection
+from stepdown.broker.network.interceptor import Interceptor
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.fetch import FetchResponse
@@ -21,7 +22,7 @@ from support.fetching import connect, create, fetch, fetched, records
 from support.running import running_broker
 
 
-class Stepping:
+class Stepping(Interceptor):
     """An interceptor that does what it is told before or after each call."""
 
     def __init__(self) -> None:

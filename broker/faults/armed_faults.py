@@ -1,0 +1,110 @@
+"""The faults that are armed, how often each has fired, and who waits for that."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from ...protocol.errors import ApiError, ErrorCode
+from .fault import Fault, fields_of
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ArmedFault:
+    """A fault with its number. `seen` counts what it was for, `hits` what it was done to."""
+
+    number: int
+    fault: Fault
+    seen: int = 0
+    hits: int = 0
+    is_removed: bool = False
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    notes: dict[int, Any] = field(default_factory=dict)
+    """What brokers noted when it was armed."""
+
+    @property
+    def is_spent(self) -> bool:
+        return self.fault.times is not None and self.hits >= self.fault.times
+
+    def shown(self) -> dict[str, Any]:
+        """As JSON has it."""
+        state = "removed" if self.is_removed else "spent" if self.is_spent else "armed"
+        return {"id": self.number, "state": state, "hits": self.hits, "fault": fields_of(self.fault)}
+
+
+class ArmedFaults:
+    """All faults of a broker, or of the brokers of a cluster. `on_armed` are told of each new one."""
+
+    def __init__(self, draws: Random) -> None:
+        self._draws = draws
+        self._all: dict[int, ArmedFault] = {}
+        self._last = 0
+        self._hit = asyncio.Event()
+        self.on_armed: list[Callable[[ArmedFault], None]] = []
+
+    def arm(self, fault: Fault) -> ArmedFault:
+        """From now on it fires."""
+        self._last += 1
+        armed = self._all[self._last] = ArmedFault(number=self._last, fault=fault)
+        for tell in self.on_armed:
+            tell(armed)
+        return armed
+
+    def __iter__(self) -> Iterator[ArmedFault]:
+        return iter(tuple(self._all.values()))
+
+    def find(self, number: int) -> ArmedFault:
+        """Raises: ApiError RESOURCE_NOT_FOUND."""
+        if number not in self._all:
+            raise ApiError(f"there is no fault {number}", ErrorCode.RESOURCE_NOT_FOUND)
+        return self._all[number]
+
+    def active(self) -> Iterator[ArmedFault]:
+        """Those that may fire."""
+        return (armed for armed in self if not armed.is_removed and not armed.is_spent)
+
+    def fire(self, armed: ArmedFault) -> bool:
+        """Counts that something came which the fault is for; whether it is to be done."""
+        armed.seen += 1
+        if armed.seen <= armed.fault.after or armed.is_spent:
+            return False
+        if armed.fault.probability < 1 and self._draws.random() >= armed.fault.probability:
+            return False
+        armed.hits += 1
+        self._hit.set()
+        self._hit = asyncio.Event()
+        return True
+
+    def release(self, number: int) -> ArmedFault:
+        """Lets go what the fault holds; it goes on holding what comes."""
+        armed = self.find(number)
+        armed.released.set()
+        armed.released = asyncio.Event()
+        return armed
+
+    def remove(self, number: int) -> ArmedFault:
+        """It fires no more, and lets go what it holds. It stays in the list."""
+        armed = self.find(number)
+        armed.is_removed = True
+        armed.released.set()
+        return armed
+
+    def reset(self) -> list[ArmedFault]:
+        """Removes and forgets all; those that never fired though somebody minds."""
+        unfired = [armed for armed in self if not armed.hits and not armed.fault.optional]
+        for armed in self:
+            self.remove(armed.number)
+        self._all.clear()
+        return unfired
+
+    async def wait(self, number: int, hits: int, timeout_s: float) -> ArmedFault:
+        """The fault once it has fired so often, or after so long."""
+        armed = self.find(number)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while armed.hits < hits:
+                    await self._hit.wait()
+        except TimeoutError:
+            pass
+        return armed

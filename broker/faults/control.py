@@ -1,0 +1,243 @@
+"""What may be asked while a broker runs under test: the same from Python, over HTTP and in scenarios.
+
+| | |
+|---|---|
+| `POST /faults` | arms the fault that the body describes |
+| `GET /faults`, `GET /faults/N` | what is armed and what has fired |
+| `DELETE /faults/N` | removes it |
+| `POST /faults/N/release` | lets go what it holds |
+| `POST /faults/N/wait` | waits until it has fired `hits` times (1), for `timeout` (10s) |
+| `POST /faults/reset` | removes all; answers those that never fired |
+| `GET /requests`, `GET /events`, `DELETE /events` | the log |
+| `GET /clock`, `POST /clock/pause`, `/clock/advance` (`by`), `/clock/resume` | time |
+| `POST /segments/corrupt` (`topic`, `partition`) | flips bits of the last batch on the disk |
+| `POST /producers/fence` (`transactional_id`) | raises its epoch, so that the producer is fenced |
+| `POST /markers/hold`, `/markers/release` | keeps transactions between decided and complete |
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from ...config.similar_names import nearest
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.files.file_names import parse_log_directory
+from ..scheduling.movable_clock import MovableClock
+from .armed_faults import ArmedFault, ArmedFaults
+from .disk import FaultyDisk, spoil_last_batch
+from .event_log import EventLog, OtherEvent
+from .fault import WrongFault, fault_of
+from .field_values import count, duration_ms, text
+from .injector import Injector
+from .request_scope import is_about
+
+if TYPE_CHECKING:
+    from ..services import Services
+
+Body = Mapping[str, Any]
+Answer = dict[str, Any]
+REASONS = {"full": "No space left on device", "error": "Input/output error"}
+REFUSED = {
+    ErrorCode.RESOURCE_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
+}
+
+
+class Control:
+    """The faults, the log and the clock of a broker, or of the brokers of a cluster."""
+
+    def __init__(self, clock: MovableClock, *, seed: int = 0) -> None:
+        """`seed` draws for faults that have a probability."""
+        self.clock = clock
+        self.faults = ArmedFaults(Random(seed))
+        self.events = EventLog()
+        self._brokers: dict[int, Services] = {}
+        self._actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
+            "clock/pause": self._pause,
+            "clock/advance": self._advance,
+            "clock/resume": self._resume,
+            "segments/corrupt": self._corrupt_segment,
+            "producers/fence": self._fence_producer,
+            "markers/hold": self._hold_markers,
+            "markers/release": self._release_markers,
+        }
+
+    def attach(self, broker: "Services", disk: FaultyDisk) -> None:
+        """Has a part in all that this broker does from now on."""
+        self._brokers[broker.cluster.node_id] = broker
+        broker.interceptors.append(Injector(broker, self.faults, self.events))
+        disk.failing = self._disk_failure
+
+    def close(self) -> None:
+        """Lets everything go on, so that brokers can stop."""
+        self.faults.reset()
+        self.clock.resume()
+        for broker in self._brokers.values():
+            if broker.transactions_in_use is not None:
+                broker.transactions_in_use.release_markers()
+
+    async def handle(self, method: str, path: str, body: Body) -> tuple[HTTPStatus, Answer]:
+        """The answer to a request, as JSON has it."""
+        try:
+            return HTTPStatus.OK, await self._answer(method, path.strip("/"), body)
+        except WrongFault as fault:
+            return HTTPStatus.BAD_REQUEST, {"error": str(fault)}
+        except ApiError as error:
+            return REFUSED.get(error.code, HTTPStatus.CONFLICT), {"error": str(error)}
+
+    async def _answer(self, method: str, path: str, body: Body) -> Answer:
+        match method, path.split("/"):
+            case "POST", ["faults"]:
+                armed = self.faults.arm(fault_of(body))
+                self._tell(f"fault {armed.number} armed: {armed.fault.kind}")
+                return armed.shown()
+            case "POST", ["faults", "reset"]:
+                return {"unfired": [armed.shown() for armed in self.faults.reset()]}
+            case "GET", ["faults"]:
+                return {"faults": [armed.shown() for armed in self.faults]}
+            case "GET", ["faults", number]:
+                return self.faults.find(_number(number)).shown()
+            case "DELETE", ["faults", number]:
+                return self._over(self.faults.remove(_number(number)), "removed")
+            case "POST", ["faults", number, "release"]:
+                return self._over(self.faults.release(_number(number)), "released")
+            case "POST", ["faults", number, "wait"]:
+                return await self._wait(_number(number), body)
+            case "GET", ["requests"]:
+                return {"requests": [event.shown() for event in self.events.requests()]}
+            case "GET", ["events"]:
+                return {"events": [event.shown() for event in self.events]}
+            case "DELETE", ["events"]:
+                self.events.clear()
+                return {}
+            case "GET", ["clock"]:
+                return self._time()
+        action = self._actions.get(path) if method == "POST" else None
+        if action is None:
+            raise ApiError(f"there is no {method} /{path}", ErrorCode.RESOURCE_NOT_FOUND)
+        return await action(body)
+
+    # Faults
+
+    async def _wait(self, number: int, body: Body) -> Answer:
+        wanted = _values(body, {"hits": count, "timeout": duration_ms})
+        armed = await self.faults.wait(number, wanted.get("hits", 1), wanted.get("timeout", 10_000) / 1000)
+        return armed.shown()
+
+    def _over(self, armed: ArmedFault, how: str) -> Answer:
+        self._tell(f"fault {armed.number} {how}")
+        return armed.shown()
+
+    def _disk_failure(self, path: str) -> str | None:
+        """Why writing to that file fails."""
+        found = parse_log_directory(path.rpartition("/")[0].rpartition("/")[2])
+        if found is None:
+            return None
+        for armed in self.faults.active():
+            is_meant = armed.fault.kind == "disk" and is_about(armed.fault, found.topic, found.partition)
+            if is_meant and self.faults.fire(armed):
+                return REASONS[armed.fault.what]
+        return None
+
+    def _tell(self, line: str) -> None:
+        self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
+
+    # The clock
+
+    def _time(self) -> Answer:
+        return {"now_ms": self.clock.now_ms(), "paused": self.clock.is_paused}
+
+    async def _pause(self, body: Body) -> Answer:
+        _values(body, {})
+        self.clock.pause()
+        self._tell("the clock stands")
+        return self._time()
+
+    async def _advance(self, body: Body) -> Answer:
+        wanted = _values(body, {"by": duration_ms}, needs=("by",))
+        self._tell(f"the clock moves on by {wanted['by']} ms")
+        await self.clock.advance(wanted["by"])
+        return self._time()
+
+    async def _resume(self, body: Body) -> Answer:
+        _values(body, {})
+        self.clock.resume()
+        self._tell("the clock runs")
+        return self._time()
+
+    # What happens at once
+
+    async def _corrupt_segment(self, body: Body) -> Answer:
+        wanted = _values(body, {"topic": text, "partition": count}, needs=("topic",))
+        topic, index = wanted["topic"], wanted.get("partition", 0)
+        for broker in self._brokers.values():
+            if (log := broker.log_dirs.logs.get((topic, index))) is not None:
+                offset = spoil_last_batch(broker.log_dirs.files, log)
+                break
+        else:
+            raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self._tell(f"{topic}-{index} is corrupt at offset {offset}")
+        return {"topic": topic, "partition": index, "offset": offset}
+
+    async def _fence_producer(self, body: Body) -> Answer:
+        wanted = _values(body, {"transactional_id": text}, needs=("transactional_id",))
+        name = wanted["transactional_id"]
+        coordinator = self._coordinator_of(name).transactions
+        timeout_ms = coordinator.find(name).now.timeout_ms
+        try:
+            producer_id, epoch = await coordinator.init_producer(name, timeout_ms, None)
+        except ApiError as error:
+            if error.code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                raise
+            await coordinator.settled()  # the open transaction has been aborted
+            producer_id, epoch = await coordinator.init_producer(name, timeout_ms, None)
+        self._tell(f"the producer of {name} is fenced")
+        return {"producer_id": producer_id, "producer_epoch": epoch}
+
+    def _coordinator_of(self, transactional_id: str) -> "Services":
+        """Raises: ApiError when no broker knows the id."""
+        for broker in self._brokers.values():
+            known = broker.transactions_in_use
+            if known is not None and known.transactions.find(transactional_id) is not None:
+                return broker
+        raise ApiError(f"no producer has used {transactional_id}", ErrorCode.RESOURCE_NOT_FOUND)
+
+    async def _hold_markers(self, body: Body) -> Answer:
+        _values(body, {})
+        for broker in self._brokers.values():
+            broker.transactions.hold_markers()
+        self._tell("transaction markers are held")
+        return {}
+
+    async def _release_markers(self, body: Body) -> Answer:
+        _values(body, {})
+        for broker in self._brokers.values():
+            broker.transactions.release_markers()
+        self._tell("transaction markers are released")
+        return {}
+
+
+def _number(text: str) -> int:
+    """Raises: ApiError RESOURCE_NOT_FOUND."""
+    if not text.isdigit():
+        raise ApiError(f"expected the number of a fault, found {text!r}", ErrorCode.RESOURCE_NOT_FOUND)
+    return int(text)
+
+
+def _values(body: Body, readers: Mapping[str, Callable[[Any], Any]], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
+    for name in body:
+        if name not in readers:
+            like = nearest(name, readers)
+            raise WrongFault(f"no field {name!r}" + (f"; did you mean {like}?" if like else ""))
+    missing = [name for name in needs if name not in body]
+    if missing:
+        raise WrongFault(f"{missing[0]} is missing")
+    values = {}
+    for name, value in body.items():
+        try:
+            values[name] = readers[name](value)
+        except ValueError as fault:
+            raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
+    return values

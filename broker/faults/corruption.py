@@ -1,0 +1,120 @@
+"""Answers as they should not be: wrong checksums, cut batches, frames that lie, connections that end in the middle."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from ...protocol.messages.fetch import FetchResponse, PartitionData
+from ...protocol.primitives import BUFFER_TYPES
+from ...protocol.records.layout import CRC_OFFSET, LEGACY_CRC_OFFSET, MAGIC_OFFSET, MAGIC_V2
+from ...protocol.schema import Piece
+from ...storage.downconversion.converted_slice import ConvertedSlice
+from ...storage.files.file_slice import FileSlice
+from .error_responses import Meant
+from .request_scope import TopicName, topic_of
+
+SIZE = slice(0, 4)
+CORRELATION_ID = slice(4, 8)
+WRONG_BYTES = 1000
+GARBAGE = b"HTTP/1.1 200 OK\r\nserver: no Kafka\r\n\r\n"
+
+
+class HangUp:
+    """A piece of a response at which the connection ends."""
+
+    size_bytes = 0
+
+    def open(self) -> Any:
+        raise ConnectionAbortedError("a fault ends the connection in the middle of an answer")
+
+    def done(self) -> None:
+        pass
+
+
+def bytes_of(pieces: Sequence[Piece]) -> bytes:
+    """What would go over the wire."""
+    return b"".join(map(_bytes_of, pieces))
+
+
+def _bytes_of(piece: Piece) -> bytes:
+    if type(piece) in BUFFER_TYPES:
+        return bytes(cast(bytes, piece))
+    if isinstance(piece, FileSlice):
+        return piece.read(0, piece.size_bytes)
+    converted = cast(ConvertedSlice, piece)
+    stream, data = converted.open(), bytearray()
+    while len(data) < converted.size_bytes:
+        buffer = bytearray(stream.buffer_bytes)
+        data += buffer[: stream.fill(buffer)]
+    converted.done()
+    return bytes(data[: converted.size_bytes])
+
+
+def cut_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
+    """The first bytes of an answer, then the end of the connection."""
+    return [bytes_of(pieces)[:most_bytes], cast(Piece, HangUp())]
+
+
+def wrong_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
+    """An answer with a wrong correlation id or length, or something that is none."""
+    if what == "garbage":
+        return [GARBAGE]
+    data = bytearray(bytes_of(pieces))
+    field, change = (CORRELATION_ID, WRONG_BYTES) if what == "correlation_id" else (SIZE, -1)
+    data[field] = (int.from_bytes(data[field], "big") + change).to_bytes(4, "big")
+    return [bytes(data)]
+
+
+def has_records(response: FetchResponse, meant: Meant, topic_name: TopicName) -> bool:
+    """Whether there is anything to spoil."""
+    return any(
+        each.records is not None
+        and len(cast(Any, each.records))
+        and meant(topic_of(topic, topic_name), each.partition_index)
+        for topic in response.responses
+        for each in topic.partitions
+    )
+
+
+def with_spoilt_records(response: FetchResponse, what: str, meant: Meant, topic_name: TopicName) -> FetchResponse:
+    """The first batch of each partition has a wrong checksum, or the last one lacks its end."""
+
+    def spoil(data: PartitionData) -> PartitionData:
+        if data.records is None or not len(cast(Any, data.records)):
+            return data
+        records = bytearray(_bytes_of(data.records))
+        if what == "truncated":
+            return replace(data, records=bytes(records[:-1]))
+        records[CRC_OFFSET if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_CRC_OFFSET] ^= 0xFF
+        return replace(data, records=bytes(records))
+
+    return _with_partitions(response, spoil, meant, topic_name)
+
+
+def with_watermarks(
+    response: FetchResponse, higher: int, stable_higher: int, meant: Meant, topic_name: TopicName
+) -> FetchResponse:
+    """High watermarks and last stable offsets that are so much higher."""
+
+    def raise_both(data: PartitionData) -> PartitionData:
+        return replace(
+            data,
+            high_watermark=data.high_watermark + higher,
+            last_stable_offset=data.last_stable_offset + stable_higher,
+        )
+
+    return _with_partitions(response, raise_both, meant, topic_name)
+
+
+def _with_partitions(response: FetchResponse, change: Any, meant: Meant, topic_name: TopicName) -> FetchResponse:
+    topics = tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                change(each) if meant(topic_of(topic, topic_name), each.partition_index) else each
+                for each in topic.partitions
+            ),
+        )
+        for topic in response.responses
+    )
+    return replace(response, responses=topics)

@@ -1,0 +1,94 @@
+"""The values of a fault's fields: from JSON, YAML or Python to what they mean.
+
+Every reader raises ValueError with what it expects.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import ErrorCode
+
+UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+LAST_VERSION: Final = 0x7FFF
+BY_NAME: Final = {spec.name.lower(): key for key, spec in API.items()}
+
+
+def duration_ms(value: Any) -> int:
+    """Milliseconds, of a number of them or of a text such as 45s or 1h30m."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
+        parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value)
+        return round(sum(float(amount) * UNITS_MS[unit] for amount, unit in parts))
+    raise ValueError("a time such as 45s, 500ms or 1h30m, or a number of milliseconds")
+
+
+def apis(value: Any) -> tuple[ApiKey, ...]:
+    """The APIs of a name, or of a list of names."""
+    names = value if isinstance(value, list | tuple) else [value]
+    found = [BY_NAME.get(str(name).lower().replace("_", "")) for name in names]
+    if None in found or not found:
+        raise ValueError("the name of an API, such as Produce, or a list of them")
+    return tuple(key for key in found if key is not None)
+
+
+def versions(value: Any) -> tuple[int, int]:
+    """First and last, of 7, 0-7, 3+ or none."""
+    if value == "none":
+        return 0, -1
+    found = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", str(value))
+    if found is None:
+        raise ValueError("versions such as 0-7, 3+ or 9")
+    first, is_open, last = found.groups()
+    return int(first), LAST_VERSION if is_open else int(last or first)
+
+
+def code(value: Any) -> ErrorCode:
+    """An error code, by name or number."""
+    try:
+        return ErrorCode[value] if isinstance(value, str) else ErrorCode(value)
+    except (KeyError, ValueError):
+        raise ValueError("an error code of Kafka, such as NOT_LEADER_OR_FOLLOWER or 6") from None
+
+
+def number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("a whole number")
+    return value
+
+
+def count(value: Any) -> int:
+    if number(value) < 0:
+        raise ValueError("a whole number of at least 0")
+    return int(value)
+
+
+def share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("a number from 0 to 1")
+    return float(value)
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """A reader of one of these."""
+
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(" or ".join(choices))
+        return str(value)
+
+    return read

@@ -1,0 +1,58 @@
+"""Metadata that is not so: other leaders than there are, or those of some time ago."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePartition
+from .error_responses import Meant
+
+if TYPE_CHECKING:
+    from ..metadata.image import Cluster
+
+Place = tuple[str, int]
+Leader = tuple[int, int]
+
+
+def leaders_now(cluster: "Cluster") -> dict[Place, Leader]:
+    """Leader and epoch of each partition, to be shown later."""
+    return {partition.key: (partition.leader_id, partition.leader_epoch) for partition in cluster.partitions()}
+
+
+def with_leader(response: MetadataResponse, leader: int, meant: Meant) -> MetadataResponse:
+    """That broker leads; -1: none does."""
+    return _changed(response, meant, lambda topic, part: _led_by(part, leader, part.leader_epoch))
+
+
+def with_old_leaders(response: MetadataResponse, leaders: Mapping[Place, Leader], meant: Meant) -> MetadataResponse:
+    """The leaders that `leaders_now` found then; partitions that are new since are shown as they are."""
+
+    def change(topic: str, part: MetadataResponsePartition) -> MetadataResponsePartition:
+        old = leaders.get((topic, part.partition_index))
+        return part if old is None else _led_by(part, *old)
+
+    return _changed(response, meant, change)
+
+
+def _led_by(part: MetadataResponsePartition, leader: int, epoch: int) -> MetadataResponsePartition:
+    code = ErrorCode.LEADER_NOT_AVAILABLE if leader < 0 else ErrorCode.NONE
+    return replace(part, leader_id=leader, leader_epoch=epoch, error_code=code)
+
+
+def _changed(
+    response: MetadataResponse,
+    meant: Meant,
+    change: Callable[[str, MetadataResponsePartition], MetadataResponsePartition],
+) -> MetadataResponse:
+    topics = tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                change(topic.name or "", part) if meant(topic.name, part.partition_index) else part
+                for part in topic.partitions
+            ),
+        )
+        for topic in response.topics
+    )
+    return replace(response, topics=topics)

@@ -1,0 +1,115 @@
+"""A clock that a test can stop, move on and let run again; until then it is the machine's own time.
+
+All that a broker waits for goes by its clock: sessions, transactions, retention, rolling, purgatories, deletions.
+Requests that come while it stands are answered as ever: only time does not pass.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable
+
+from ...storage.files.clock import SystemClock
+
+TURNS = 25
+"""What is ready has so many turns of the loop after each timer: a chain of tasks that wake each other needs some."""
+
+
+class _Timer:
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self.callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class MovableClock:
+    """The clock of one event loop."""
+
+    def __init__(self, start_ms: int | None = None) -> None:
+        """It begins with the machine's time, or with `start_ms`, standing."""
+        self._loop = asyncio.get_running_loop()
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._numbers = itertools.count()
+        self._wake: asyncio.TimerHandle | None = None
+        self._stands_at_ms: float | None = None if start_ms is None else float(start_ms)
+        self._ahead_ms = (SystemClock().now_ms() if start_ms is None else start_ms) - self._loop_ms()
+
+    def _loop_ms(self) -> float:
+        return self._loop.time() * 1000
+
+    def _now(self) -> float:
+        return self._loop_ms() + self._ahead_ms if self._stands_at_ms is None else self._stands_at_ms
+
+    def now_ms(self) -> int:
+        return int(self._now())
+
+    @property
+    def is_paused(self) -> bool:
+        return self._stands_at_ms is not None
+
+    def call_later(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
+        timer = _Timer(callback)
+        heapq.heappush(self._timers, (self._now() + delay_ms, next(self._numbers), timer))
+        self._wake_for_next()
+        return timer
+
+    async def sleep(self, delay_ms: float) -> None:
+        done: asyncio.Future[None] = self._loop.create_future()
+        timer = self.call_later(delay_ms, lambda: None if done.done() else done.set_result(None))
+        try:
+            await done
+        finally:
+            timer.cancel()
+
+    def pause(self) -> None:
+        """Time stands still from now on."""
+        self._stands_at_ms = self._now()
+        self._wake_for_next()
+
+    def resume(self) -> None:
+        """Time goes on from where it stands."""
+        if self._stands_at_ms is not None:
+            self._ahead_ms = self._stands_at_ms - self._loop_ms()
+            self._stands_at_ms = None
+            self._wake_for_next()
+
+    async def advance(self, by_ms: float) -> None:
+        """Moves time on, and rings each timer at its time; what it wakes goes on before the next one rings."""
+        end = self._now() + by_ms
+        was_running, self._stands_at_ms = self._stands_at_ms is None, self._now()
+        self._wake_for_next()
+        while self._timers and self._timers[0][0] <= end:
+            due, _, timer = heapq.heappop(self._timers)
+            self._stands_at_ms = max(self._stands_at_ms, due)
+            if timer.callback is not None:
+                timer.callback()
+                await self._settle()
+        self._stands_at_ms = end
+        await self._settle()
+        if was_running:
+            self.resume()
+
+    async def _settle(self) -> None:
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+
+    def _wake_for_next(self) -> None:
+        """While time runs: has the loop call us when the next timer is due."""
+        if self._wake is not None:
+            self._wake.cancel()
+            self._wake = None
+        if self._timers and self._stands_at_ms is None:
+            delay_ms = max(0.0, self._timers[0][0] - self._now())
+            self._wake = self._loop.call_later(delay_ms / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._wake = None
+        now = self._now()
+        while self._timers and self._timers[0][0] <= now:
+            _, _, timer = heapq.heappop(self._timers)
+            if timer.callback is not None:
+                timer.callback()
+        self._wake_for_next()
