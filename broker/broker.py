@@ -30,7 +30,7 @@ from .network.listener import Limits, Server
 from .network.output_buffer_pool import BufferPool
 from .network.sender import Sender
 from .network.transport import PlainWire
-from .scheduling.clock import Clock
+from .scheduling.clock import Clock, LoopClock
 from .services import Services
 
 
@@ -51,7 +51,7 @@ class Broker(Services):
         self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED, RULES), self._connect, self._on_closed)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
-        self._loop_delay = LoopDelay(self.clock, self.metrics.loop_delay)
+        self._loop_delay = LoopDelay(LoopClock(), self.metrics.loop_delay)
         self.cleaner = Cleaner(self, self.topics)
         show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
 
@@ -86,12 +86,12 @@ class Broker(Services):
 
     async def _listen(self) -> None:
         for listener in self.settings.listeners:
-            with _naming_address(listener.host, listener.port):
+            with naming_address(listener.host, listener.port):
                 host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
         self.cluster.brokers[self.cluster.node_id] = self._as_node()
         wanted = self.settings.stepdown_http_listen
-        with _naming_address(wanted.host, wanted.port):
+        with naming_address(wanted.host, wanted.port):
             self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
 
     async def stop(self) -> None:
@@ -139,7 +139,7 @@ class Broker(Services):
 
 
 @contextmanager
-def _naming_address(host: str, port: int) -> Iterator[None]:
+def naming_address(host: str, port: int) -> Iterator[None]:
     """Says which address it was that cannot be bound."""
     try:
         yield

@@ -23,6 +23,8 @@ COMMANDS = {
     "bench": (".bench.commands", "bench"),
     "pipeline": (".pipeline", "pipeline"),
     "producer-perf": (".producer_perf.command", "producer_perf"),
+    "faults": (".faults.commands", "faults"),
+    "clock": (".faults.commands", "clock"),
 }
 """Name of a command to its module and the Typer application there, in the order of the help."""
 

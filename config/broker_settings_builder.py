@@ -23,6 +23,7 @@ from .settings import BrokerSettings
 from .tables.all_keys import BROKER_KEYS
 
 T = TypeVar("T")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class _Collector:
@@ -67,6 +68,7 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
     nobody: frozenset[str] = frozenset()
     values["super_users"] = taken.take("super.users", _super_users, nobody)
+    values["stepdown_control_listen"] = _control_address(taken)
     _check_bounds(taken, values)
     _check_topic_defaults(taken)
     if taken.problems:
@@ -144,6 +146,15 @@ def _check_advertised(taken: _Collector, bound: tuple[Endpoint, ...], advertised
         taken.refuse("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
     if any(endpoint.host in ("0.0.0.0", "::") for endpoint in advertised):
         taken.refuse("advertised.listeners", "hosts that clients can connect to, not the address of every interface")
+
+
+def _control_address(taken: _Collector) -> HostPort | None:
+    """Only this machine may reach the control port, unless a token is asked for."""
+    name, none = "stepdown.control.listen", None
+    address = taken.take(name, parse_host_port, none) if taken.text(name) else none
+    if address is not None and address.host not in LOOPBACK and not taken.text("stepdown.control.token"):
+        taken.refuse(name, f"one of {', '.join(LOOPBACK)} as the host, or stepdown.control.token to be set")
+    return address
 
 
 def _check_bounds(taken: _Collector, values: Mapping[str, Any]) -> None:

@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Mapping
 from types import TracebackType
 
+from .control_client import HttpControl
 from .kafka import Kafka
 from .running import DEFAULTS
 
-READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+)")
+READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
 
 
@@ -24,18 +25,8 @@ class RunningProcess:
     def __enter__(self) -> Kafka:
         self._folder = tempfile.mkdtemp(prefix="stepdown-")
         free = "127.0.0.1:0"
-        command = [
-            sys.executable,
-            "-m",
-            "stepdown",
-            "serve",
-            "--listen",
-            free,
-            "--http",
-            free,
-            "--log-dir",
-            self._folder,
-        ]
+        command = [sys.executable, "-m", "stepdown", "serve", "--log-dir", self._folder]
+        command += ["--listen", free, "--http", free, "--control", free]
         for key, value in {**DEFAULTS, **self._config}.items():
             command += ["-o", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -45,7 +36,7 @@ class RunningProcess:
         if ready is None:
             self._end()
             raise RuntimeError(f"stepdown did not start, it said {line!r}; its log is on stderr")
-        self._kafka = Kafka(ready["listen"])
+        self._kafka = Kafka(ready["listen"], HttpControl(ready["control"]))
         return self._kafka
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:

@@ -4,7 +4,10 @@
 |---|---|---|
 | `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…)` says more |
 | `kafka_proc` | the session | `stepdown serve` as a process |
-| `kafka_noproc` | the session | one elsewhere: `--kafka-bootstrap HOST:PORT`, or `kafka_bootstrap` in the ini file |
+| `kafka_noproc` | the session | one that runs elsewhere, at `--kafka-bootstrap HOST:PORT` |
+
+Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`; all three may stand in the ini file, as
+`kafka_bootstrap` and so on.
 
 `data` is a log directory, or a function that is given a `Kafka` once and fills it; tests get copies of their own.
 Nothing of a broker is imported before a test asks for one.
@@ -22,12 +25,18 @@ if TYPE_CHECKING:
     from .templates import Templates
 
 MARKER = "kafka(config={}, data=None): what the broker of the fixture `kafka` begins with"
+NOPROC = {
+    "bootstrap": "HOST:PORT of the Kafka of the fixture `kafka_noproc`.",
+    "control": "HOST:PORT of its control port, where it is stepdown's.",
+    "token": "The token of its control port.",
+}
 OPTIONS = frozenset({"config", "data"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kafka-bootstrap", metavar="HOST:PORT", help="The Kafka of the fixture `kafka_noproc`.")
-    parser.addini("kafka_bootstrap", "The Kafka of the fixture `kafka_noproc`, as HOST:PORT.", default="")
+    for name, what in NOPROC.items():
+        parser.addoption(f"--kafka-{name}", help=what)
+        parser.addini(f"kafka_{name}", what, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,12 +78,15 @@ def kafka_proc() -> Iterator[Kafka]:
 @pytest.fixture(scope="session")
 def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """A Kafka, or stepdown, that runs elsewhere; the test is skipped where none is named."""
+    from .control_client import HttpControl
     from .kafka import Kafka
 
-    bootstrap = request.config.getoption("--kafka-bootstrap") or request.config.getini("kafka_bootstrap")
+    bootstrap, control, token = (
+        request.config.getoption(f"--kafka-{name}") or request.config.getini(f"kafka_{name}") for name in NOPROC
+    )
     if not bootstrap:
         pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
-    broker = Kafka(bootstrap)
+    broker = Kafka(bootstrap, HttpControl(control, token) if control else None)
     yield broker
     broker.close()
 

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from ..broker.broker import Broker
-from ..broker.faults.control import Control
+from ..broker.controlled_broker import ControlledBroker
 from ..broker.faults.disk import TestDisk, link_directory
-from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
 from .async_kafka import AsyncKafka
 from .control_client import LocalControl
@@ -56,7 +54,7 @@ class Running:
         self._log_dir = log_dir
         self._thread: LoopThread | None = None
         self._folder: str | None = None
-        self._broker: Broker | None = None
+        self._broker: ControlledBroker | None = None
 
     def __enter__(self) -> Kafka:
         return self.start()
@@ -72,6 +70,17 @@ class Running:
     ) -> None:
         await asyncio.to_thread(self.stop)
 
+    @property
+    def bootstrap(self) -> str:
+        """What clients connect to."""
+        return self._kafka.bootstrap
+
+    @property
+    def control_address(self) -> str:
+        """HOST:PORT of the control port, "" where the setting `stepdown.control.listen` asks for none."""
+        address = None if self._broker is None else self._broker.control_address
+        return "" if address is None else str(address)
+
     def start(self) -> Kafka:
         """Returns when clients are served."""
         try:
@@ -84,7 +93,7 @@ class Running:
         except BaseException:
             self.stop()
             raise
-        self._kafka = Kafka(str(self._broker.address), LocalControl(self._control, self._thread))
+        self._kafka = Kafka(str(self._broker.address), LocalControl(self._broker.control, self._thread))
         return self._kafka
 
     def stop(self) -> None:
@@ -92,7 +101,7 @@ class Running:
         if self._broker is not None:
             assert self._thread is not None
             self._kafka.close()
-            self._thread.run(self._stopped(self._broker))
+            self._thread.run(self._broker.stop())
             self._broker = None
         if self._thread is not None:
             self._thread.stop()
@@ -101,7 +110,7 @@ class Running:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    async def _started(self) -> Broker:
+    async def _started(self) -> ControlledBroker:
         settings = {
             "listeners": "PLAINTEXT://127.0.0.1:0",
             **DEFAULTS,
@@ -109,16 +118,9 @@ class Running:
             "log.dirs": self._log_dir or self._folder,
         }
         loaded = load(overrides=[f"{key}={_text(value)}" for key, value in settings.items()])
-        disk = TestDisk()
-        self._control = Control(MovableClock(), seed=self._seed)
-        broker = Broker(loaded.settings, loaded.layers, clock=self._control.clock, files=disk)
-        self._control.attach(broker, disk)
+        broker = ControlledBroker(loaded.settings, loaded.layers, disk=TestDisk(), seed=self._seed)
         await broker.start()
         return broker
-
-    async def _stopped(self, broker: Broker) -> None:
-        self._control.close()
-        await broker.stop()
 
 
 def _text(value: object) -> str:

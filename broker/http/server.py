@@ -15,6 +15,7 @@ import h11
 READ_BYTES = 16 * 1024
 WRITE_BYTES = 64 * 1024
 MOST_CONNECTIONS = 64
+MOST_BODY_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +71,10 @@ class HttpServer:
         protocol = h11.Connection(h11.SERVER)
         while True:
             async with asyncio.timeout(self._idle_s):
-                request = await self._next_request(protocol, reader)
+                request, body = await self._next_request(protocol, reader)
             if request is None:
                 return
-            page = await self._page_for(request)
+            page = await self._page_for(request, body)
             headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
             writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
             async with asyncio.timeout(self._idle_s):
@@ -90,20 +91,28 @@ class HttpServer:
         writer.write(protocol.send(h11.EndOfMessage()) or b"")
         await writer.drain()
 
-    async def _next_request(self, protocol: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
+    async def _next_request(
+        self, protocol: h11.Connection, reader: asyncio.StreamReader
+    ) -> tuple[h11.Request | None, bytes]:
+        """A request and its body. Raises: h11.RemoteProtocolError, also for a body of more than `MOST_BODY_BYTES`."""
         request: h11.Request | None = None
+        body = b""
         while True:
             event = protocol.next_event()
             if event is h11.NEED_DATA:
                 protocol.receive_data(await reader.read(READ_BYTES))
             elif isinstance(event, h11.Request):
                 request = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > MOST_BODY_BYTES:
+                    raise h11.RemoteProtocolError("the body is too long", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             elif isinstance(event, h11.EndOfMessage):
-                return request
+                return request, body
             elif isinstance(event, h11.ConnectionClosed):
-                return None
+                return None, b""
 
-    async def _page_for(self, request: h11.Request) -> Page:
+    async def _page_for(self, request: h11.Request, body: bytes) -> Page:
         path = request.target.split(b"?")[0].decode("ascii", "replace")
         if request.method not in (b"GET", b"HEAD"):
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)

@@ -81,6 +81,7 @@ class MovableClock:
         end = self._now() + by_ms
         was_running, self._stands_at_ms = self._stands_at_ms is None, self._now()
         self._wake_for_next()
+        await self._settle()
         while self._timers and self._timers[0][0] <= end:
             due, _, timer = heapq.heappop(self._timers)
             self._stands_at_ms = max(self._stands_at_ms, due)

@@ -72,7 +72,7 @@ async def _run(loaded: Loaded) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    broker = Broker(loaded.settings, loaded.layers)
+    broker = _broker(loaded)
     await broker.start()
     gc.freeze()  # what was imported and made so far stays, and is much with thousands of partitions
     gc.enable()
@@ -84,8 +84,18 @@ async def _run(loaded: Loaded) -> int:
     return 0
 
 
+def _broker(loaded: Loaded) -> Broker:
+    if loaded.settings.stepdown_control_listen is None:
+        return Broker(loaded.settings, loaded.layers)
+    from ...broker.controlled_broker import ControlledBroker
+
+    return ControlledBroker(loaded.settings, loaded.layers)
+
+
 def _greeting(broker: Broker) -> str:
-    return f"stepdown listening on {broker.address}, http {broker.http_address}"
+    control = getattr(broker, "control_address", None)
+    more = "" if control is None else f", control {control}"
+    return f"stepdown listening on {broker.address}, http {broker.http_address}{more}"
 
 
 def _allow_open_files() -> None:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
 
     options = ServeOptions(
         properties=given.properties,
-        flags=flags_of(given.listen, given.log_dir, given.http),
+        flags=flags_of(given.listen, given.log_dir, given.http, given.control),
         overrides=given.override,
         log_format=given.log_format,
         log_level=given.log_level.upper(),
@@ -31,8 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     return serve(options)
 
 
-def flags_of(listen: str, log_dirs: list[str], http: str) -> list[Given]:
-    """The settings that --listen, --log-dir and --http stand for."""
+def flags_of(listen: str, log_dirs: list[str], http: str, control: str = "") -> list[Given]:
+    """The settings that --listen, --log-dir, --http and --control stand for."""
     flags = []
     if listen:
         flags.append(Given("listeners", f"PLAINTEXT://{listen}", Origin("option --listen")))
@@ -41,6 +41,8 @@ def flags_of(listen: str, log_dirs: list[str], http: str) -> list[Given]:
         flags.append(Given("log.dirs", ",".join(log_dirs), Origin("option --log-dir")))
     if http:
         flags.append(Given("stepdown.http.listen", http, Origin("option --http")))
+    if control:
+        flags.append(Given("stepdown.control.listen", control, Origin("option --control")))
     return flags
 
 
@@ -58,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         "--log-dir", type=_directory, action="append", default=[], metavar="DIR", help="Log directory; may be repeated."
     )
     option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
+    option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
     option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
     option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, CLUSTER, INT, LONG, STRING, acted_on
+from ..keys.key import AT_START, CLUSTER, INT, LONG, PASSWORD, STRING, acted_on
 from ..keys.value_checks import AtLeast, Matching, OneOf
 
 KEYS = (
@@ -58,6 +58,23 @@ KEYS = (
         Matching(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]*):[0-9]{1,5}", "HOST:PORT"),
         AT_START,
         "Address of /metrics, /healthz and /readyz; port 0 is a free one, which the broker names when it is ready.",
+    ),
+    acted_on(
+        "stepdown.control.listen",
+        STRING,
+        None,
+        Matching(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]*):[0-9]{1,5}", "HOST:PORT"),
+        AT_START,
+        "Address of the control port, for tests: faults, the clock, the log of requests. Absent: there is none. It is a"
+        " loopback address unless stepdown.control.token is set.",
+    ),
+    acted_on(
+        "stepdown.control.token",
+        PASSWORD,
+        None,
+        None,
+        AT_START,
+        "What who uses the control port has to send, as Authorization: Bearer.",
     ),
     acted_on(
         "stepdown.shutdown.grace.ms",

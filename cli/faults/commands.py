@@ -1,0 +1,156 @@
+"""`stepdown faults` arms and lists faults, `stepdown clock` moves the time, of a broker with a control port."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+
+if TYPE_CHECKING:
+    from ...testing.control_client import Answer
+
+faults = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Have a broker go wrong on purpose, for tests: `stepdown serve --control 127.0.0.1:9100`.",
+)
+clock = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Stop and move the clock of a broker with a control port.",
+)
+
+Control = Annotated[
+    str, typer.Option("--control", "-c", envvar="STEPDOWN_CONTROL", metavar="HOST:PORT", help="The control port.")
+]
+Token = Annotated[str, typer.Option("--token", envvar="STEPDOWN_CONTROL_TOKEN", help="Its token, if it has one.")]
+Number = Annotated[int, typer.Argument(metavar="ID", show_default=False)]
+Fields = Annotated[list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", show_default=False)]
+LOCAL = "127.0.0.1:9100"
+
+
+@faults.command()
+def arm(
+    kind: Annotated[str, typer.Argument(metavar="KIND", show_default=False)],
+    fields: Fields = None,
+    control: Control = LOCAL,
+    token: Token = "",
+) -> None:
+    """Arm a fault, such as: error api=Produce code=NOT_LEADER_OR_FOLLOWER times=3."""
+    _print(_ask(control, token, "POST", "faults", {"kind": kind, **fields_of(fields or ())}))
+
+
+@faults.command(name="list")
+def list_command(control: Control = LOCAL, token: Token = "") -> None:
+    """List what is armed and what has fired."""
+    for each in _ask(control, token, "GET", "faults")["faults"]:
+        typer.echo(f"{each['id']}  {each['state']}  {each['hits']} hits  {json.dumps(each['fault'])}")
+
+
+@faults.command()
+def wait(
+    number: Number,
+    hits: Annotated[int, typer.Option(min=1, help="So often.")] = 1,
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="So long at most, such as 10s.")] = "10s",
+    control: Control = LOCAL,
+    token: Token = "",
+) -> None:
+    """Wait until a fault has fired."""
+    found = _ask(control, token, "POST", f"faults/{number}/wait", {"hits": hits, "timeout": timeout})
+    if found["hits"] < hits:
+        raise CommandFailed(f"fault {number} has fired {found['hits']} times in {timeout}, not {hits}")
+    _print(found)
+
+
+@faults.command()
+def release(number: Number, control: Control = LOCAL, token: Token = "") -> None:
+    """Let go what a fault of kind hold holds."""
+    _print(_ask(control, token, "POST", f"faults/{number}/release"))
+
+
+@faults.command()
+def remove(number: Number, control: Control = LOCAL, token: Token = "") -> None:
+    """Have a fault fire no more."""
+    _print(_ask(control, token, "DELETE", f"faults/{number}"))
+
+
+@faults.command()
+def reset(control: Control = LOCAL, token: Token = "") -> None:
+    """Remove all; ends with 1 when one has never fired and is not optional."""
+    unfired = _ask(control, token, "POST", "faults/reset")["unfired"]
+    if unfired:
+        raise CommandFailed("never fired: " + "; ".join(json.dumps(each["fault"]) for each in unfired))
+
+
+@faults.command()
+def requests(control: Control = LOCAL, token: Token = "") -> None:
+    """Print what happened: requests, faults, moves of the clock."""
+    for each in _ask(control, token, "GET", "events")["events"]:
+        typer.echo(f"{each['at_ms']}  {each['line']}")
+
+
+@faults.command(name="do")
+def do_command(
+    action: Annotated[str, typer.Argument(metavar="ACTION", show_default=False)],
+    fields: Fields = None,
+    control: Control = LOCAL,
+    token: Token = "",
+) -> None:
+    """Do what happens at once, such as: segments/corrupt topic=orders, or markers/hold."""
+    _print(_ask(control, token, "POST", action, fields_of(fields or ())))
+
+
+@clock.command()
+def pause(control: Control = LOCAL, token: Token = "") -> None:
+    """Have time stand still."""
+    _print(_ask(control, token, "POST", "clock/pause"))
+
+
+@clock.command()
+def advance(
+    by: Annotated[str, typer.Argument(metavar="TIME", show_default=False)], control: Control = LOCAL, token: Token = ""
+) -> None:
+    """Move time on, by 45s say."""
+    _print(_ask(control, token, "POST", "clock/advance", {"by": by}))
+
+
+@clock.command()
+def resume(control: Control = LOCAL, token: Token = "") -> None:
+    """Have time go on."""
+    _print(_ask(control, token, "POST", "clock/resume"))
+
+
+def fields_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Fields of `name=value` texts, where a value is JSON if it can be, and a text if not."""
+    fields = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandFailed(f"expected FIELD=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+        try:
+            fields[name] = json.loads(value)
+        except ValueError:
+            fields[name] = value
+    return fields
+
+
+def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+    from ...testing.control_client import ControlFailed, HttpControl
+
+    try:
+        return HttpControl(control, token).ask(method, path, body)
+    except ControlFailed as fault:
+        raise CommandFailed(str(fault)) from fault
+    except OSError as fault:
+        hint = "Start a broker with `stepdown serve --control HOST:PORT`, or name its port with --control."
+        raise CommandFailed(f"no control port answers at {control}: {fault.strerror or fault}", hint) from fault
+
+
+def _print(answer: Answer) -> None:
+    typer.echo(json.dumps(answer))

@@ -1,0 +1,98 @@
+"""Time that a test moves: what a broker waits for happens at once."""
+
+import asyncio
+import time
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Producer
+from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from stepdown.testing import running
+from support.client import RawClient
+
+
+async def end_a_session() -> float:
+    """The seconds that it takes until a member is out that does not beat for 45 s."""
+    async with running() as kafka:
+        await kafka.create_topic("t")
+        consumer = AIOKafkaConsumer(
+            "t", bootstrap_servers=kafka.bootstrap, group_id="g", session_timeout_ms=45_000, enable_auto_commit=False
+        )
+        await consumer.start()
+        try:
+            await kafka.wait_for_group("g", members=1)
+            began = time.perf_counter()
+            await kafka.clock.advance("44s")
+            assert len((await kafka.group("g")).members) == 1
+            await kafka.clock.advance("1s")
+            await kafka.wait_for_group("g", "Empty", members=0)
+            return time.perf_counter() - began
+        finally:
+            await consumer.stop()
+
+
+@pytest.mark.alone
+async def test_a_session_of_45_s_is_over_in_less_than_100_ms() -> None:
+    assert min([await end_a_session() for _ in range(3)]) < 0.1
+
+
+def test_a_transaction_that_takes_too_long_is_aborted() -> None:
+    with running() as kafka:
+        kafka.create_topic("t")
+        producer = Producer(
+            {
+                "bootstrap.servers": kafka.bootstrap,
+                "transactional.id": "x",
+                "transaction.timeout.ms": 60_000,
+                "log_level": 0,
+            }
+        )
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.produce("t", b"x")
+        producer.flush(20)
+        assert len(kafka.records("t", isolation="read_uncommitted")) == 1
+        kafka.produce("t", b"after")
+        assert kafka.records("t") == []  # behind the open transaction
+        kafka.clock.advance("75s")
+        assert [record.value for record in kafka.records("t")] == [b"after"]
+
+
+def test_retention_removes_what_is_old() -> None:
+    with running(config={"log.retention.check.interval.ms": 1000, "log.initial.task.delay.ms": 0}) as kafka:
+        kafka.create_topic("t", config={"retention.ms": 3_600_000, "segment.ms": 60_000})
+        kafka.produce("t", b"old")
+        kafka.clock.advance("5m")
+        kafka.produce("t", b"newer", timestamp=kafka.clock.now_ms)
+        kafka.clock.advance("58m")
+        assert [record.value for record in kafka.records("t")] == [b"newer"]
+
+
+def test_a_paused_clock_stands_and_goes_on_from_there() -> None:
+    with running() as kafka:
+        kafka.clock.pause()
+        before = kafka.clock.now_ms
+        kafka.clock.advance(250)
+        assert kafka.clock.now_ms == before + 250
+        assert kafka.clock.now_ms == before + 250
+        kafka.clock.resume()
+        assert kafka.clock.now_ms < before + 250 + 60_000
+
+
+async def test_a_fetch_waits_by_the_clock() -> None:
+    async with running() as kafka:
+        await kafka.create_topic("t")
+        await kafka.clock.pause()
+        parking = await kafka.faults.hold(api="Fetch")
+        host, port = kafka.bootstrap.split(":")
+        async with await RawClient.connect(host, int(port)) as client:
+            partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+            request = FetchRequest(
+                max_wait_ms=30_000, min_bytes=1, topics=(FetchTopic(topic="t", partitions=(partition,)),)
+            )
+            fetching = asyncio.create_task(client.send(request, 11))
+            await asyncio.to_thread(parking.wait)
+            parking.release()
+            assert not fetching.done()
+            await kafka.clock.advance("30s")
+            assert not (await fetching).responses[0].partitions[0].records
