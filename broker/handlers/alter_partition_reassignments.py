@@ -38,11 +38,19 @@ def handle(
 def refuse(
     request: AlterPartitionReassignmentsRequest, error: ApiError, call: Call
 ) -> AlterPartitionReassignmentsResponse:
-    return AlterPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
+    return AlterPartitionReassignmentsResponse(
+        error_code=error.code,
+        error_message=error.message,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name, partitions=[_failure(asked.partition_index, error) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ],
+    )
 
 
 def _reassign(broker: "Services", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
-    code, message = ErrorCode.NONE, None
     try:
         broker.cluster.partition(name, asked.partition_index)
         if asked.replicas is None:
@@ -51,5 +59,9 @@ def _reassign(broker: "Services", name: str, asked: ReassignablePartition) -> Re
             )
         check_replica_lists([asked.replicas], broker.cluster.brokers)
     except ApiError as error:
-        code, message = error.code, error.message
-    return ReassignablePartitionResponse(partition_index=asked.partition_index, error_code=code, error_message=message)
+        return _failure(asked.partition_index, error)
+    return ReassignablePartitionResponse(partition_index=asked.partition_index, error_message=None)
+
+
+def _failure(index: int, error: ApiError) -> ReassignablePartitionResponse:
+    return ReassignablePartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)

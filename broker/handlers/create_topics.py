@@ -101,7 +101,6 @@ def _success(broker: "Services", topic: NewTopic, call: Call) -> CreatableTopicR
             topic_id=topic.topic_id,
             topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
             error_message=None,
-            configs=None,
         )
     return CreatableTopicResult(
         name=topic.name,

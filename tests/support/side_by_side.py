@@ -112,6 +112,8 @@ class Side:
         for text, own in self.values.items():
             if own == value and type(own) is type(value):
                 return f"<{text}>"
+        if isinstance(value, UUID):
+            return "<new>" if value.int else value
         return MADE_NAME.sub("<new>", value) if isinstance(value, str) else value
 
     def _foreign(self, item: Any) -> bool:
@@ -196,7 +198,7 @@ class SideBySide:
         if theirs != mine and _is_unknowable(theirs, mine):
             raise Unknowable
         if theirs != mine:
-            raise Differs(self._story("\n".join(_differences("", theirs, mine)), pending.what))
+            raise Differs(self._story("\n".join(differences("", theirs, mine)), pending.what))
         return theirs
 
     def _story(self, difference: str, what: str) -> str:
@@ -205,7 +207,7 @@ class SideBySide:
 
 def _merged(items: list[Any]) -> list[Any]:
     """Fetch answers a topic twice where others come between; here it counts once."""
-    if not items or not isinstance(items[0], dict) or not items[0].keys() >= {"topic_id", "partitions"}:
+    if not items or not isinstance(items[0], dict) or not items[0].keys() >= {"topic", "topic_id", "partitions"}:
         return items
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for item in items:
@@ -215,14 +217,14 @@ def _merged(items: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _differences(path: str, theirs: Any, mine: Any) -> Iterator[str]:
+def differences(path: str, theirs: Any, mine: Any) -> Iterator[str]:
     """A line for each place where they differ."""
     if isinstance(theirs, dict) and isinstance(mine, dict) and theirs.keys() == mine.keys():
         for key in theirs:
-            yield from _differences(f"{path}.{key}", theirs[key], mine[key])
+            yield from differences(f"{path}.{key}", theirs[key], mine[key])
     elif isinstance(theirs, list) and isinstance(mine, list) and len(theirs) == len(mine):
         for index, (one, other) in enumerate(zip(theirs, mine, strict=True)):
-            yield from _differences(f"{path}[{index}]", one, other)
+            yield from differences(f"{path}[{index}]", one, other)
     elif theirs != mine:
         yield f"{path}: Kafka {theirs}, we {mine}"
 
