@@ -1,0 +1,80 @@
+"""The quotas in force, and what has been taken of them.
+
+What is measured is kept for 10,000 users and clients of each kind at most, those that came last: names come from
+clients.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from ...storage.directories.cluster_state import QuotaEntity
+from ..scheduling.clock import Clock
+from ..security.principal import KafkaPrincipal
+from .quota_table import Entity, Quota, QuotaTable
+from .rate import Rate
+from .request_quota import UNLIMITED, LimitedRequest, RequestQuota
+from .token_bucket import TokenBucket
+
+MOST_MEASURED = 10_000
+
+M = TypeVar("M")
+
+
+class Measured(Generic[M]):
+    """What is measured of each entity, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[], M]) -> None:
+        self._make = make
+        self._of: dict[Entity, M] = {}
+
+    def of(self, entity: Entity) -> M:
+        found = self._of.pop(entity, None)
+        if found is None:
+            found = self._make()
+            if len(self._of) >= MOST_MEASURED:
+                del self._of[next(iter(self._of))]
+        self._of[entity] = found  # the last in order: those that nobody asks for come first
+        return found
+
+
+class ClientQuotas:
+    """Quotas of users and clients. `on_change`, if set, hears that there are quotas now, or none any more."""
+
+    def __init__(self, clock: Clock, samples: int, window_s: int) -> None:
+        self.clock = clock
+        self.samples = samples
+        self.window_s = window_s
+        self.on_change: Callable[[], None] | None = None
+        self.produced, self.fetched, self.busy = (
+            Measured(lambda: Rate(samples, window_s * 1000)) for _ in range(3)
+        )
+        self.mutations = Measured(lambda: TokenBucket(samples * window_s))
+        self.replace({})
+
+    def replace(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
+        """These are in force from now on; what has been taken counts against them."""
+        self.producer_byte_rate = QuotaTable(quotas, "producer_byte_rate")
+        self.consumer_byte_rate = QuotaTable(quotas, "consumer_byte_rate")
+        self.request_percentage = QuotaTable(quotas, "request_percentage")
+        self.controller_mutation_rate = QuotaTable(quotas, "controller_mutation_rate")
+        self.connection_creation_rate = QuotaTable(quotas, "connection_creation_rate")
+        if self.on_change is not None:
+            self.on_change()
+
+    @property
+    def limits_requests(self) -> bool:
+        """Whether any request has to be looked at."""
+        return bool(
+            self.producer_byte_rate
+            or self.consumer_byte_rate
+            or self.request_percentage
+            or self.controller_mutation_rate
+        )
+
+    def request(self, principal: KafkaPrincipal, client_id: str, version: int) -> RequestQuota:
+        """What a request of theirs may take."""
+        return LimitedRequest(self, principal.name, client_id, version) if self.limits_requests else UNLIMITED
+
+    def window_bytes(self, quota: Quota) -> int:
+        """What could be taken at once, by somebody who has taken nothing for long, without having to wait."""
+        return int(quota.bound * (self.samples - 1) * self.window_s)

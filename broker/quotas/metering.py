@@ -1,0 +1,90 @@
+"""A handler whose requests are counted against quotas: what they cost is found out, and told in the answer."""
+
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import replace
+from time import perf_counter
+from types import CoroutineType, coroutine
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api import ApiKey
+from .client_quotas import ClientQuotas
+from .request_quota import LimitedRequest
+
+if TYPE_CHECKING:
+    from ..network.call import Call
+
+Handle = Callable[[Any, Any, "Call"], Any]
+EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+"""What brokers send each other, and what comes before anybody is known."""
+
+
+def metered(handle: Handle, quotas: ClientQuotas) -> Handle:
+    """`handle`, with what its requests take counted. Refusals are counted too, but only they tell nothing."""
+
+    def handle_metered(core: Any, request: Any, call: "Call") -> Any:
+        quota = quotas.request(call.principal, call.client_id, call.version)
+        if not isinstance(quota, LimitedRequest):
+            return handle(core, request, call)
+        call.quota = quota
+        began = perf_counter()
+        try:
+            response = handle(core, request, call)
+        except BaseException:
+            _count(quota, call, perf_counter() - began)
+            raise
+        spent_s = perf_counter() - began
+        if type(response) is CoroutineType:
+            return _finish(response, quota, call, spent_s)
+        _count(quota, call, spent_s)
+        return _telling(response, call)
+
+    return handle_metered
+
+
+async def _finish(handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float) -> Any:
+    stopwatch = _Stopwatch(spent_s)
+    try:
+        response = await stopwatch.run(handling)
+    finally:
+        _count(quota, call, stopwatch.spent_s)
+    return _telling(response, call)
+
+
+class _Stopwatch:
+    """Adds up how long a coroutine has the event loop, without what it waits for."""
+
+    def __init__(self, spent_s: float) -> None:
+        self.spent_s = spent_s
+
+    @coroutine
+    def run(self, handling: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        step: Callable[[], Any] = lambda: handling.send(None)  # noqa: E731
+        while True:
+            began = perf_counter()
+            try:
+                waits_for = step()
+            except StopIteration as done:
+                return done.value
+            finally:
+                self.spent_s += perf_counter() - began
+            try:
+                sent = yield waits_for
+            except BaseException as fault:  # a cancellation, most likely: it is the handler's
+                step = lambda fault=fault: handling.throw(fault)  # type: ignore[misc]  # noqa: E731
+            else:
+                step = lambda sent=sent: handling.send(sent)  # type: ignore[misc]  # noqa: E731
+
+
+def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
+    if call.key is ApiKey.PRODUCE:
+        quota.produced(call.request_bytes)
+    if call.key not in EXEMPT:
+        quota.worked(spent_s)
+    call.throttle_ms = quota.throttle_ms
+
+
+def _telling(response: Any, call: "Call") -> Any:
+    """The response, with the time to wait in it if it has a field for that."""
+    if call.throttle_ms and hasattr(response, "throttle_time_ms"):
+        return replace(response, throttle_time_ms=call.throttle_ms)
+    return response

@@ -1,0 +1,67 @@
+"""A rate over a sliding window, as Kafka measures it for quotas (`Rate`, `SampledStat`, `QuotaUtils` of Kafka 3.9).
+
+`samples` windows of `window_ms` are looked at; a window begins with the first value after the one before has ended. A
+young rate counts as if it were `samples - 1` windows old: until then a client may have all at once what these allow.
+"""
+
+
+class _Sample:
+    """What was counted from `start_ms` on."""
+
+    __slots__ = ("last_ms", "start_ms", "value")
+
+    def __init__(self, now_ms: int) -> None:
+        self.reset(now_ms)
+
+    def reset(self, now_ms: int) -> None:
+        self.value = 0.0
+        self.start_ms = self.last_ms = now_ms
+
+
+class Rate:
+    """Counts values, and says how long to wait until their rate is within a bound. Times in ms, rates by the second."""
+
+    __slots__ = ("_current", "_most", "_samples", "_window_ms")
+
+    def __init__(self, samples: int, window_ms: int) -> None:
+        self._most = samples
+        self._window_ms = window_ms
+        self._samples: list[_Sample] = []
+        self._current = 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        """Counts a value; a negative one takes back what was counted."""
+        if not self._samples:
+            self._samples.append(_Sample(now_ms))
+        sample = self._samples[self._current]
+        if now_ms - sample.start_ms >= self._window_ms:
+            sample = self._next_sample(now_ms)
+        sample.value += value
+        sample.last_ms = now_ms
+
+    def _next_sample(self, now_ms: int) -> _Sample:
+        self._current = (self._current + 1) % (self._most + 1)  # one more: the oldest may reach into the window
+        if self._current == len(self._samples):
+            self._samples.append(_Sample(now_ms))
+        else:
+            self._samples[self._current].reset(now_ms)
+        return self._samples[self._current]
+
+    def measure(self, now_ms: int) -> float:
+        """By the second."""
+        span_ms = self.span_ms(now_ms)
+        return 1000 * sum(sample.value for sample in self._samples) / span_ms
+
+    def span_ms(self, now_ms: int) -> int:
+        """The time that the rate is taken over."""
+        for sample in self._samples:
+            if now_ms - sample.last_ms >= self._most * self._window_ms:
+                sample.reset(now_ms)
+        elapsed_ms = now_ms - min((sample.start_ms for sample in self._samples), default=now_ms)
+        missing = self._most - 1 - elapsed_ms // self._window_ms
+        return max(1, elapsed_ms + max(0, missing) * self._window_ms)
+
+    def excess_ms(self, bound: float, now_ms: int) -> int:
+        """How long to wait, without another value, until the rate is down at the bound; 0 where it is not above."""
+        rate = self.measure(now_ms)
+        return int((rate - bound) / bound * self.span_ms(now_ms) + 0.5) if rate > bound else 0

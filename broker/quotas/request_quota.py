@@ -1,0 +1,104 @@
+"""What one request takes of the quotas of its user and client, and how long they have to wait then.
+
+`UNLIMITED` stands where no quota is set. Of several quotas the one that makes wait longest counts.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from .client_quotas import ClientQuotas
+
+
+class RequestQuota:
+    """No limits."""
+
+    __slots__ = ()
+
+    def most_fetched(self, max_bytes: int) -> int:
+        """How much a fetch may answer: more than a whole window allows would have to wait for ever."""
+        return max_bytes
+
+    def fetched(self, size_bytes: int) -> int:
+        """Counts what a fetch would answer. Where it has to wait for that, it is not counted and must not be answered.
+
+        The time to wait in ms.
+        """
+        return 0
+
+    def mutate(self, partitions: int, *, strict_from: int) -> None:
+        """Counts partitions that are to be made, or removed.
+
+        Raises: ApiError THROTTLING_QUOTA_EXCEEDED in versions from `strict_from` on when the quota is used up; older
+        ones are served and wait.
+        """
+
+
+UNLIMITED = RequestQuota()
+
+
+class LimitedRequest(RequestQuota):
+    """What a request of one user and client takes; `throttle_ms` is how long they have to wait after it."""
+
+    __slots__ = ("_client_id", "_quotas", "_user", "_version", "throttle_ms")
+
+    def __init__(self, quotas: "ClientQuotas", user: str, client_id: str, version: int) -> None:
+        self._quotas = quotas
+        self._user = user
+        self._client_id = client_id
+        self._version = version
+        self.throttle_ms = 0
+
+    def _wait(self, throttle_ms: int) -> int:
+        self.throttle_ms = max(self.throttle_ms, throttle_ms)
+        return throttle_ms
+
+    def produced(self, size_bytes: int) -> None:
+        """Counts a produce request."""
+        quota = self._quotas.producer_byte_rate.find(self._user, self._client_id)
+        if quota is not None:
+            now_ms = self._quotas.clock.now_ms()
+            rate = self._quotas.produced.of(quota.entity)
+            rate.record(size_bytes, now_ms)
+            self._wait(rate.excess_ms(quota.bound, now_ms))
+
+    def most_fetched(self, max_bytes: int) -> int:
+        quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
+        return max_bytes if quota is None else min(max_bytes, self._quotas.window_bytes(quota))
+
+    def fetched(self, size_bytes: int) -> int:
+        quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
+        if quota is None:
+            return 0
+        now_ms = self._quotas.clock.now_ms()
+        rate = self._quotas.fetched.of(quota.entity)
+        rate.record(size_bytes, now_ms)
+        throttle_ms = self._wait(rate.excess_ms(quota.bound, now_ms))
+        if throttle_ms:
+            rate.record(-size_bytes, now_ms)
+        return throttle_ms
+
+    def worked(self, seconds: float) -> None:
+        """Counts the time that the request kept the broker busy; of that nobody waits longer than a window."""
+        quota = self._quotas.request_percentage.find(self._user, self._client_id)
+        if quota is not None:
+            now_ms = self._quotas.clock.now_ms()
+            rate = self._quotas.busy.of(quota.entity)
+            rate.record(100 * seconds, now_ms)
+            self._wait(min(rate.excess_ms(quota.bound, now_ms), self._quotas.window_s * 1000))
+
+    def mutate(self, partitions: int, *, strict_from: int) -> None:
+        quota = self._quotas.controller_mutation_rate.find(self._user, self._client_id)
+        if quota is None:
+            return
+        now_ms = self._quotas.clock.now_ms()
+        bucket = self._quotas.mutations.of(quota.entity)
+        is_strict = self._version >= strict_from
+        if is_strict and self._wait(bucket.debt_ms(quota.bound, now_ms)):
+            raise ApiError(
+                "the quota of changes to partitions is used up; ask again later", ErrorCode.THROTTLING_QUOTA_EXCEEDED
+            )
+        bucket.take(partitions, quota.bound, now_ms)
+        if not is_strict:
+            self._wait(bucket.debt_ms(quota.bound, now_ms))
