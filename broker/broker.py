@@ -30,6 +30,7 @@ from .network.listener import Limits, Server
 from .network.output_buffer_pool import BufferPool
 from .network.sender import Sender
 from .network.transport import PlainWire
+from .quotas.connection_rates import ConnectionRates
 from .scheduling.clock import Clock, LoopClock
 from .services import Services
 
@@ -48,7 +49,10 @@ class Broker(Services):
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
-        self._server = Server(self._limits, self.clock, Dispatcher(self, SERVED, RULES), self._connect, self._on_closed)
+        self._rates = ConnectionRates(self.quotas, lambda: self.settings.max_connection_creation_rate)
+        self._server = Server(
+            self._limits, self.clock, Dispatcher(self, SERVED, RULES), self._connect, self._on_closed, self._rates
+        )
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
         self._loop_delay = LoopDelay(LoopClock(), self.metrics.loop_delay)

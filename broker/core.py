@@ -20,6 +20,7 @@ from .metrics.metrics import Metrics
 from .network.interceptor import Interceptor
 from .network.memory_budget import MemoryBudget
 from .produce.topic_append_rules import RulesByTopic
+from .quotas.client_quotas import ClientQuotas
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
 from .scheduling.worker_threads import in_worker
@@ -47,6 +48,7 @@ class Core:
         self.metrics = Metrics()
         self.interceptors: list[Interceptor] = []
         self.authorizer: Authorizer | None = None
+        self.quotas = ClientQuotas(self.clock, settings.quota_window_num, settings.quota_window_size_seconds)
         self.sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
         )

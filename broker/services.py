@@ -27,6 +27,7 @@ class Services(Core):
         super().__init__(settings, clock, files)
         self.topics = Topics(self, layers, LogMoves(self))
         self.topics.on_deleted.append(self.metrics.forget_topics)
+        self.quotas.replace(self.topics.store.state.client_quotas)
         self._acls = self._authorize()
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None

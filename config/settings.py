@@ -50,6 +50,10 @@ class BrokerSettings:
     """As principals are written: `User:name`."""
     allow_everyone_if_no_acl_found: bool
 
+    # Quotas
+    quota_window_num: int
+    quota_window_size_seconds: int
+
     # Topics
     auto_create_topics_enable: bool
     num_partitions: int

@@ -210,6 +210,10 @@ class FetchSessions:
             interests=interests, session=self._create(interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
         )
 
+    def forget(self, session_id: int) -> None:
+        """Drops a session, if it is there."""
+        self._sessions.pop(session_id, None)
+
     def _resume(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
         session = self._sessions.get(request.session_id)
         if session is None:

@@ -1,7 +1,7 @@
 """AlterClientQuotas, versions 0-1 (KIP-546): sets or removes quotas of users, clients and addresses.
 
-Quotas are stored and described. Each entity succeeds or fails as a whole and for itself; all that succeed are on the
-disk, by one write, when the answer goes out. v1 is flexible.
+Each entity succeeds or fails as a whole and for itself; all that succeed are on the
+disk, by one write, and in force when the answer goes out. v1 is flexible.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from ...protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from ...storage.directories.cluster_state import QuotaEntity
-from ..metadata.client_quotas import changed_quotas, check_entity
 from ..network.call import Call
+from ..quotas.quota_rules import changed_quotas, check_entity
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -43,6 +43,7 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
         with broker.topics.store.change() as state:
             state.client_quotas |= changes
             state.client_quotas = {entity: quotas for entity, quotas in state.client_quotas.items() if quotas}
+        broker.quotas.replace(broker.topics.store.state.client_quotas)
     return AlterClientQuotasResponse(entries=results)
 
 

@@ -19,6 +19,7 @@ from ..network.call import Call
 if TYPE_CHECKING:
     from ..services import Services
 
+FIRST_VERSION_WITH_STRICT_QUOTA = 3
 NONE = ApiError("", ErrorCode.NONE)
 
 
@@ -28,7 +29,8 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
     for topic in request.topics:
         error = NONE
         try:
-            _check(broker, topic, is_repeated=counts[topic.name] > 1)
+            added = _check(broker, topic, is_repeated=counts[topic.name] > 1)
+            call.quota.mutate(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             if not request.validate_only:
                 await broker.topics.grow(topic.name, topic.count)
         except ApiError as fault:
@@ -41,8 +43,8 @@ def refuse(request: CreatePartitionsRequest, error: ApiError, call: Call) -> Cre
     return CreatePartitionsResponse(results=[_result(topic, error) for topic in request.topics])
 
 
-def _check(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> None:
-    """Raises ApiError 3, 37, 39, 42 or 44."""
+def _check(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> int:
+    """How many partitions are to be added. Raises ApiError 3, 37, 39, 42 or 44."""
     if is_repeated:
         raise ApiError(f"topic {asked.name} is named more than once", ErrorCode.INVALID_REQUEST)
     topic = broker.cluster.topics.get(asked.name)
@@ -64,6 +66,7 @@ def _check(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: boo
         replicas = len(topic.partitions[0].replicas)
         check_replica_lists([each.broker_ids for each in asked.assignments], broker.cluster.brokers, replicas)
     check_number(added)
+    return added
 
 
 def _result(topic: CreatePartitionsTopic, error: ApiError) -> CreatePartitionsTopicResult:

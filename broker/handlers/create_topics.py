@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 UNSET = -1
 FIRST_VERSION_WITH_CONFIGS = 5
+FIRST_VERSION_WITH_STRICT_QUOTA = 6
 
 
 async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
@@ -37,7 +38,9 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     failed: dict[str, ApiError] = {}
     for topic in request.topics:
         try:
-            planned[topic.name] = _plan(broker, topic, is_repeated=counts[topic.name] > 1)
+            plan = _plan(broker, topic, is_repeated=counts[topic.name] > 1)
+            call.quota.mutate(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
+            planned[topic.name] = plan
         except ApiError as error:
             failed[topic.name] = error
     check_number(sum(topic.partitions for topic in planned.values()))

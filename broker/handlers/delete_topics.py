@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
+FIRST_VERSION_WITH_STRICT_QUOTA = 5
 NONE = ApiError("", ErrorCode.NONE)
 
 
@@ -43,6 +44,7 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
             if name in doomed:
                 del doomed[name]  # Kafka deletes nothing that is both named and given by its id
                 raise ApiError(f"topic {name} is given by name and by id", ErrorCode.INVALID_REQUEST)
+            call.quota.mutate(len(broker.cluster.topics[name].partitions), strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             doomed[name] = None
         except ApiError as error:
             results.append(_result(_told(broker, asked, error, access), error))

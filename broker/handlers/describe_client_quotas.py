@@ -17,8 +17,9 @@ from ...protocol.messages.describe_client_quotas import (
     ValueData,
 )
 from ...storage.directories.cluster_state import QuotaEntity
-from ..metadata.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER
 from ..network.call import Call
+from ..quotas.quota_rules import ENTITY_TYPES
+from ..quotas.quota_table import CLIENT_ID, IP, USER
 
 if TYPE_CHECKING:
     from ..services import Services

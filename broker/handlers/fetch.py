@@ -5,7 +5,7 @@ and answers with slices that are read, or converted, as they are sent.
 
 Version notes: v0 has no throttle time; v0-v2 hard limits; v3 a limit for the response and KIP-74's first batch; v4
 isolation; v5 log start; v7 sessions; v9 leader epochs; v10 zstd; v12 divergence; v13 topic ids; v16 endpoints of a
-new leader. Not here: preferred read replicas (one replica), throttling.
+new leader. Not here: preferred read replicas (one replica).
 """
 
 from collections.abc import Coroutine, Mapping, Sequence
@@ -23,6 +23,7 @@ from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics
 from ..network.call import Call
+from ..quotas.request_quota import UNLIMITED
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -72,6 +73,7 @@ def _terms(broker: "Services", request: FetchRequest, call: Call) -> Terms:
     max_bytes = broker.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
+    max_bytes = call.quota.most_fetched(max_bytes)
     return Terms(
         version,
         replica_id_of(request, version),
@@ -147,10 +149,21 @@ class Fetch:
         return self.answer(readings, await convert_for(self._broker, readings, self.terms))
 
     def answer(self, readings: Sequence[Reading], replaced: Mapping[int, SizedPiece | Refusal]) -> FetchResponse:
-        """The answer with what was read, but for what is replaced, by its index."""
+        """The answer with what was read, but for what is replaced, by its index; nothing to who took too much."""
+        if self._call.quota is not UNLIMITED and not self.terms.is_follower:
+            size_bytes = sum(reading.slice.size_bytes for reading in readings)
+            if self._call.quota.fetched(size_bytes):
+                return self._throttled()
         answers = [(r.interest, partition_data(r, replaced.get(i), self.terms)) for i, r in enumerate(readings)]
         _count(self._broker, readings, answers, self.terms)
         return response_of(self._context, answers, self._broker.cluster, self._call.peer.listener)
+
+    def _throttled(self) -> FetchResponse:
+        """Without data; a session that would begin with it does not begin."""
+        if self._context.is_incremental:
+            return FetchResponse(session_id=self._context.session_id)
+        self._broker.sessions.forget(self._context.session_id)
+        return FetchResponse()
 
 
 def _count(broker: "Services", readings: Sequence[Reading], answers: Sequence[Answer], terms: Terms) -> None:

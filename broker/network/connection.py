@@ -68,12 +68,16 @@ class Peer:
 
 
 class Reply(NamedTuple):
-    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready."""
+    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready.
+
+    `throttle_ms`: for how long the peer is not listened to after it.
+    """
 
     pieces: list[Piece] | None
     meter: RequestMeter
     began_s: float
     ready_s: float
+    throttle_ms: int = 0
 
 
 class Answerer(Protocol):
@@ -115,6 +119,7 @@ class Connection:
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
+        self._muted: asyncio.Future[None] | None = None
         self._held: list[Reply] = []  # answers that are to leave together
         self._unsent = b""  # of answers that are held no more
 
@@ -155,6 +160,9 @@ class Connection:
                         await self._send_held(answerer)
                 else:
                     await self._send(reply, pieces, answerer)
+                if reply.throttle_ms:
+                    await self._send_held(answerer)
+                    await self._mute(reply.throttle_ms)
                 del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
         except (MalformedFrame, CloseConnection) as fault:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
@@ -187,8 +195,25 @@ class Connection:
         """Hangs up now."""
         self._wire.close()
         self._release()
+        if self._muted is not None and not self._muted.done():
+            self._muted.set_exception(ConnectionResetError("closed"))
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_exception(ConnectionResetError("closed"))
+
+    async def _mute(self, duration_ms: int) -> None:
+        """Does not listen to the peer for so long (KIP-219). Raises: ConnectionResetError when it is closed."""
+        self._wire.unwatch()
+        self._muted = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_later(duration_ms, self._unmute)
+        try:
+            await self._muted
+        finally:
+            timer.cancel()
+            self._muted = None
+
+    def _unmute(self) -> None:
+        if self._muted is not None and not self._muted.done():
+            self._muted.set_result(None)
 
     def note_progress(self) -> None:
         """Counts it as activity when the peer has read anything since the last look."""

@@ -24,6 +24,7 @@ from ...protocol.frame import RequestHeader, decode_request_header, encode_respo
 from ...protocol.schema import Piece, decoder_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
+from ..quotas.metering import metered, telling
 from ..security.authorization.guard import Handle, guarded
 from ..security.authorization.rule import Rule
 from .call import Call
@@ -77,6 +78,7 @@ class Dispatcher:
         self._core = core
         self._served = served
         self._rules = rules
+        core.quotas.on_change = lambda: self._routes.clear()
         self._modules: dict[str, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
         self._errors = ErrorTally(core.metrics.request_errors)
@@ -119,9 +121,11 @@ class Dispatcher:
         self._count(route, call, began)
         pieces = None
         if response is not None:
+            if call.throttle_ms:
+                response = telling(response, call.throttle_ms)
             self._errors.add(route.spec.name, response)
             pieces = self._passed(call, await self._core.heavy(_encoded, route.spec, call, response))
-        return Reply(pieces, self._metered(route), began, perf_counter())
+        return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms)
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._core.interceptors:
@@ -171,12 +175,14 @@ class Dispatcher:
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         meter = self._count(route, call, began)
         if response is None:
-            return Reply(None, meter, began, perf_counter())
+            return Reply(None, meter, began, perf_counter(), call.throttle_ms)
+        if call.throttle_ms:
+            response = telling(response, call.throttle_ms)
         self._errors.add(route.spec.name, response)
         pieces = _encoded(route.spec, call, response)
         if self._core.interceptors:
             pieces = self._passed(call, pieces)
-        return Reply(pieces, meter, began, perf_counter())
+        return Reply(pieces, meter, began, perf_counter(), call.throttle_ms)
 
     def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
         """The pieces as interceptors let them go."""
@@ -227,10 +233,13 @@ class Dispatcher:
         return route
 
     def _handle_of(self, key: ApiKey, module: ModuleType) -> Handle:
-        """What handles requests: the module, which asks first if there is an authorizer to ask."""
-        authorizer = self._core.authorizer
+        """What handles requests: the module; it asks first if there is an authorizer, and is metered if there are
+        quotas."""
+        authorizer, quotas = self._core.authorizer, self._core.quotas
         handle: Handle = module.handle
-        return handle if authorizer is None else guarded(module, self._rules[key], authorizer)
+        if authorizer is not None:
+            handle = guarded(module, self._rules[key], authorizer)
+        return metered(handle, quotas) if quotas.limits_requests else handle
 
     def _module(self, name: str) -> ModuleType:
         """The handler, read when it is first needed: all of them take 10 MB.

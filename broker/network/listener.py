@@ -8,6 +8,7 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..quotas.connection_rates import ConnectionRates
 from ..scheduling.clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
 from .transport import PlainWire
@@ -46,12 +47,16 @@ class Server:
         answerer: Answerer,
         connect: Callable[[PlainWire, Peer], Connection],
         on_closed: Callable[[str], None],
+        rates: ConnectionRates,
     ) -> None:
         self._limits_now = limits
         self._clock = clock
         self._answerer = answerer
         self._connect = connect
         self._on_closed = on_closed
+        self._rates = rates
+        self._refused: set[socket.socket] = set()  # closed when their address has waited long enough
+        self._pause_end_ms = 0
         self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._per_host: Tally[str] = Tally()
@@ -97,6 +102,8 @@ class Server:
         for sock in self._listeners:
             sock.close()
         self._listeners.clear()
+        for refused in self._refused:
+            refused.close()
 
     def _watch(self) -> None:
         for sock, name in self._listeners.items():
@@ -109,15 +116,20 @@ class Server:
             self._retry.cancel()
             self._retry = None
 
-    def _pause(self) -> None:
+    def _pause(self, duration_ms: int = RETRY_MS) -> None:
         """Whoever connects now waits with the kernel until there may be room: the loop would spin over them."""
         if not self._is_full:
             self._is_full = True
             self._unwatch()
-            self._retry = self._clock.call_later(RETRY_MS, self._resume)
+            self._retry = self._clock.call_later(duration_ms, self._resume)
+
+    def _pause_for_rate(self, duration_ms: int) -> None:
+        """As `_pause`, but for all of that time."""
+        self._pause_end_ms = self._clock.now_ms() + duration_ms
+        self._pause(duration_ms)
 
     def _resume(self) -> None:
-        if self._is_full:
+        if self._is_full and self._clock.now_ms() >= self._pause_end_ms:
             self._is_full = False
             self._unwatch()
             self._watch()
@@ -146,7 +158,7 @@ class Server:
 
     def _accept(self, listener: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_A_TURN):
-            if len(self._open) >= self._limits.connections:
+            if len(self._open) + len(self._refused) >= self._limits.connections:
                 self._pause()
                 return
             try:
@@ -159,7 +171,27 @@ class Server:
                 )
                 self._pause()
                 return
-            self._welcome(sock, Peer(host=address[0], port=address[1], listener=name))
+            peer = Peer(host=address[0], port=address[1], listener=name)
+            refuse_ms = self._rates.refuse_ms(peer.host)
+            if refuse_ms:
+                self._refuse(sock, peer, refuse_ms)
+                continue
+            self._welcome(sock, peer)
+            pause_ms = self._rates.pause_ms()
+            if pause_ms:
+                self._pause_for_rate(pause_ms)
+                return
+
+    def _refuse(self, sock: socket.socket, peer: Peer, refuse_ms: int) -> None:
+        """Hangs up, but not at once: who is refused at once comes again at once."""
+        log.debug("refusing %s in %d ms: connections from there come faster than their quota", peer, refuse_ms)
+        self._refused.add(sock)
+        self._clock.call_later(refuse_ms, lambda: self._hang_up(sock))
+
+    def _hang_up(self, sock: socket.socket) -> None:
+        self._refused.discard(sock)
+        sock.close()
+        self._resume()
 
     def _welcome(self, sock: socket.socket, peer: Peer) -> None:
         allowed = self._limits.per_host.get(peer.host, self._limits.per_ip)

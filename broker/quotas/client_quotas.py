@@ -9,10 +9,8 @@ from typing import Generic, TypeVar
 
 from ...storage.directories.cluster_state import QuotaEntity
 from ..scheduling.clock import Clock
-from ..security.principal import KafkaPrincipal
 from .quota_table import Entity, Quota, QuotaTable
 from .rate import Rate
-from .request_quota import UNLIMITED, LimitedRequest, RequestQuota
 from .token_bucket import TokenBucket
 
 MOST_MEASURED = 10_000
@@ -45,9 +43,7 @@ class ClientQuotas:
         self.samples = samples
         self.window_s = window_s
         self.on_change: Callable[[], None] | None = None
-        self.produced, self.fetched, self.busy = (
-            Measured(lambda: Rate(samples, window_s * 1000)) for _ in range(3)
-        )
+        self.produced, self.fetched, self.busy = (Measured(lambda: Rate(samples, window_s * 1000)) for _ in range(3))
         self.mutations = Measured(lambda: TokenBucket(samples * window_s))
         self.replace({})
 
@@ -70,10 +66,6 @@ class ClientQuotas:
             or self.request_percentage
             or self.controller_mutation_rate
         )
-
-    def request(self, principal: KafkaPrincipal, client_id: str, version: int) -> RequestQuota:
-        """What a request of theirs may take."""
-        return LimitedRequest(self, principal.name, client_id, version) if self.limits_requests else UNLIMITED
 
     def window_bytes(self, quota: Quota) -> int:
         """What could be taken at once, by somebody who has taken nothing for long, without having to wait."""

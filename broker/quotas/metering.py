@@ -1,4 +1,4 @@
-"""A handler whose requests are counted against quotas: what they cost is found out, and told in the answer."""
+"""A handler whose requests are counted against quotas; how long the client has to wait is left in the call."""
 
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import replace
@@ -19,13 +19,10 @@ EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL
 
 
 def metered(handle: Handle, quotas: ClientQuotas) -> Handle:
-    """`handle`, with what its requests take counted. Refusals are counted too, but only they tell nothing."""
+    """`handle`, with what its requests take counted, those that are refused too."""
 
     def handle_metered(core: Any, request: Any, call: "Call") -> Any:
-        quota = quotas.request(call.principal, call.client_id, call.version)
-        if not isinstance(quota, LimitedRequest):
-            return handle(core, request, call)
-        call.quota = quota
+        call.quota = quota = LimitedRequest(quotas, call.principal.name, call.client_id, call.version)
         began = perf_counter()
         try:
             response = handle(core, request, call)
@@ -36,7 +33,7 @@ def metered(handle: Handle, quotas: ClientQuotas) -> Handle:
         if type(response) is CoroutineType:
             return _finish(response, quota, call, spent_s)
         _count(quota, call, spent_s)
-        return _telling(response, call)
+        return response
 
     return handle_metered
 
@@ -44,10 +41,9 @@ def metered(handle: Handle, quotas: ClientQuotas) -> Handle:
 async def _finish(handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float) -> Any:
     stopwatch = _Stopwatch(spent_s)
     try:
-        response = await stopwatch.run(handling)
+        return await stopwatch.run(handling)
     finally:
         _count(quota, call, stopwatch.spent_s)
-    return _telling(response, call)
 
 
 class _Stopwatch:
@@ -83,8 +79,6 @@ def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
     call.throttle_ms = quota.throttle_ms
 
 
-def _telling(response: Any, call: "Call") -> Any:
+def telling(response: Any, throttle_ms: int) -> Any:
     """The response, with the time to wait in it if it has a field for that."""
-    if call.throttle_ms and hasattr(response, "throttle_time_ms"):
-        return replace(response, throttle_time_ms=call.throttle_ms)
-    return response
+    return replace(response, throttle_time_ms=throttle_ms) if hasattr(response, "throttle_time_ms") else response

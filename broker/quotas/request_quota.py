@@ -3,12 +3,8 @@
 `UNLIMITED` stands where no quota is set. Of several quotas the one that makes wait longest counts.
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.errors import ApiError, ErrorCode
-
-if TYPE_CHECKING:
-    from .client_quotas import ClientQuotas
+from .client_quotas import ClientQuotas
 
 
 class RequestQuota:
@@ -43,7 +39,7 @@ class LimitedRequest(RequestQuota):
 
     __slots__ = ("_client_id", "_quotas", "_user", "_version", "throttle_ms")
 
-    def __init__(self, quotas: "ClientQuotas", user: str, client_id: str, version: int) -> None:
+    def __init__(self, quotas: ClientQuotas, user: str, client_id: str, version: int) -> None:
         self._quotas = quotas
         self._user = user
         self._client_id = client_id

@@ -47,7 +47,6 @@ _BROKER_TABLES = (
 PENDING = frozenset(
     (
         "inter.broker.listener.name",
-        "max.connection.creation.rate",
         "queued.max.requests",
         "num.io.threads",
         "num.recovery.threads.per.data.dir",

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, CLASS, INT, accepted
+from ..keys.key import AT_START, CLASS, INT, accepted, acted_on
 from ..keys.value_checks import AtLeast
 
 KEYS = (
+    acted_on(
+        "quota.window.num",
+        INT,
+        11,
+        AtLeast(1),
+        AT_START,
+        "Over how many windows the rates of clients are taken.",
+    ),
+    acted_on(
+        "quota.window.size.seconds",
+        INT,
+        1,
+        AtLeast(1),
+        AT_START,
+        "How long each of these windows is.",
+    ),
     *accepted(
-        "Clients are not throttled.",
+        "Quotas are chosen as Kafka does without a class of its own.",
         ("client.quota.callback.class", CLASS, None, None, AT_START),
-        ("quota.window.num", INT, 11, AtLeast(1), AT_START),
-        ("quota.window.size.seconds", INT, 1, AtLeast(1), AT_START),
     ),
 )

@@ -21,6 +21,7 @@ ORDER = {
         {"fetch", "produce"},
         {"metadata"},
         {"network"},
+        {"quotas"},
         {"metrics", "security"},
         {"scheduling"},
     ),

@@ -15,10 +15,8 @@ from collections.abc import Mapping
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.directories.cluster_state import QuotaEntity
+from .quota_table import CLIENT_ID, IP, USER
 
-USER = "user"
-CLIENT_ID = "client-id"
-IP = "ip"
 ENTITY_TYPES = (USER, CLIENT_ID, IP)
 
 MAX_LONG = 2**63 - 1
