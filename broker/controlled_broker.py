@@ -12,9 +12,15 @@ class ControlledBroker(Broker):
     """As `Broker`; `control` is what tests ask. The control port opens where `stepdown.control.listen` says so."""
 
     def __init__(
-        self, settings: BrokerSettings, layers: Layers, *, disk: FaultyDisk | None = None, seed: int = 0
+        self,
+        settings: BrokerSettings,
+        layers: Layers,
+        *,
+        clock: MovableClock | None = None,
+        disk: FaultyDisk | None = None,
+        seed: int = 0,
     ) -> None:
-        self.control = Control(MovableClock(), seed=seed)
+        self.control = Control(clock or MovableClock(), seed=seed)
         disk = disk or FaultyDisk()
         super().__init__(settings, layers, clock=self.control.clock, files=disk)
         self.control.attach(self, disk)

@@ -25,6 +25,7 @@ COMMANDS = {
     "producer-perf": (".producer_perf.command", "producer_perf"),
     "faults": (".faults.commands", "faults"),
     "clock": (".faults.commands", "clock"),
+    "scenario": (".scenario.commands", "scenario"),
 }
 """Name of a command to its module and the Typer application there, in the order of the help."""
 

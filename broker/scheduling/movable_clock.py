@@ -28,8 +28,9 @@ class _Timer:
 class MovableClock:
     """The clock of one event loop."""
 
-    def __init__(self, start_ms: int | None = None) -> None:
+    def __init__(self, start_ms: int | None = None, *, turns: int = TURNS) -> None:
         """It begins with the machine's time, or with `start_ms`, standing."""
+        self._turns = turns
         self._loop = asyncio.get_running_loop()
         self._timers: list[tuple[float, int, _Timer]] = []
         self._numbers = itertools.count()
@@ -94,7 +95,7 @@ class MovableClock:
             self.resume()
 
     async def _settle(self) -> None:
-        for _ in range(TURNS):
+        for _ in range(self._turns):
             await asyncio.sleep(0)
 
     def _wake_for_next(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -35,11 +36,23 @@ class _Node:
 class Network:
     """The `NetworkClient` over TCP."""
 
-    def __init__(self, settings: ProducerSettings, clock: Clock, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        clock: Clock,
+        changed: Callable[[], None],
+        *,
+        draws: random.Random | None = None,
+    ) -> None:
+        """`draws` is for tests, as it is of the producer."""
         self._settings, self._clock, self._changed = settings, clock, changed
         self.fault: ProducerError | None = None
         self._tls = tls_context(settings.security.tls) if settings.security.tls is not None else None
-        self._backoff = Backoff(initial_ms=settings.reconnect_backoff_ms, max_ms=settings.reconnect_backoff_max_ms)
+        self._backoff = Backoff(
+            initial_ms=settings.reconnect_backoff_ms,
+            max_ms=settings.reconnect_backoff_max_ms,
+            draws=draws or random.Random(),
+        )
         self._nodes: dict[int, _Node] = {}
 
     @property

@@ -1,0 +1,1 @@
+"""`stepdown scenario`: classics of what goes wrong, run and told step by step."""

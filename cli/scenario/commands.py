@@ -1,0 +1,48 @@
+"""`stepdown scenario`: lists and runs scenarios, the classics or files of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Annotated
+
+import typer
+
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+
+scenario = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Run what goes wrong in a cluster, step by step, on a clock that needs no time.",
+)
+Name = Annotated[str, typer.Argument(metavar="NAME|FILE", show_default=False)]
+
+
+@scenario.command(name="list")
+def list_command() -> None:
+    """List the classics."""
+    from ...testing.scenarios.scenario import load, names
+
+    for name in names():
+        typer.echo(f"{name:32} {load(name).title}")
+
+
+@scenario.command()
+def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left to chance.")] = 0) -> None:
+    """Run one, and print what happened when; ends with 1 when something was not as expected."""
+    logging.getLogger("stepdown").setLevel(logging.ERROR)  # what is told of expected failures is in the time line
+    from ...testing.scenarios import runner
+    from ...testing.scenarios.scenario import WrongScenario, load
+
+    try:
+        wanted = load(name)
+    except WrongScenario as fault:
+        raise CommandFailed(str(fault), "`stepdown scenario list` shows the classics.", EXIT_BAD_USAGE) from fault
+    typer.echo(f"{wanted.title}\n\n{wanted.explains}")
+    result = asyncio.run(runner.run(wanted, seed=seed))
+    for line in result.lines:
+        typer.echo(line)
+    if result.failure:
+        raise CommandFailed(result.failure)
+    typer.echo("\nas expected")

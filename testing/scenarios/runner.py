@@ -1,0 +1,36 @@
+"""Runs a scenario: its steps in order, each followed by all that needs no time; what was armed has to have fired."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .scenario import Scenario
+from .stage import Stage
+from .steps import STEPS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """`lines` is the time line; `failure` "" when all was as expected."""
+
+    lines: Sequence[str]
+    failure: str = ""
+
+
+async def run(scenario: Scenario, *, seed: int = 0) -> Result:
+    """What happened. The same scenario and seed give the same lines."""
+    async with Stage(scenario, seed) as stage:
+        failure = ""
+        for number, (name, what) in enumerate(scenario.steps, 1):
+            try:
+                if name not in STEPS:
+                    raise AssertionError(f"there is no such step; there are {', '.join(STEPS)}")
+                await STEPS[name](stage, what)
+                await stage.settle()
+            except (AssertionError, KeyError, TypeError) as fault:
+                failure = f"step {number}, {name}: {fault}"
+                break
+        lines = stage.lines()
+        unfired = stage.control.faults.reset()
+        if unfired and not failure:
+            failure = f"armed and never fired: {', '.join(each.fault.kind for each in unfired)}"
+        return Result(lines=lines, failure=failure)

@@ -1,0 +1,157 @@
+"""The steps of scenarios, and what may be expected.
+
+| step | takes |
+|---|---|
+| `arm` | a fault, as `broker/faults/fault.py` describes it |
+| `remove`, `release` | the number of a fault, counted from 1 |
+| `do` | `action` and its fields: `segments/corrupt`, `producers/fence`, `markers/hold`, `markers/release` |
+| `send` | `producer`, `topic`, `values`; `key`, `partition`; `bytes`: pads values to that size |
+| `begin`, `commit`, `abort`, `init` | a transactional producer; a commit that fails is an outcome, `commit of NAME` |
+| `advance` | a time: timers ring on the way |
+| `expect` | `acknowledged`, `pending`: values; `failed`: value to error; `records`: topic to values; |
+| | `committed` of a producer; `requests`: API to number; `errors`: API to error codes in order |
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ...producer import Delivery, ProducerError
+from .stage import Sent, Stage
+
+Step = Callable[[Stage, Any], Awaitable[None]]
+
+
+async def _ask(stage: Stage, method: str, path: str, body: Mapping[str, Any]) -> None:
+    status, answer = await stage.control.handle(method, path, body)
+    assert status == 200, answer["error"]
+
+
+async def arm(stage: Stage, fault: Mapping[str, Any]) -> None:
+    await _ask(stage, "POST", "faults", fault)
+
+
+async def remove(stage: Stage, number: int) -> None:
+    await _ask(stage, "DELETE", f"faults/{number}", {})
+
+
+async def release(stage: Stage, number: int) -> None:
+    await _ask(stage, "POST", f"faults/{number}/release", {})
+
+
+async def do(stage: Stage, action: Mapping[str, Any]) -> None:
+    await _ask(stage, "POST", action["action"], {name: value for name, value in action.items() if name != "action"})
+
+
+async def advance(stage: Stage, by: str | int) -> None:
+    await _ask(stage, "POST", "clock/advance", {"by": by})
+
+
+async def send(stage: Stage, what: Mapping[str, Any]) -> None:
+    producer = await stage.producer(what["producer"])
+    key = what.get("key")
+    for value in what["values"]:
+        stage.tell(f"{what['producer']} sends {value}")
+        sent = stage.sent[value] = Sent(value)
+        data = value.encode().ljust(what.get("bytes", 0), b".")
+        delivery = producer.send(
+            what["topic"], data, key=None if key is None else key.encode(), partition=what.get("partition")
+        )
+        _watch(stage, sent, delivery)
+
+
+async def init(stage: Stage, name: str) -> None:
+    await _transact(stage, name, "init_transactions")
+
+
+async def begin(stage: Stage, name: str) -> None:
+    (await stage.producer(name)).begin_transaction()
+
+
+async def commit(stage: Stage, name: str) -> None:
+    await _transact(stage, name, "commit_transaction")
+
+
+async def abort(stage: Stage, name: str) -> None:
+    await _transact(stage, name, "abort_transaction")
+
+
+async def _transact(stage: Stage, name: str, method: str) -> None:
+    """Begins it; how it ends is an outcome, `commit of NAME` say."""
+    label = f"{method.partition('_')[0]} of {name}"
+    work: Awaitable[Any] = getattr(await stage.producer(name), method)()
+    _watch(stage, stage.sent.setdefault(label, Sent(label)), asyncio.ensure_future(work))
+
+
+def _watch(stage: Stage, sent: Sent, done: "Delivery | asyncio.Future[Any]") -> None:
+    async def wait() -> None:
+        try:
+            result = await done
+        except ProducerError as error:
+            sent.outcome = type(error).__name__
+            code = getattr(error, "code", None)
+            stage.tell(f"{sent.label}: failed, {sent.outcome}" + (f" {code.name}" if code is not None else ""))
+        else:
+            sent.outcome = getattr(result, "offset", 0)
+            where = f" at offset {result.offset}" if hasattr(result, "offset") else ""
+            stage.tell(f"{sent.label}: acknowledged{where}")
+
+    sent.outcome = None
+    sent.tasks.append(asyncio.ensure_future(wait()))
+
+
+async def expect(stage: Stage, wanted: Mapping[str, Any]) -> None:
+    """Raises: AssertionError."""
+    for name, value in wanted.items():
+        if name not in EXPECTATIONS:
+            raise AssertionError(f"nothing can be expected of {name!r}, but of {', '.join(EXPECTATIONS)}")
+        await EXPECTATIONS[name](stage, value)
+
+
+async def _acknowledged(stage: Stage, labels: list[str]) -> None:
+    found = sorted(label for label, sent in stage.sent.items() if isinstance(sent.outcome, int))
+    assert found == sorted(labels), f"acknowledged are {found}, not {sorted(labels)}"
+
+
+async def _pending(stage: Stage, labels: list[str]) -> None:
+    found = sorted(label for label, sent in stage.sent.items() if sent.outcome is None)
+    assert found == sorted(labels), f"without outcome are {found}, not {sorted(labels)}"
+
+
+async def _failed(stage: Stage, errors: Mapping[str, str]) -> None:
+    found = {label: sent.outcome for label, sent in stage.sent.items() if isinstance(sent.outcome, str)}
+    assert found == errors, f"failed are {found}, not {errors}"
+
+
+async def _records(stage: Stage, topics: Mapping[str, list[str]]) -> None:
+    for topic, values in topics.items():
+        records = await asyncio.to_thread(stage.kafka.records, topic)
+        found = [(record.value or b"").rstrip(b".").decode() for record in records]
+        assert found == values, f"{topic} holds {found}, not {values}"
+        stage.tell(f"{topic} holds {', '.join(found) or 'nothing'}")
+
+
+async def _requests(stage: Stage, counts: Mapping[str, int]) -> None:
+    for api, count in counts.items():
+        found = sum(event.api == api for event in stage.control.events.requests())
+        assert found == count, f"{found} requests {api}, not {count}"
+
+
+async def _errors(stage: Stage, codes: Mapping[str, list[str]]) -> None:
+    for api, wanted in codes.items():
+        events = [event for event in stage.control.events.requests() if event.api == api]
+        found = ["no answer" if event.answer is None else "+".join(event.answer) or "ok" for event in events]
+        assert found == wanted, f"{api} was answered {found}, not {wanted}"
+
+
+STEPS: Mapping[str, Step] = {
+    each.__name__: each for each in (arm, remove, release, do, advance, send, init, begin, commit, abort, expect)
+}
+EXPECTATIONS: Mapping[str, Step] = {
+    "acknowledged": _acknowledged,
+    "pending": _pending,
+    "failed": _failed,
+    "records": _records,
+    "requests": _requests,
+    "errors": _errors,
+}

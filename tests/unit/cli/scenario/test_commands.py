@@ -1,0 +1,38 @@
+"""`stepdown scenario`: the time line is printed, and a failure ends with 1."""
+
+from pathlib import Path
+
+import pytest
+from stepdown.cli.commands import app
+from stepdown.cli.support.failures import CommandFailed
+from typer.testing import CliRunner
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["scenario", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_the_classics_are_listed() -> None:
+    assert "lost-acknowledgement" in run("list")
+
+
+def test_a_run_prints_what_happened_when() -> None:
+    lines = run("run", "lost-acknowledgement").splitlines()
+    assert lines[0] == "The answer to a write is lost, and the producer writes again"
+    assert "    0.000 s  broker 1 Produce v11 from app: no answer [1]" in lines
+    assert lines[-1] == "as expected"
+
+
+def test_a_file_that_fails_says_which_step(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\ntitle: mine\nexplains: x\ntopics: {t: {}}\nsteps: [{expect: {records: {t: [a]}}}]\n")
+    with pytest.raises(CommandFailed, match="step 1, expect: t holds"):
+        run("run", str(file))
+
+
+def test_a_name_that_is_not_there_is_said() -> None:
+    with pytest.raises(CommandFailed, match="no scenario 'nope'"):
+        run("run", "nope")
