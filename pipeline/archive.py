@@ -16,12 +16,14 @@ import json
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .connector import DELTA_SETTINGS, JarSet, broker_errors, check_reachable, find_jars, read_options
 from .failures import BadUsage
+from .job_source import Source, add_source_options, source_of
+from .places.place_files import PlaceFiles, is_remote
 from .printing import print_rows, say
 
 if TYPE_CHECKING:
@@ -40,11 +42,11 @@ _PARQUET_NOTE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """The source and the target: one of `log_dir` and `bootstrap` is given. `topics` None: all but internal ones."""
+    """The source and the target: one of `logs` and `bootstrap` is given. `topics` None: all but internal ones."""
 
     out: str
     format: Format
-    log_dir: str | None = None
+    logs: Source | None = None
     bootstrap: str | None = None
     topics: str | None = None
     max_offsets: int | None = None
@@ -59,9 +61,10 @@ class Archive:
     @property
     def identity(self) -> dict[str, str | None]:
         """The settings that have to be the same in every run."""
-        given = asdict(self)
-        log_dir = None if self.log_dir is None else str(Path(self.log_dir).absolute())
-        return {"log_dir": log_dir} | {name: given[name] for name in ("bootstrap", "topics", "format")}
+        log_dir = None if self.logs is None else PlaceFiles().absolute(self.logs.path)
+        found = {"log_dir": log_dir, "bootstrap": self.bootstrap, "topics": self.topics, "format": self.format}
+        tiered = {} if self.logs is None or self.logs.tiered_path is None else {"tiered": self.logs.tiered_path}
+        return found | tiered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("places", metavar="[LOG_DIR] OUT", nargs="+", help="no log directory with --bootstrap")
     parser.add_argument("--bootstrap", metavar="ADDR", help="HOST:PORT of a running broker to read from")
     parser.add_argument("--format", choices=("parquet", "delta"), default="parquet")
-    parser.add_argument("--topics", help="comma-separated; default: all but those that start with __")
+    add_source_options(parser)
     parser.add_argument(
         "--trigger",
         default="once",
@@ -120,10 +123,9 @@ def records(spark: "SparkSession", archive: Archive) -> "DataFrame":
     if archive.bootstrap is not None:
         source, options = "kafka", read_options(archive.bootstrap, archive.topics)
     else:
-        assert archive.log_dir is not None
+        assert archive.logs is not None
         source = "kafka-segments"
-        options = {"path": archive.log_dir, "includeHeaders": "true", "startingOffsets": "earliest"}
-        options |= {} if archive.topics is None else {"subscribe": archive.topics}
+        options = archive.logs.spark_options() | {"includeHeaders": "true", "startingOffsets": "earliest"}
     if archive.max_offsets is not None:
         options["maxOffsetsPerTrigger"] = str(archive.max_offsets)
     rows = spark.readStream.format(source).options(**options).load()
@@ -135,7 +137,7 @@ def check_identity(archive: Archive) -> None:
 
     Raises: BadUsage when it is the archive of something else.
     """
-    if "://" in archive.out:  # a store of objects, which only Spark can write
+    if is_remote(archive.out):  # a store of objects, which only Spark can write
         return
     file = Path(archive.out) / IDENTITY
     text = json.dumps(archive.identity)
@@ -153,13 +155,14 @@ def _archive(arguments: argparse.Namespace) -> Archive:
     *sources, out = arguments.places
     if len(sources) != (arguments.bootstrap is None):
         raise BadUsage("name a log directory or --bootstrap ADDR, and then where the archive goes")
-    log_dir = sources[0] if sources else None
-    if log_dir is not None and "://" not in log_dir and not Path(log_dir).is_dir():
-        raise BadUsage(f"no such log directory: {log_dir}")
+    arguments.log_dir = sources[0] if sources else ""
+    logs = source_of(arguments) if sources else None
+    if logs is not None and not PlaceFiles(logs.store).is_directory(logs.path):
+        raise BadUsage(f"no such log directory: {logs.path}")
     return Archive(
         out=out,
         format=arguments.format,
-        log_dir=log_dir,
+        logs=logs,
         bootstrap=arguments.bootstrap,
         topics=arguments.topics,
         max_offsets=arguments.max_offsets,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...storage.files.files import Files
+from ..job_source import Source, add_source, source_of
+from ..places.place_files import PlaceFiles
 from ..printing import print_rows, say
-from ..reading.log_files import partition_logs
 from ..session import build_session
 from .cost_tables import batch_costs, by_segment, summary
 from .report import write_report
@@ -23,8 +23,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
-    parser.add_argument("log_dir", metavar="LOG_DIR")
-    parser.add_argument("--topics", metavar="TOPIC,...", help="all but internal ones by default")
+    add_source(parser)
     parser.add_argument("--magic", type=int, choices=(0, 1), default=1, help="what the old clients read (default 1)")
     parser.add_argument("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="batch.size that fill is told of")
     parser.add_argument("--exact", action="store_true", help="convert every batch and tell what fetches would cost")
@@ -36,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Count, print and keep. Raises: PipelineFailure."""
-    topics = [topic for topic in (arguments.topics or "").split(",") if topic] or None
-    tasks = exact_tasks(arguments, topics)  # bad usage is told before Spark starts
-    say(f"{len(tasks)} segments, {sum(task.segment.size_bytes for task in tasks):,} bytes")
+    source = source_of(arguments)
+    tasks = exact_tasks(arguments, source)  # bad usage is told before Spark starts
+    say(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
-    tables = _count(session, arguments, topics)
+    tables = _count(session, arguments, source)
     if arguments.exact:
         tables["conversion"] = _count_exactly(session, arguments, tasks)
     if arguments.out:
@@ -49,13 +48,10 @@ def run(arguments: argparse.Namespace) -> None:
         say(f"tables are in {arguments.out}")
 
 
-def _count(
-    session: SparkSession, arguments: argparse.Namespace, topics: Sequence[str] | None
-) -> dict[str, list[dict[str, object]]]:
+def _count(session: SparkSession, arguments: argparse.Namespace, source: Source) -> dict[str, list[dict[str, object]]]:
     """Print and keep what the headers tell, and return it by table."""
-    reader = session.read.format("kafka-batches").schema(COUNTED).option("path", arguments.log_dir)
-    reader = reader.option("skipCorrupt", str(arguments.skip_corrupt))
-    batches = (reader if topics is None else reader.option("subscribe", ",".join(topics))).load()
+    reader = session.read.format("kafka-batches").schema(COUNTED).options(**source.spark_options())
+    batches = reader.option("skipCorrupt", str(arguments.skip_corrupt)).load()
     counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
     tables = {}
     for name, frame in {"formats": formats(counts), "topics": by_topic(counts), "partitions": skew(counts)}.items():
@@ -146,7 +142,7 @@ def skew(counts: DataFrame) -> DataFrame:
     )
 
 
-def exact_tasks(arguments: argparse.Namespace, topics: Sequence[str] | None) -> list[ExactTask]:
+def exact_tasks(arguments: argparse.Namespace, source: Source) -> list[ExactTask]:
     """A task a segment, the largest first."""
     tasks = [
         ExactTask(
@@ -156,8 +152,9 @@ def exact_tasks(arguments: argparse.Namespace, topics: Sequence[str] | None) -> 
             magic=arguments.magic,
             fetch_bytes=arguments.fetch_max_bytes,
             max_message_bytes=arguments.max_message_bytes,
+            store=source.store,
         )
-        for log in partition_logs(Files(read_only=True), arguments.log_dir, topics)
+        for log in source.logs(PlaceFiles(source.store))
         for segment in log.segments
     ]
-    return sorted(tasks, key=lambda task: -task.segment.size_bytes)
+    return sorted(tasks, key=lambda task: -task.segment.counted_bytes)

@@ -12,8 +12,8 @@ rises by 0.05 or to what was seen. A producer sends what it estimates, times 1.0
 """
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ...protocol.errors import ApiError
 from ...protocol.records import kernel
@@ -23,8 +23,8 @@ from ...protocol.records.compression.codecs import read_chunks
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.message_set import LegacyBatch
-from ...storage.files.files import Files
 from ..failures import PipelineFailure
+from ..places.place_files import PlaceFiles
 from ..reading.segment_file import SegmentFile
 
 CHUNK_BYTES = 128 * 1024
@@ -36,7 +36,7 @@ SAFETY_FACTOR = 1.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactTask:
-    """A segment, and the client and limits to reckon with; sizes in bytes."""
+    """A segment, and the client and limits to reckon with; sizes in bytes. `store` are options of its object store."""
 
     topic: str
     partition: int
@@ -44,6 +44,7 @@ class ExactTask:
     magic: int
     fetch_bytes: int
     max_message_bytes: int
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +105,8 @@ class _Walk:
 
     def run(self) -> Iterator[BatchCost]:
         segment = self._task.segment
-        file = Files(read_only=True).handle(segment.path)
+        self.position = segment.start
+        file = segment.open(PlaceFiles(self._task.store))
         wanted = WINDOW_BYTES
         while self.position < segment.size_bytes:
             window = memoryview(file.read(min(wanted, segment.size_bytes - self.position), self.position))

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -10,11 +11,11 @@ from ...protocol.records.layout import Codec
 from ...storage.directories.log_directory import CLEAN_MARK
 from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ...storage.files.file_names import segment_file
-from ...storage.files.files import Files
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..failures import BadUsage, PipelineFailure
+from ..job_source import Source, add_source, source_of
+from ..places.place_files import PlaceFiles, located
 from ..printing import print_rows, say
-from ..reading.log_files import partition_logs
 from ..session import build_session
 from .manifest import read_manifest, write_manifest
 from .segment_conversion import NOTE, Outcome, Task, convert_segment, finished
@@ -26,58 +27,56 @@ _MAX_SMALL_FILE_BYTES = 1 << 28
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
-    parser.add_argument("log_dir", metavar="LOG_DIR")
+    add_source(parser)
     parser.add_argument("out", metavar="OUT", help="made if missing; a run that was cut off goes on there")
     parser.add_argument("--magic", type=int, choices=(0, 1, 2), required=True)
-    parser.add_argument("--topics", metavar="TOPIC,...", help="all but internal ones by default")
     parser.add_argument("--recompress", choices=_RECOMPRESS, help="what zstd becomes below magic 2, refused otherwise")
     parser.add_argument("--verify", action="store_true", help="read both sides again and compare every record")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Convert what is not converted yet, and print what was lost. Raises: PipelineFailure."""
-    files = Files()
-    source, out = arguments.log_dir.rstrip("/"), arguments.out.rstrip("/")
-    topics = [topic for topic in (arguments.topics or "").split(",") if topic] or None
+    out = located(arguments.out)
+    source = source_of(arguments, out)
+    files = PlaceFiles(source.store, writable=True)
     recompress = None if arguments.recompress is None else Codec[arguments.recompress.upper()]
-    if files.absolute(source) == files.absolute(out):
+    if files.absolute(source.path) == files.absolute(out):
         raise BadUsage(f"{out}: the output has to be another directory")
-    tasks = plan(files, source, out, topics, arguments.magic, recompress)
+    tasks = plan(files, source, out, arguments.magic, recompress)
     made_for = f"magic {arguments.magic}, zstd to {arguments.recompress or 'nothing'}"
     done = done_before(files, out, made_for, tasks)
     left = [task for task in tasks if task.key not in done]
     say(f"{len(left)} segments to convert, {len(done)} are done")
     session = build_session("convert", master=arguments.master)
     outcomes = [*done.values(), *_convert_all(session, left)]
-    _complete(files, source, out, made_for, tasks, outcomes)
+    _complete(files, source.path, out, made_for, tasks, outcomes)
     print_rows("converted", _table(outcomes), as_json=arguments.json)
     if arguments.verify:
         _verify(session, source, out, sorted({task.topic for task in tasks}), arguments.magic)
 
 
-def plan(
-    files: Files, source: str, out: str, topics: Sequence[str] | None, magic: int, recompress: Codec | None
-) -> list[Task]:
+def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Codec | None) -> list[Task]:
     """A task for each segment, the largest first. Raises: BadUsage, DiskFault."""
     tasks = [
         Task(
             topic=log.topic,
             partition=log.partition,
-            base_offset=segment.base_offset,
-            source=segment.path,
-            size_bytes=segment.size_bytes,
-            is_newest=segment.is_newest,
+            base_offset=segment.first_offset,
+            segment=segment,
             target=f"{out}/{log.topic}-{log.partition}",
             magic=magic,
             recompress=recompress,
+            store=source.store,
         )
-        for log in partition_logs(files, source, topics)
+        for log in source.logs(files)
         for segment in log.segments
     ]
-    return sorted(tasks, key=lambda task: -task.size_bytes)
+    return sorted(tasks, key=lambda task: -task.segment.counted_bytes)
 
 
-def done_before(files: Files, out: str, made_for: str, tasks: Sequence[Task]) -> dict[tuple[str, int, int], Outcome]:
+def done_before(
+    files: PlaceFiles, out: str, made_for: str, tasks: Sequence[Task]
+) -> dict[tuple[str, int, int], Outcome]:
     """What former runs finished, of segments that have not grown since. Raises: BadUsage when OUT is something else."""
     files.make_directory(out)
     known = read_manifest(files, out, made_for)
@@ -92,7 +91,7 @@ def done_before(files: Files, out: str, made_for: str, tasks: Sequence[Task]) ->
     done = {}
     for task in tasks:
         outcome = finished(files, task) or known.get(task.key)
-        if outcome is not None and outcome.bytes_in == task.size_bytes:
+        if outcome is not None and outcome.bytes_in == task.segment.counted_bytes:
             done[task.key] = outcome
     return done
 
@@ -104,7 +103,7 @@ def _convert_all(session: SparkSession, tasks: Sequence[Task]) -> list[Outcome]:
 
 
 def _complete(
-    files: Files, source: str, out: str, made_for: str, tasks: Sequence[Task], outcomes: Sequence[Outcome]
+    files: PlaceFiles, source: str, out: str, made_for: str, tasks: Sequence[Task], outcomes: Sequence[Outcome]
 ) -> None:
     """Write what a broker wants beside the segments; its mark of a clean stop comes last."""
     for name in _KEPT_FILES:
@@ -119,7 +118,7 @@ def _complete(
     files.replace(f"{out}/{CLEAN_MARK}", b"")
 
 
-def _copy(files: Files, source: str, target: str) -> None:
+def _copy(files: PlaceFiles, source: str, target: str) -> None:
     data = files.read_whole(source, _MAX_SMALL_FILE_BYTES)
     if data is not None:
         files.replace(target, data)
@@ -146,21 +145,22 @@ def _table(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
     ]
 
 
-def _verify(session: SparkSession, source: str, out: str, topics: Sequence[str], magic: int) -> None:
+def _verify(session: SparkSession, source: Source, out: str, topics: Sequence[str], magic: int) -> None:
     """Read both sides and compare offset, key, value and, above magic 0, timestamp. Raises: PipelineFailure."""
-    before, after = (_digest(session, path, topics, magic) for path in (source, out))
+    target = replace(source, path=out, tiered_path=None)
+    before, after = (_digest(session, replace(place, topics=topics), magic) for place in (source, target))
     different = (
         before.exceptAll(after).unionAll(after.exceptAll(before)).select("topic", "partition").distinct().collect()
     )
     if different:
         names = ", ".join(sorted(f"{row.topic}-{row.partition}" for row in different))
-        raise PipelineFailure(f"{out}: records differ from {source} in {names}")
+        raise PipelineFailure(f"{out}: records differ from {source.path} in {names}")
     say("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
 
 
-def _digest(session: SparkSession, path: str, topics: Sequence[str], magic: int) -> DataFrame:
+def _digest(session: SparkSession, source: Source, magic: int) -> DataFrame:
     """Count and sum of hashes of every partition's records; null and empty hash apart."""
-    reader = session.read.format("kafka-segments").option("path", path).option("subscribe", ",".join(topics))
+    reader = session.read.format("kafka-segments").options(**source.spark_options())
     columns = ["offset", "key", "value", *(["timestamp"] if magic else [])]
     rows = reader.load().select("topic", "partition", F.isnull("key"), F.isnull("value"), *columns)
     hashed = F.xxhash64(*(F.col(name) for name in rows.columns[2:])).cast("decimal(38,0)")

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...storage.files.files import Files
 from ..failures import BadUsage
+from ..places.place_files import PlaceFiles
 from .segment_conversion import Outcome
 
 NAME = "manifest.parquet"
@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
 )
 
 
-def read_manifest(files: Files, directory: str, made_for: str) -> dict[tuple[str, int, int], Outcome]:
+def read_manifest(files: PlaceFiles, directory: str, made_for: str) -> dict[tuple[str, int, int], Outcome]:
     """The segments that a former run finished. Raises: BadUsage when it was for something else than `made_for`."""
     data = files.read_whole(f"{directory}/{NAME}", MAX_BYTES)
     if data is None:
@@ -47,7 +47,7 @@ def read_manifest(files: Files, directory: str, made_for: str) -> dict[tuple[str
     return {outcome.key: outcome for outcome in outcomes}
 
 
-def write_manifest(files: Files, directory: str, made_for: str, outcomes: Sequence[Outcome]) -> None:
+def write_manifest(files: PlaceFiles, directory: str, made_for: str, outcomes: Sequence[Outcome]) -> None:
     """Replace the manifest, safely on the disk when this returns. Raises: DiskFault."""
     rows = [
         {name: getattr(outcome, name) for name in SCHEMA.names} for outcome in sorted(outcomes, key=lambda o: o.key)

@@ -2,13 +2,14 @@
 
 What is being written has the names a broker's cleaner gives its unfinished copies (`.cleaned`), which brokers delete
 when they start. The `.log` is renamed last: where it is, the segment is finished. A note beside it keeps what was
-counted until the manifest has it.
+counted until the manifest has it. For an object store the same is done in a temporary folder, whose files are then put.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
@@ -26,7 +27,10 @@ from ...storage.files.file_names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, 
 from ...storage.files.files import Files
 from ...storage.log.log_config import LogConfig
 from ..failures import PipelineFailure
+from ..places.object_files import ObjectFiles
+from ..places.place_files import PlaceFiles
 from ..reading.rows import allocate
+from ..reading.segment_file import SegmentFile
 from .up_conversion import convert_chunk_up
 
 CHUNK_BYTES = 128 * 1024
@@ -34,21 +38,25 @@ WINDOW_BYTES = 1 << 20
 NOTE = ".converted"
 MAX_NOTE_BYTES = 1 << 16
 _CONFIG = LogConfig()
+_IN_ORDER = (OFFSET_INDEX, TIME_INDEX, LOG)
+"""In which order the files of a segment come to be there: with the last one it is finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A segment to convert into the partition's folder `target`. `recompress` is what zstd becomes below magic 2."""
+    """A segment to convert into the partition's folder `target`. `recompress` is what zstd becomes below magic 2.
+
+    `store` are options of the object stores that source and target may lie in.
+    """
 
     topic: str
     partition: int
     base_offset: int
-    source: str
-    size_bytes: int
-    is_newest: bool
+    segment: SegmentFile
     target: str
     magic: int
     recompress: Codec | None = None
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -84,27 +92,46 @@ def convert_segment(task: Task) -> Outcome:
     Raises: PipelineFailure naming file, position and reason.
     """
     began = process_time()
-    files = Files()
-    files.make_directory(task.target)
-    conversion = _Conversion(files, task)
+    places = PlaceFiles(task.store, writable=True)
+    store = places.at(task.target)
+    if isinstance(store, ObjectFiles):
+        with TemporaryDirectory() as folder:
+            outcome = _converted_to(places, task, folder, began)
+            _announce(places, task, outcome)
+            for suffix in _IN_ORDER:
+                store.upload(segment_file(task.target, task.base_offset, suffix), _cleaned(folder, task, suffix))
+        return outcome
+    places.make_directory(task.target)
+    outcome = _converted_to(places, task, task.target, began)
+    _announce(places, task, outcome)
+    for suffix in _IN_ORDER:
+        store.rename(_cleaned(task.target, task, suffix), segment_file(task.target, task.base_offset, suffix))
+    store.sync_directory(task.target)
+    return outcome
+
+
+def _converted_to(places: PlaceFiles, task: Task, folder: str, began: float) -> Outcome:
+    """Convert into `.cleaned` files of a local folder."""
+    conversion = _Conversion(places, task, folder)
     try:
         conversion.run()
     except ApiError as error:
         advice = "; --recompress CODEC converts it" if isinstance(error, UnsupportedCompression) else ""
-        raise PipelineFailure(f"{task.source}: position {conversion.position}: {error}{advice}") from error
-    outcome = conversion.outcome(process_time() - began)
-    # The note speaks of the `.log` beside it, so one of an earlier conversion goes first.
-    files.remove(segment_file(task.target, task.base_offset, LOG))
-    note = json.dumps(asdict(outcome)).encode()
-    files.replace(segment_file(task.target, task.base_offset, NOTE), note)
-    for suffix in (OFFSET_INDEX, TIME_INDEX, LOG):
-        path = segment_file(task.target, task.base_offset, suffix)
-        files.rename(path + CLEANED, path)
-    files.sync_directory(task.target)
-    return outcome
+        raise PipelineFailure(f"{task.segment.path}: position {conversion.position}: {error}{advice}") from error
+    return conversion.outcome(process_time() - began)
 
 
-def finished(files: Files, task: Task) -> Outcome | None:
+def _announce(places: PlaceFiles, task: Task, outcome: Outcome) -> None:
+    """Write the note, which speaks of the `.log` beside it: one of an earlier conversion goes first."""
+    places.remove(segment_file(task.target, task.base_offset, LOG))
+    places.replace(segment_file(task.target, task.base_offset, NOTE), json.dumps(asdict(outcome)).encode())
+
+
+def _cleaned(folder: str, task: Task, suffix: str) -> str:
+    return segment_file(folder, task.base_offset, suffix) + CLEANED
+
+
+def finished(files: PlaceFiles, task: Task) -> Outcome | None:
     """What a former run noted of this segment if it finished it."""
     note = files.read_whole(segment_file(task.target, task.base_offset, NOTE), MAX_NOTE_BYTES)
     if note is None or not files.exists(segment_file(task.target, task.base_offset, LOG)):
@@ -115,23 +142,23 @@ def finished(files: Files, task: Task) -> Outcome | None:
 class _Conversion:
     """The steps of one segment. `position` is where in the source it is."""
 
-    def __init__(self, files: Files, task: Task) -> None:
-        self._files = files
+    def __init__(self, places: PlaceFiles, task: Task, folder: str) -> None:
+        self._places = places
         self._task = task
         self._out = bytearray(0)
         self._sha = hashlib.sha256()
-        self._written = CleanedSegment.begin(files, task.target, task.base_offset, 0)
+        self._written = CleanedSegment.begin(Files(), folder, task.base_offset, 0)
         self._counts = dict.fromkeys(
             ("records", "batches", "headers", "producer_batches", "control_batches", "timestamps"), 0
         )
-        self.position = 0
+        self.position = task.segment.start
 
     def run(self) -> None:
         for chunk in self._chunks():
             self._count(chunk)
             self._append(self._converted(chunk), chunk)
             self.position += len(chunk)
-        self._written.complete(self._files.modified_ms(self._task.source))
+        self._written.complete(self._places.modified_ms(self._task.segment.path))
 
     def outcome(self, cpu_s: float) -> Outcome:
         task = self._task
@@ -139,7 +166,7 @@ class _Conversion:
             topic=task.topic,
             partition=task.partition,
             segment=task.base_offset,
-            bytes_in=task.size_bytes,
+            bytes_in=task.segment.counted_bytes,
             bytes_out=self._written.size,
             sha256=self._sha.hexdigest(),
             cpu_s=cpu_s,
@@ -148,11 +175,12 @@ class _Conversion:
 
     def _chunks(self) -> Iterator[memoryview]:
         """Yield whole batches of about `CHUNK_BYTES`; a torn one ends the newest segment."""
-        source = self._files.handle(self._task.source)
+        segment = self._task.segment
+        source = segment.open(self._places)
         wanted = WINDOW_BYTES
         try:
-            while self.position < self._task.size_bytes:
-                window = memoryview(source.read(min(wanted, self._task.size_bytes - self.position), self.position))
+            while self.position < segment.size_bytes:
+                window = memoryview(source.read(min(wanted, segment.size_bytes - self.position), self.position))
                 at = 0
                 while size := kernel.plan(window[at:], self._task.magic, CHUNK_BYTES)[0]:
                     yield window[at : at + size]
@@ -165,12 +193,14 @@ class _Conversion:
 
     def _needed_bytes(self, window: memoryview) -> int:
         """How many bytes the next batch takes; 0 where the log ends in a part of one."""
-        left = self._task.size_bytes - self.position
+        left = self._task.segment.size_bytes - self.position
         size = int.from_bytes(window[8:LOG_OVERHEAD], "big") + LOG_OVERHEAD if left >= LOG_OVERHEAD else left + 1
         if size <= left and size > len(window):
             return size
-        if not self._task.is_newest:
-            raise PipelineFailure(f"{self._task.source}: position {self.position}: a batch runs past the segment's end")
+        if not self._task.segment.is_newest:
+            raise PipelineFailure(
+                f"{self._task.segment.path}: position {self.position}: a batch runs past the segment's end"
+            )
         return 0
 
     def _count(self, chunk: memoryview) -> None:

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from ...protocol.errors import DiskFault
 from ...storage.files.file_names import OFFSET_INDEX, TIME_INDEX
-from ...storage.files.files import Files
+from ..places.place_files import PlaceFiles
 from .segment_file import SegmentFile
-
-MAX_INDEX_BYTES = 1 << 30
 
 _OFFSET_ENTRY = np.dtype([("key", ">i4"), ("value", ">i4")])
 _TIME_ENTRY = np.dtype([("key", ">i8"), ("value", ">i4")])
@@ -34,22 +32,22 @@ class OffsetEntries:
         return len(self.offsets)
 
 
-def offset_entries(files: Files, segment: SegmentFile) -> OffsetEntries:
+def offset_entries(files: PlaceFiles, segment: SegmentFile) -> OffsetEntries:
     """The entries of the offset index; none where there is no such file."""
-    keys, values = _increasing(_read(files, segment.beside(OFFSET_INDEX)), _OFFSET_ENTRY, (-1, 0))
+    keys, values = _increasing(_read(files, segment, OFFSET_INDEX), _OFFSET_ENTRY, (-1, 0))
     return OffsetEntries(offsets=keys + segment.base_offset, positions=values)
 
 
-def largest_timestamp(files: Files, segment: SegmentFile) -> int | None:
+def largest_timestamp(files: PlaceFiles, segment: SegmentFile) -> int | None:
     """The largest timestamp (ms) that the time index names, None where it has none."""
     # An entry of time 0 is one that was allocated ahead.
-    keys, _ = _increasing(_read(files, segment.beside(TIME_INDEX)), _TIME_ENTRY, (0, -1))
+    keys, _ = _increasing(_read(files, segment, TIME_INDEX), _TIME_ENTRY, (0, -1))
     return int(keys[-1]) if len(keys) else None
 
 
-def _read(files: Files, path: str) -> bytes:
+def _read(files: PlaceFiles, segment: SegmentFile, suffix: str) -> bytes:
     try:
-        return files.read_whole(path, MAX_INDEX_BYTES) or b""
+        return segment.index(files, suffix)
     except DiskFault:
         return b""
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from ...protocol.errors import CorruptRecord, DiskFault
 from ...protocol.records.batch_header import HEADER_BYTES_TO_MAGIC
-from ...storage.files.file_handle import FileHandle
-from ...storage.files.files import Files
+from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
 from ...storage.log.preallocated import is_preallocated
+from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
 from .segment_file import SegmentFile
 
@@ -19,13 +19,13 @@ TRIES = 8
 """How often the file is looked at again when its size has changed meanwhile."""
 
 
-def without_preallocated_tail(files: Files, segment: SegmentFile) -> SegmentFile:
+def without_preallocated_tail(files: PlaceFiles, segment: SegmentFile) -> SegmentFile:
     """The segment without the zeros that reach from its last whole batch to the end of the file, if there are any.
 
     A broker may append to the file meanwhile, or cut the zeros off. A file that cannot be read is returned as it is:
     the task that reads it will report the failure.
     """
-    file = files.handle(segment.path)
+    file = segment.open(files)
     try:
         size = segment.size_bytes
         for _ in range(TRIES):
@@ -43,7 +43,7 @@ def without_preallocated_tail(files: Files, segment: SegmentFile) -> SegmentFile
         file.close()
 
 
-def _batches_end(files: Files, file: FileHandle, segment: SegmentFile, size: int) -> int | None:
+def _batches_end(files: PlaceFiles, file: ReadableFile, segment: SegmentFile, size: int) -> int | None:
     """The position where zeros begin that reach to `size`, `size` without zeros; None if something else is between."""
     if not is_preallocated(file, max(0, size - HEADER_BYTES_TO_MAGIC - 1), size):
         return size
@@ -56,7 +56,7 @@ def _batches_end(files: Files, file: FileHandle, segment: SegmentFile, size: int
     return None
 
 
-def _starts(files: Files, segment: SegmentFile, size: int) -> Iterator[int]:
+def _starts(files: PlaceFiles, segment: SegmentFile, size: int) -> Iterator[int]:
     """Where a walk over batches may begin: at the last index entry, if a batch is there, and at the beginning."""
     entries = offset_entries(files, segment)
     if len(entries) and 0 < entries.positions[-1] < size:
@@ -64,7 +64,7 @@ def _starts(files: Files, segment: SegmentFile, size: int) -> Iterator[int]:
     yield 0
 
 
-def _end_of_batches(file: FileHandle, start: int, size: int) -> int:
+def _end_of_batches(file: ReadableFile, start: int, size: int) -> int:
     end = start
     try:
         for header in batch_headers(file, start, size):

@@ -14,8 +14,9 @@ from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
 from ...protocol.records.record import Buffer
-from ...storage.files.files import Files
 from ..failures import PipelineFailure
+from ..places.place_files import PlaceFiles
+from .segment_file import open_stored
 from .splits import Split
 
 WINDOW_BYTES = 1 << 20
@@ -42,10 +43,10 @@ def allocate(size: int) -> Buffer:
 class SplitRows:
     """The rows of one split. Iterating yields the columns whenever they are full or the split ends, to be used up."""
 
-    def __init__(self, files: Files, split: Split, wanted: Wanted, leniency: Leniency) -> None:
+    def __init__(self, files: PlaceFiles, split: Split, wanted: Wanted, leniency: Leniency) -> None:
         self._split = split
         self._leniency = leniency
-        self._file = files.handle(split.path)
+        self._file = open_stored(files, split.path, split.chunks, split.end)
         self._filler = ColumnFiller(wanted, allocate)
         self._buffer = bytearray(min(WINDOW_BYTES, split.size_bytes))
         self._position = split.start

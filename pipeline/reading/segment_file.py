@@ -1,26 +1,80 @@
-"""One segment's file, as it lies in a log directory."""
+"""One segment as it is stored: its file or object, which part of it counts, and where its indexes are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...storage.files.file_handle import ReadableFile
 from ...storage.files.file_names import LOG
+from ..places.place_files import PlaceFiles
+from .chunked_file import ChunkedFile, Chunks
+
+MAX_INDEX_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """Bytes `start` to `start + size_bytes` of the file at `path`."""
+
+    path: str
+    start: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentFile:
     """One segment. `next_base` is the base offset of the one after it, None for the newest.
 
-    `size_bytes` is how much of the file may hold batches: preallocated zeros behind them are not counted.
+    Bytes `start` to `size_bytes` (open) hold the batches that count: preallocated zeros behind them do not, nor do
+    batches that another segment has, or that belong to a leader epoch that was cut off; `cut_at` is then the first
+    offset that counts. `chunks` says how the bytes are stored where they are not as in the log, `indexes` where the
+    indexes are if not beside the file, by suffix.
     """
 
     path: str
     base_offset: int
     next_base: int | None
     size_bytes: int
+    start: int = 0
+    cut_at: int | None = None
+    chunks: Chunks | None = None
+    indexes: Mapping[str, FilePart] | None = None
 
     @property
     def is_newest(self) -> bool:
         return self.next_base is None
 
+    @property
+    def first_offset(self) -> int:
+        return self.base_offset if self.cut_at is None else self.cut_at
+
+    @property
+    def counted_bytes(self) -> int:
+        return self.size_bytes - self.start
+
     def beside(self, suffix: str) -> str:
         """The path of the segment's file with another suffix."""
         return self.path.removesuffix(LOG) + suffix
+
+    def open(self, files: PlaceFiles, read_to: int | None = None) -> ReadableFile:
+        """The segment for reading, in order up to `read_to` at most; by default to its end."""
+        return open_stored(files, self.path, self.chunks, self.size_bytes if read_to is None else read_to)
+
+    def index(self, files: PlaceFiles, suffix: str) -> bytes:
+        """The index with this suffix; nothing where there is none. Raises: DiskFault."""
+        if self.indexes is None:
+            return files.read_whole(self.beside(suffix), MAX_INDEX_BYTES) or b""
+        part = self.indexes.get(suffix)
+        if part is None:
+            return b""
+        file = open_stored(files, part.path, None, part.start + part.size_bytes)
+        try:
+            return file.read(part.size_bytes, part.start)
+        finally:
+            file.close()
+
+
+def open_stored(files: PlaceFiles, path: str, chunks: Chunks | None, read_to: int) -> ReadableFile:
+    """A segment's bytes as the log has them, whatever way they are stored; read ahead stops at `read_to`."""
+    if chunks is not None:
+        return ChunkedFile(files, path, chunks, read_to)
+    return files.handle(path, read_to)

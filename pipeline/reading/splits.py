@@ -11,10 +11,11 @@ from itertools import pairwise
 import numpy as np
 
 from ...protocol.errors import CorruptRecord
-from ...storage.files.files import Files
 from ...storage.log.batch_scan import batch_headers
+from ..places.place_files import PlaceFiles
+from .chunked_file import Chunks
 from .index_files import OffsetEntries, largest_timestamp, offset_entries
-from .log_files import PartitionLog
+from .partition_log import PartitionLog
 from .segment_file import SegmentFile
 
 MAX_OFFSET = (1 << 63) - 1
@@ -41,6 +42,7 @@ class Split:
     end_offset: int
     min_timestamp: int | None = None
     ends_log: bool = False
+    chunks: Chunks | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -59,7 +61,7 @@ class Range:
 class SplitPlanner:
     """Plans splits of at most `max_bytes` where batches allow it; `warnings` has a line for each wrong index."""
 
-    files: Files
+    files: PlaceFiles
     max_bytes: int = DEFAULT_SPLIT_BYTES
     min_timestamp: int | None = None
     warnings: list[str] = field(default_factory=list)
@@ -69,13 +71,14 @@ class SplitPlanner:
         first, end = max(wanted.first, log.start_offset), wanted.end
         for segment in log.segments:
             behind = segment.next_base is not None and segment.next_base <= first
-            if behind or segment.base_offset >= end or not segment.size_bytes or self._is_older(segment):
+            if behind or segment.base_offset >= end or not segment.counted_bytes or self._is_older(segment):
                 continue
             for start, stop in self._cuts(segment, first, end):
                 yield Split(
                     topic=log.topic,
                     partition=log.partition,
                     path=segment.path,
+                    chunks=segment.chunks,
                     base_offset=segment.base_offset,
                     start=start,
                     end=stop,
@@ -100,10 +103,10 @@ class SplitPlanner:
     def _newest_of_tail(self, segment: SegmentFile) -> int | None:
         """The largest timestamp (ms) from the last index entry on, None where nothing says where that is."""
         entries = offset_entries(self.files, segment)
-        start = int(entries.positions[-1]) if len(entries) else 0
+        start = max(int(entries.positions[-1]) if len(entries) else 0, segment.start)
         if not 0 <= segment.size_bytes - start <= MAX_TAIL_BYTES:
             return None
-        file = self.files.handle(segment.path)
+        file = segment.open(self.files)
         try:
             return max(
                 (header.max_timestamp for header in batch_headers(file, start, segment.size_bytes)), default=None
@@ -114,12 +117,12 @@ class SplitPlanner:
             file.close()
 
     def _cuts(self, segment: SegmentFile, first: int, end: int) -> Sequence[tuple[int, int]]:
-        whole = segment.size_bytes <= self.max_bytes and segment.base_offset >= first
+        whole = segment.counted_bytes <= self.max_bytes and segment.base_offset >= first
         if whole and (segment.next_base is None or segment.next_base <= end):
-            return [(0, segment.size_bytes)]
+            return [(segment.start, segment.size_bytes)]
         entries = offset_entries(self.files, segment)
-        cuts = _chosen(entries, segment.size_bytes, first, end, self.max_bytes)
-        if not entries and segment.size_bytes > self.max_bytes:
+        cuts = _chosen(entries, segment, first, end, self.max_bytes)
+        if not entries and segment.counted_bytes > self.max_bytes:
             return self._walked(segment)
         wrong = next((cut for cut in cuts if not _is_true(self.files, segment, entries, cut)), None)
         if wrong is None:
@@ -129,10 +132,10 @@ class SplitPlanner:
 
     def _walked(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
         """Cuts found in the headers; after damage the rest is one piece, whose reader reports it."""
-        cuts = [0]
-        file = self.files.handle(segment.path)
+        cuts = [segment.start]
+        file = segment.open(self.files)
         try:
-            for header in batch_headers(file, 0, segment.size_bytes):
+            for header in batch_headers(file, segment.start, segment.size_bytes):
                 if header.end - cuts[-1] > self.max_bytes and header.position > cuts[-1]:
                     cuts.append(header.position)
         except CorruptRecord:
@@ -143,13 +146,13 @@ class SplitPlanner:
         return list(pairwise(cuts))
 
 
-def _chosen(entries: OffsetEntries, size_bytes: int, first: int, end: int, max_bytes: int) -> list[int]:
+def _chosen(entries: OffsetEntries, segment: SegmentFile, first: int, end: int, max_bytes: int) -> list[int]:
     """The positions to cut at: where to begin, then as far as `max_bytes` goes each time, and where to end."""
     before = int(np.searchsorted(entries.offsets, first, "right")) - 1
-    start = int(entries.positions[before]) if before >= 0 else 0
+    start = max(int(entries.positions[before]), segment.start) if before >= 0 else segment.start
     # What lies before entry n ends below its offset, and the set after entry n starts above it.
     after = int(np.searchsorted(entries.offsets, end - 1, "left")) + 1
-    stop = int(entries.positions[after]) if after < len(entries) else size_bytes
+    stop = min(int(entries.positions[after]), segment.size_bytes) if after < len(entries) else segment.size_bytes
     cuts = [start]
     while stop - cuts[-1] > max_bytes:
         at = int(np.searchsorted(entries.positions, cuts[-1] + max_bytes, "right")) - 1
@@ -161,14 +164,14 @@ def _chosen(entries: OffsetEntries, size_bytes: int, first: int, end: int, max_b
     return [*cuts, stop]
 
 
-def _is_true(files: Files, segment: SegmentFile, entries: OffsetEntries, cut: int) -> bool:
+def _is_true(files: PlaceFiles, segment: SegmentFile, entries: OffsetEntries, cut: int) -> bool:
     """Whether a batch starts at the cut whose offsets lie between the entry before and the cut's own."""
-    if cut in (0, segment.size_bytes):
+    if cut in (segment.start, segment.size_bytes):
         return True
     if cut > segment.size_bytes:
         return False
     at = int(np.searchsorted(entries.positions, cut))
-    file = files.handle(segment.path)
+    file = segment.open(files)
     try:
         header = next(batch_headers(file, cut, segment.size_bytes), None)
     except CorruptRecord:

@@ -15,12 +15,12 @@ from pyspark.sql.types import StructType
 
 from ...protocol.errors import ApiError, CorruptRecord
 from ...protocol.records.batch_header import BatchHeader
-from ...storage.files.files import Files
 from ...storage.log.batch_scan import batch_headers
 from ..failures import BadUsage, PipelineFailure
+from ..places.place_files import PlaceFiles
 from ..printing import say
 from ..reading.header_columns import TYPES, header_batch
-from ..reading.log_files import partition_logs
+from ..reading.segment_file import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
 from .options import ReadOptions, read_options
 from .split_task import SplitPartition
@@ -59,13 +59,9 @@ class BatchesReader(DataSourceReader):
                 raise BadUsage(f"no column {column.name} of this type: the columns are {SCHEMA}")
 
     def partitions(self) -> Sequence[SplitPartition]:
-        files = Files(read_only=True)
+        files = self._options.files()
         planning = SplitPlanner(files, self._options.max_partition_bytes)
-        found = [
-            SplitPartition(split)
-            for log in partition_logs(files, self._options.path, self._options.topics)
-            for split in planning.splits(log, Range())
-        ]
+        found = [SplitPartition(split) for log in self._options.logs(files) for split in planning.splits(log, Range())]
         for warning in planning.warnings:
             say(warning)
         return found
@@ -74,17 +70,17 @@ class BatchesReader(DataSourceReader):
         assert isinstance(partition, SplitPartition)
         split = partition.split
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        headers = split_headers(split, skip_corrupt=self._options.skip_corrupt)
+        headers = split_headers(self._options.files(), split, skip_corrupt=self._options.skip_corrupt)
         while rows := list(islice(headers, ROWS_A_BATCH)):
             yield header_batch(rows, split, schema)
 
 
-def split_headers(split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
+def split_headers(files: PlaceFiles, split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
     """Yield the headers of a split's batches.
 
     Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end.
     """
-    file = Files(read_only=True).handle(split.path)
+    file = open_stored(files, split.path, split.chunks, split.end)
     position = split.start
     try:
         for header in batch_headers(file, split.start, split.end):

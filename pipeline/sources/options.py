@@ -6,12 +6,17 @@ Spark's options are strings, whatever their case.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..failures import BadUsage
-from ..reading.log_files import PartitionLog
+from ..layouts.partition_logs import partition_logs
+from ..places.place_files import PlaceFiles, located, store_options
+from ..printing import say
+from ..reading.partition_log import PartitionLog
 from ..reading.splits import DEFAULT_SPLIT_BYTES
 
+STORE_PREFIX = "store."
+"""How the names of options begin that are for an object store."""
 EARLIEST = -2
 LATEST = -1
 
@@ -24,6 +29,8 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """What to read and how. `topics` is None for all but internal ones; sizes are in bytes.
+
+    `store` are options of object stores, by obstore's names.
 
     `pushdown` is off unless asked for: Spark 4.2 keeps the read plan of a DataFrame, with the filters of its first
     query, for every later one, which then lacks rows (docs/decisions/pushdown.md).
@@ -39,14 +46,34 @@ class ReadOptions:
     check_crc: bool = True
     pushdown: bool = False
     skip_corrupt: bool = False
+    tiered_path: str | None = None
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def files(self) -> PlaceFiles:
+        """What reads the places of these options, on the driver and in tasks."""
+        return PlaceFiles(self.store)
+
+    def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionLog]:
+        """The logs to read, as `partition_logs` finds them; what was found missing or double is told."""
+        found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
+        for log in found:
+            for note in log.notes:
+                say(f"{log.topic}-{log.partition}: {note}")
+        return found
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """The options, with their defaults. Raises: BadUsage naming the option."""
     topics = [topic.strip() for topic in given.get("subscribe", "").split(",")]
     maximum = given.get("maxOffsetsPerTrigger")
+    tiered = given.get("tieredPath")
+    path = required_path(given)
+    tiered_path = None if tiered is None else located(tiered)
+    store = {name[len(STORE_PREFIX) :]: value for name, value in given.items() if name.lower().startswith(STORE_PREFIX)}
     return ReadOptions(
-        path=required_path(given),
+        path=path,
+        tiered_path=tiered_path,
+        store=store_options([path, tiered_path or ""], store),
         topics=tuple(topic for topic in topics if topic) or None,
         include_headers=flag(given, "includeHeaders", False),
         max_partition_bytes=size(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),
@@ -61,10 +88,10 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 def required_path(given: Mapping[str, str]) -> str:
     """The option `path` without a slash at its end. Raises: BadUsage when it is missing."""
-    path = given.get("path", "").rstrip("/")
+    path = given.get("path", "")
     if not path:
         raise BadUsage("the option path is missing: the log directory")
-    return path
+    return located(path)
 
 
 def flag(given: Mapping[str, str], name: str, default: bool) -> bool:

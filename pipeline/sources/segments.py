@@ -31,11 +31,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ...storage.files.files import Files
 from ..failures import BadUsage
+from ..places.place_files import PlaceFiles
 from ..printing import say
 from ..reading.log_end import log_end_offset
-from ..reading.log_files import PartitionLog, partition_logs
+from ..reading.partition_log import PartitionLog
 from ..reading.splits import Range, SplitPlanner
 from .filters import PushedFilters, push
 from .options import ReadOptions, read_options, starting_offset
@@ -105,11 +105,11 @@ class SegmentsReader(DataSourceReader):
     def partitions(self) -> Sequence[SplitPartition]:
         """One split a task, the largest first."""
         options = self._options
-        files = Files(read_only=True)
+        files = options.files()
         planning = SplitPlanner(files, options.max_partition_bytes, self._pushed.min_timestamp)
         found = [
             split
-            for log in partition_logs(files, options.path, options.topics)
+            for log in options.logs(files)
             if self._pushed.wants(log.topic, log.partition)
             for split in planning.splits(log, self._range(files, log))
         ]
@@ -117,7 +117,7 @@ class SegmentsReader(DataSourceReader):
             say(warning)
         return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
 
-    def _range(self, files: Files, log: PartitionLog) -> Range:
+    def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
         first = starting_offset(self._options, log, lambda: log_end_offset(files, log))
         check_start(self._options, log, first)
         return Range(first=max(first, self._pushed.first), end=self._pushed.end)

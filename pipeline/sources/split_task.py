@@ -9,10 +9,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
-from ...storage.files.files import Files
 from ..printing import say
 from ..reading.arrow_columns import ArrowRows
-from ..reading.log_files import PartitionLog
+from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss, Leniency, SplitRows
 from ..reading.splits import Split
 from .options import ReadOptions
@@ -51,7 +50,7 @@ def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterat
     )
     leniency = Leniency(skip_corrupt=options.skip_corrupt, fail_on_data_loss=options.fail_on_data_loss)
     rows = ArrowRows(names, split.topic, split.partition, to_arrow_schema(schema, timezone="UTC"))
-    for columns in SplitRows(Files(read_only=True), split, wanted, leniency):
+    for columns in SplitRows(options.files(), split, wanted, leniency):
         yield rows.batch(columns)
     for line in leniency.skipped:
         say(f"skipped: {line}")

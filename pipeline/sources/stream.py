@@ -13,11 +13,11 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ...storage.files.files import Files
 from ..failures import BadUsage
+from ..places.place_files import PlaceFiles
 from ..printing import say
 from ..reading.log_end import log_end_offset
-from ..reading.log_files import PartitionLog, partition_logs
+from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
 from .options import ReadOptions, starting_offset
@@ -36,9 +36,9 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query begins. Raises: BadUsage, DataLoss."""
-        files = Files(read_only=True)
+        files = self._options.files()
         found: Offsets = {}
-        for log in partition_logs(files, self._options.path, self._options.topics):
+        for log in self._options.logs(files):
             offset = _first(self._options, files, log)
             check_start(self._options, log, offset)
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
@@ -67,7 +67,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One split a task, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
-        files = Files(read_only=True)
+        files = self._options.files()
         planning = SplitPlanner(files, self._options.max_partition_bytes)
         logs = {(log.topic, str(log.partition)): log for log in self._logs(files)}
         found: list[Split] = []
@@ -89,12 +89,12 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, SplitPartition)
         return read_split(partition.split, self._options, self._schema)
 
-    def _logs(self, files: Files) -> list[PartitionLog]:
+    def _logs(self, files: PlaceFiles) -> list[PartitionLog]:
         """The logs that are there; what is missing of those that were is for others to judge."""
-        return partition_logs(files, self._options.path, self._options.topics, all_there=False)
+        return self._options.logs(files, all_there=False)
 
     def _ends(self) -> Offsets:
-        files = Files(read_only=True)
+        files = self._options.files()
         found: Offsets = {}
         for log in self._logs(files):
             found.setdefault(log.topic, {})[str(log.partition)] = max(log_end_offset(files, log), log.start_offset)
@@ -109,7 +109,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._check_end(topic, partition, offset, ends.get(topic, {}).get(partition))
         earliest: Offsets = {}
         if any(partition not in start.get(topic, {}) for topic, partition, _ in _each(ends)):
-            for log in self._logs(Files(read_only=True)):
+            for log in self._logs(self._options.files()):
                 earliest.setdefault(log.topic, {})[str(log.partition)] = log.start_offset
         begin: Offsets = {}
         for topic, partition, end in _each(ends):
@@ -126,7 +126,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
 
-def _first(options: ReadOptions, files: Files, log: PartitionLog) -> int:
+def _first(options: ReadOptions, files: PlaceFiles, log: PartitionLog) -> int:
     return starting_offset(options, log, lambda: log_end_offset(files, log))
 
 

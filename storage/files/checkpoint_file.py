@@ -10,6 +10,7 @@ Every line ends with a newline; an empty file has no entries. Source: Kafka 3.9 
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from ...protocol.errors import DiskFault
 from .files import Files
@@ -29,12 +30,22 @@ class MalformedCheckpoint(DiskFault):
     """A checkpoint file that cannot be read; the message says which line and what was expected."""
 
 
-def read_lines(files: Files, path: str) -> list[list[str]]:
+class WholeFiles(Protocol):
+    """What small files are read by."""
+
+    def read_whole(self, path: str, limit: int) -> bytes | None: ...
+
+
+def read_lines(files: WholeFiles, path: str) -> list[list[str]]:
     """The fields of each entry; none when the file is missing or empty.
 
     Raises: MalformedCheckpoint, DiskFault.
     """
-    data = files.read_whole(path, MAX_CHECKPOINT_BYTES)
+    return parse_lines(files.read_whole(path, MAX_CHECKPOINT_BYTES) or b"", path)
+
+
+def parse_lines(data: bytes, path: str) -> list[list[str]]:
+    """The fields of each entry of a checkpoint's bytes; `path` is for the message. Raises: MalformedCheckpoint."""
     if not data:
         return []
     try:
@@ -63,7 +74,7 @@ def write_lines(files: Files, path: str, entries: Iterable[str], *, sync: bool =
     files.replace(path, text.encode(), sync=sync)
 
 
-def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
+def read_offsets(files: WholeFiles, path: str) -> dict[TopicPartition, int]:
     """The offset of each partition.
 
     Raises: MalformedCheckpoint, DiskFault.

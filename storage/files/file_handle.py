@@ -60,6 +60,16 @@ class FileAccess(Protocol):
     def rename(self, old: str, new: str) -> None: ...
 
 
+class ReadableFile(Protocol):
+    """What a walk over batches needs: a file, or an object of a store."""
+
+    path: str
+
+    def read(self, size: int, position: int) -> bytes: ...
+    def read_into(self, buffer: bytearray | memoryview, position: int) -> int: ...
+    def close(self) -> None: ...
+
+
 class FileHandle:
     """A file by name, opened when first used."""
 

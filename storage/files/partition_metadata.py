@@ -11,6 +11,7 @@ from binascii import Error as BadBase64
 from uuid import UUID
 
 from ...protocol.errors import DiskFault
+from .checkpoint_file import WholeFiles
 from .files import Files
 
 FILE_NAME = "partition.metadata"
@@ -33,7 +34,7 @@ def decode_uuid(text: str) -> UUID:
         raise ValueError(f"not a base64url UUID: {text[:40]!r}") from fault
 
 
-def read_topic_id(files: Files, directory: str) -> UUID | None:
+def read_topic_id(files: WholeFiles, directory: str) -> UUID | None:
     """The topic id of the log in `directory`; None when there is no file.
 
     Raises: DiskFault when the file cannot be understood.

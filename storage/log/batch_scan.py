@@ -23,14 +23,14 @@ from ...protocol.records.batch_header import (
     parse_header,
 )
 from ...protocol.records.kernel import crc32c
-from ..files.file_handle import Buffer, FileHandle
+from ..files.file_handle import Buffer, ReadableFile
 
 WINDOW_BYTES = 8192
 LARGE_BATCH_BYTES = 1024  # from here on reading the header alone costs less than reading on
 SCAN_WINDOW_BYTES = 1 << 20
 
 
-def batch_headers(file: FileHandle, start: int, end: int) -> Iterator[BatchHeader]:
+def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHeader]:
     """The headers of the whole batches between the positions `start` and `end` (open), one after the other.
 
     Raises: CorruptRecord at a batch that is smaller than any can be; DiskFault.
@@ -52,7 +52,7 @@ def batch_headers(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
         position += size + LOG_OVERHEAD
 
 
-def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int, int] | None:
+def find_batch(file: ReadableFile, offset: int, start: int, end: int) -> tuple[int, int] | None:
     """Position and size of the first whole batch from `start` on whose last offset is not below `offset`.
 
     `start`, unless 0, is where an index says that no later batch begins with a higher offset.
@@ -89,7 +89,7 @@ def find_batch(file: FileHandle, offset: int, start: int, end: int) -> tuple[int
     return None
 
 
-def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeader]:
+def valid_batches(file: ReadableFile, start: int, end: int) -> Iterator[BatchHeader]:
     """The headers of the whole batches from `start` on whose checksums are right.
 
     Raises: CorruptRecord at the first that is not; DiskFault.
@@ -123,7 +123,7 @@ def valid_batches(file: FileHandle, start: int, end: int) -> Iterator[BatchHeade
         position += size
 
 
-def _read(file: FileHandle, size: int, position: int) -> bytes:
+def _read(file: ReadableFile, size: int, position: int) -> bytes:
     data = file.read(size, position)
     if len(data) < size:
         raise CorruptRecord(f"{file.path}: ends at byte {position + len(data)}, at least {position + size} expected")
@@ -138,7 +138,7 @@ def _checksum(magic: int, data: Buffer, before: int = 0) -> int:
     return zlib.crc32(data, before) if magic < 2 else crc32c(data, before)
 
 
-def _checksum_in_parts(file: FileHandle, header: BatchHeader) -> int:
+def _checksum_in_parts(file: ReadableFile, header: BatchHeader) -> int:
     checksum = 0
     position = header.position + _crc_from(header.magic)
     while position < header.end:

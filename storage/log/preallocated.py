@@ -1,11 +1,11 @@
 """Zeros behind the last batch of a segment: with `preallocate` its file has its full size from the start."""
 
-from ..files.file_handle import FileHandle
+from ..files.file_handle import ReadableFile
 
 WINDOW_BYTES = 1 << 20
 
 
-def is_preallocated(file: FileHandle, start: int, end: int) -> bool:
+def is_preallocated(file: ReadableFile, start: int, end: int) -> bool:
     """Whether there are zeros only between these positions.
 
     Raises: DiskFault.

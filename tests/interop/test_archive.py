@@ -10,6 +10,7 @@ import pytest
 from stepdown.pipeline.archive import CHECKPOINT, Archive, Format, archive_records, check_identity
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage
+from stepdown.pipeline.job_source import Source
 from support.archiving import archived, produce
 from support.broker import BrokerProcess, broker_under_test
 from support.spark_jars import require_jars
@@ -73,15 +74,15 @@ def test_appends_and_crashes_while_committing_lose_and_repeat_nothing(
 
 def test_an_archive_of_something_else_is_left_alone(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    check_identity(Archive(out=out, format="parquet", log_dir=str(tmp_path)))
-    check_identity(Archive(out=out, format="parquet", log_dir=str(tmp_path), max_offsets=5))
+    check_identity(Archive(out=out, format="parquet", logs=Source(path=str(tmp_path))))
+    check_identity(Archive(out=out, format="parquet", logs=Source(path=str(tmp_path)), max_offsets=5))
     with pytest.raises(BadUsage, match="archive of something else"):
         check_identity(Archive(out=out, format="parquet", bootstrap="127.0.0.1:9092"))
     with pytest.raises(BadUsage, match="archive of something else"):
-        check_identity(Archive(out=out, format="delta", log_dir=str(tmp_path)))
+        check_identity(Archive(out=out, format="delta", logs=Source(path=str(tmp_path))))
     assert json.loads((tmp_path / "out" / "_archive.json").read_text())["format"] == "parquet"
     shutil.rmtree(out)
-    check_identity(Archive(out=out, format="delta", log_dir=str(tmp_path)))
+    check_identity(Archive(out=out, format="delta", logs=Source(path=str(tmp_path))))
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from stepdown.pipeline.census.segment_costs import CHUNK_BYTES, BatchCost, ExactTask, segment_costs
 from stepdown.pipeline.failures import PipelineFailure
-from stepdown.pipeline.reading.log_files import partition_logs
+from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.protocol.records.batch_header import headers_in
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records, write_batches, write_topic
 
 
 def census(log_dir: Path, *, magic: int = 1, fetch_bytes: int = 1 << 20, message_bytes: int = 1000) -> list[BatchCost]:
-    (log,) = partition_logs(Files(read_only=True), str(log_dir))
+    (log,) = partition_logs(PlaceFiles(), str(log_dir))
     (segment,) = log.segments
     limits = {"fetch_bytes": fetch_bytes, "max_message_bytes": message_bytes}
     return list(segment_costs(ExactTask(topic=log.topic, partition=0, segment=segment, magic=magic, **limits)))

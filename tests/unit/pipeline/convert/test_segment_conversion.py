@@ -8,12 +8,13 @@ import pytest
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import Outcome, convert_segment, finished
 from stepdown.pipeline.failures import PipelineFailure
+from stepdown.pipeline.job_source import Source
+from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_control_marker
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.segments import START_MS
 
@@ -21,7 +22,7 @@ Row = tuple[int, int, bytes | None, bytes | None]
 
 
 def convert(source: Path, out: Path, magic: int, recompress: Codec | None = None) -> list[Outcome]:
-    return [convert_segment(task) for task in plan(Files(), str(source), str(out), None, magic, recompress)]
+    return [convert_segment(task) for task in plan(PlaceFiles(), Source(path=str(source)), str(out), magic, recompress)]
 
 
 def rows(log_dir: Path) -> list[Row]:
@@ -112,8 +113,9 @@ KILLED = """
 import sys
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
-from stepdown.storage.files.files import Files
-tasks = plan(Files(), sys.argv[1], sys.argv[2], None, 1, None)
+from stepdown.pipeline.job_source import Source
+from stepdown.pipeline.places.place_files import PlaceFiles
+tasks = plan(PlaceFiles(), Source(path=sys.argv[1]), sys.argv[2], 1, None)
 print("ready", flush=True)
 for task in tasks:
     convert_segment(task)
@@ -132,8 +134,8 @@ def test_a_killed_conversion_goes_on_to_the_same_result(tmp_path: Path, after: i
         for _ in range(after + 1):
             process.stdout.readline()
         process.kill()
-    tasks = plan(Files(), str(tmp_path / "in"), str(out), None, 1, None)
-    found = [finished(Files(), task) or convert_segment(task) for task in tasks]
+    tasks = plan(PlaceFiles(), Source(path=str(tmp_path / "in")), str(out), 1, None)
+    found = [finished(PlaceFiles(), task) or convert_segment(task) for task in tasks]
     assert {each.key: each.sha256 for each in found} == expected
     for name in ("*.log", "*.index", "*.timeindex"):
         before = [path.read_bytes() for path in sorted((tmp_path / "whole/topic-0").glob(name))]

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.log_end import log_end_offset
-from stepdown.pipeline.reading.log_files import partition_logs
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.pipeline.sources.batches import split_headers
-from stepdown.storage.files.files import Files
 from stepdown.storage.log.log import Log
 from support.files import BusyFiles
 from support.logs import append, make_log
@@ -35,8 +35,8 @@ def newest(log: Log) -> Path:
 
 
 def sizes(log: Log) -> list[int]:
-    (found,) = partition_logs(Files(read_only=True), str(Path(log.directory).parent))
-    assert log_end_offset(Files(read_only=True), found) == log.log_end_offset
+    (found,) = partition_logs(PlaceFiles(), str(Path(log.directory).parent))
+    assert log_end_offset(PlaceFiles(), found) == log.log_end_offset
     return [segment.size_bytes for segment in found.segments]
 
 
@@ -71,28 +71,28 @@ def test_zeros_with_something_behind_them_are_damage(log: Log) -> None:
 
 def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
     make_log(tmp_path / "orders-0").close()
-    (found,) = partition_logs(Files(read_only=True), str(tmp_path))
+    (found,) = partition_logs(PlaceFiles(), str(tmp_path))
     assert [segment.size_bytes for segment in found.segments] == [0]
 
 
-def assert_readable(log: Log, files: Files) -> None:
+def assert_readable(log: Log, files: PlaceFiles) -> None:
     (found,) = partition_logs(files, str(Path(log.directory).parent))
     rows = sum(
         1
-        for split in SplitPlanner(Files(read_only=True)).splits(found, Range())
-        for _ in split_headers(split, skip_corrupt=False)
+        for split in SplitPlanner(PlaceFiles()).splits(found, Range())
+        for _ in split_headers(PlaceFiles(), split, skip_corrupt=False)
     )
     assert rows >= log.segments.active.base_offset
 
 
 @pytest.mark.parametrize("every", range(1, 9))
 def test_a_log_that_gets_more_while_it_is_looked_at_can_be_read(log: Log, every: int) -> None:
-    assert_readable(log, BusyFiles(lambda: append(log, VALUE), every))
+    assert_readable(log, PlaceFiles(local=BusyFiles(lambda: append(log, VALUE), every)))
 
 
 @pytest.mark.parametrize("at", range(1, 9))
 def test_a_log_that_is_rolled_while_it_is_looked_at_can_be_read(log: Log, at: int) -> None:
-    assert_readable(log, BusyFiles(log.roll, at, once=True))
+    assert_readable(log, PlaceFiles(local=BusyFiles(log.roll, at, once=True)))
 
 
 def test_a_copy_whose_index_is_younger_than_its_log_can_be_read(log: Log) -> None:
@@ -101,5 +101,5 @@ def test_a_copy_whose_index_is_younger_than_its_log_can_be_read(log: Log) -> Non
         append(log, VALUE)
     log.close()
     newest(log).write_bytes(data)
-    (found,) = partition_logs(Files(read_only=True), str(Path(log.directory).parent))
+    (found,) = partition_logs(PlaceFiles(), str(Path(log.directory).parent))
     assert found.segments[-1].size_bytes == written

@@ -5,17 +5,17 @@ from struct import pack
 
 import pytest
 from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.log_end import log_end_offset
-from stepdown.pipeline.reading.log_files import partition_logs
 from stepdown.pipeline.reading.rows import DataLoss, Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, Split, SplitPlanner
 from stepdown.protocol.records.columns import Wanted
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files.files import Files
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.segments import START_MS
 
-FILES = Files(read_only=True)
+FILES = PlaceFiles()
 
 
 def planned(

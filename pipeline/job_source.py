@@ -1,0 +1,70 @@
+"""What a job reads: a place, its tiered storage, the topics, and how to reach them; the options of jobs for it."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .failures import BadUsage
+from .layouts.partition_logs import partition_logs
+from .places.place_files import PlaceFiles, located, store_options
+from .reading.partition_log import PartitionLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """`topics` None: all but internal ones. `store` are options of object stores, by obstore's names."""
+
+    path: str
+    topics: Sequence[str] | None = None
+    tiered_path: str | None = None
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def logs(self, files: PlaceFiles) -> list[PartitionLog]:
+        """The logs to read. Raises: BadUsage, DiskFault."""
+        return partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path)
+
+    def spark_options(self) -> dict[str, str]:
+        """The options of `kafka-segments` and `kafka-batches` that read the same."""
+        options = {"path": self.path} | {f"store.{name}": value for name, value in self.store.items()}
+        if self.topics is not None:
+            options["subscribe"] = ",".join(self.topics)
+        if self.tiered_path is not None:
+            options["tieredPath"] = self.tiered_path
+        return options
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """The argument LOG_DIR and the options that go with it."""
+    parser.add_argument("log_dir", metavar="LOG_DIR", help="a log directory or tiered storage: path, s3://, gs://, ...")
+    add_source_options(parser)
+
+
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a source without the place itself."""
+    parser.add_argument("--tiered", metavar="PLACE", help="where the tiered storage of LOG_DIR lies (KIP-405)")
+    parser.add_argument("--topics", metavar="TOPIC,...", help="all but internal ones by default")
+    parser.add_argument(
+        "--store-option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="of the object store, as aws_endpoint=http://127.0.0.1:9000; again for another",
+    )
+
+
+def source_of(arguments: argparse.Namespace, *others: str) -> Source:
+    """What the command line names. `others` are further places that the job uses. Raises: BadUsage."""
+    path = located(arguments.log_dir)
+    tiered = None if arguments.tiered is None else located(arguments.tiered)
+    given = {}
+    for option in arguments.store_option:
+        name, separator, value = option.partition("=")
+        if not separator:
+            raise BadUsage(f"--store-option takes NAME=VALUE, found {option!r}")
+        given[name] = value
+    return Source(
+        path=path,
+        topics=[topic for topic in (arguments.topics or "").split(",") if topic] or None,
+        tiered_path=tiered,
+        store=store_options([path, tiered or "", *others], given),
+    )

@@ -1,0 +1,70 @@
+"""Kafka's own `LocalTieredStorage`, as its tests and many trials of KIP-405 use it.
+
+    <root>/<topic>-<partition>-<topic id>/
+        <20 digits of the base offset>-<segment id>.log | .index | .timeindex | .txnindex | .snapshot
+        <the same>.leader_epoch_checkpoint
+
+The `.log` is written first and the checkpoint last, so a segment without its checkpoint was not uploaded whole.
+Source: Kafka 3.9 `RemoteLogSegmentFileset`, `RemoteTopicPartitionDirectory`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from ...storage.files.file_names import LOG
+from ...storage.files.files import DirectoryEntry
+from ..places.place_files import PlaceFiles
+from ..reading.log_end import segment_end_offset
+from ..reading.segment_file import SegmentFile
+from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
+
+EPOCHS = ".leader_epoch_checkpoint"
+MAX_EPOCHS_BYTES = 1 << 20
+
+_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d{1,10})-(?P<topic_id>[A-Za-z0-9_-]{22})")
+_SEGMENT = re.compile(r"(?P<base>\d{20})-(?P<segment_id>[A-Za-z0-9_-]{22})\.log")
+
+
+def is_local_tiered_storage(entries: Sequence[DirectoryEntry]) -> bool:
+    """Whether these are the folders of such a storage."""
+    return any(entry.is_directory and _DIRECTORY.fullmatch(entry.name) for entry in entries)
+
+
+def partitions_of_storage(
+    files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: Callable[[str], bool]
+) -> list[TieredPartition]:
+    """The partitions of the wanted topics, with all uploaded segments. Raises: DiskFault."""
+    found = [
+        (name, f"{path}/{entry.name}")
+        for entry in entries
+        if entry.is_directory and (name := _DIRECTORY.fullmatch(entry.name)) and wanted(name["topic"])
+    ]
+    return files.look_at_all(lambda each: _partition(files, *each), found, near=path)
+
+
+def _partition(files: PlaceFiles, name: re.Match[str], directory: str) -> TieredPartition:
+    entries = files.entries(directory)
+    whole = {entry.name.removesuffix(EPOCHS) for entry in entries if entry.name.endswith(EPOCHS)}
+    segments = [
+        _segment(files, directory, entry, int(match["base"]))
+        for entry in entries
+        if (match := _SEGMENT.fullmatch(entry.name)) and entry.name.removesuffix(LOG) in whole
+    ]
+    return TieredPartition(
+        topic=name["topic"],
+        topic_id=name["topic_id"],
+        partition=int(name["partition"]),
+        directory=directory,
+        segments=tuple(segments),
+    )
+
+
+def _segment(files: PlaceFiles, directory: str, entry: DirectoryEntry, base_offset: int) -> TieredSegment:
+    path = f"{directory}/{entry.name}"
+    file = SegmentFile(path=path, base_offset=base_offset, next_base=None, size_bytes=entry.size_bytes)
+    checkpoint = file.beside(EPOCHS)
+    return TieredSegment(
+        file=file,
+        end_offset=segment_end_offset(files, file),
+        epochs=parse_epochs(files.read_whole(checkpoint, MAX_EPOCHS_BYTES) or b"", checkpoint),
+    )

@@ -1,0 +1,129 @@
+"""The logs at a place, whatever its layout, and those of a log directory joined with its tiered storage.
+
+| found at the place | layout |
+|---|---|
+| `topic-0-<topic id>/00...-<segment id>.log` | Kafka's LocalTieredStorage |
+| `topic-<topic id>/0/00...-<segment id>.rsm-manifest` | Aiven's RemoteStorageManager |
+| `topic-0/00....log`, or nothing of the above | a log directory |
+"""
+
+from collections.abc import Callable, Sequence
+
+from ...protocol.errors import DiskFault
+from ...storage.files.checkpoint_file import MalformedCheckpoint
+from ...storage.files.files import DirectoryEntry
+from ...storage.files.partition_metadata import encode_uuid, read_topic_id
+from ...storage.log.leader_epochs import FILE_NAME as LEADER_EPOCHS
+from ...storage.log.leader_epochs import EpochEntry
+from ..failures import BadUsage
+from ..places.place_files import PlaceFiles
+from ..reading.partition_log import PartitionLog
+from . import aiven_tiered_storage, local_tiered_storage
+from .log_directory import checkpointed_start, logs_of_directory
+from .tiered_log import tiered_log
+from .tiered_segment import TieredPartition, parse_epochs
+
+INTERNAL_PREFIX = "__"
+_MAX_EPOCHS_BYTES = 1 << 20
+_Wanted = Callable[[str], bool]
+
+
+def partition_logs(
+    files: PlaceFiles,
+    path: str,
+    topics: Sequence[str] | None = None,
+    *,
+    tiered_path: str | None = None,
+    all_there: bool = True,
+) -> list[PartitionLog]:
+    """The logs at `path`, by topic and partition; all but internal topics unless `topics` names some.
+
+    `tiered_path` is where the tiered storage of the log directory `path` lies.
+
+    Raises: BadUsage for a place that holds none or, with `all_there`, a topic that is missing; DiskFault.
+    """
+    if not files.is_directory(path):
+        raise BadUsage(f"{path}: no such log directory")
+
+    def wanted(topic: str) -> bool:
+        return not topic.startswith(INTERNAL_PREFIX) if topics is None else topic in topics
+
+    entries = files.entries(path)
+    tiered = _tiered_partitions(files, path, entries, wanted)
+    if tiered and tiered_path is not None:
+        raise BadUsage(f"{path} is tiered storage itself: name the log directory first, then its tiered storage")
+    logs = _tiered_only(files, tiered) if tiered else logs_of_directory(files, path, entries, wanted)
+    if tiered_path is not None:
+        logs = _joined(files, path, logs, _tiered_at(files, tiered_path, wanted))
+    missing = sorted(set(topics or ()) - {log.topic for log in logs})
+    if missing and all_there:
+        raise BadUsage(f"{path}: no such topic: {', '.join(missing)}")
+    return sorted(logs, key=lambda log: (log.topic, log.partition))
+
+
+def _tiered_at(files: PlaceFiles, path: str, wanted: _Wanted) -> list[TieredPartition]:
+    """Raises: BadUsage where no tiered storage is."""
+    if not files.is_directory(path):
+        raise BadUsage(f"{path}: no such tiered storage")
+    entries = files.entries(path)
+    found = _tiered_partitions(files, path, entries, wanted)
+    if not found and entries and not _tiered_partitions(files, path, entries, lambda _: True):
+        raise BadUsage(f"{path}: no tiered storage of a layout that is known (LocalTieredStorage, Aiven's)")
+    return found
+
+
+def _tiered_partitions(
+    files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: _Wanted
+) -> list[TieredPartition]:
+    if local_tiered_storage.is_local_tiered_storage(entries):
+        return local_tiered_storage.partitions_of_storage(files, path, entries, wanted)
+    return aiven_tiered_storage.partitions_of_storage(files, path, entries, wanted)
+
+
+def _tiered_only(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionLog]:
+    """Of a topic that was made anew the id that was written to last."""
+    return [tiered_log(files, partition, None, (), None) for partition in _newest_ids(files, found)]
+
+
+def _newest_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[TieredPartition]:
+    ids: dict[str, set[str]] = {}
+    for partition in found:
+        ids.setdefault(partition.topic, set()).add(partition.topic_id)
+    newest = {topic: next(iter(each)) for topic, each in ids.items() if len(each) == 1}
+    for topic in ids.keys() - newest.keys():
+        written = {
+            partition.topic_id: files.modified_ms(partition.segments[-1].file.path)
+            for partition in found
+            if partition.topic == topic and partition.segments
+        }
+        newest[topic] = max(written, key=lambda topic_id: written[topic_id])
+    return [partition for partition in found if newest[partition.topic] == partition.topic_id]
+
+
+def _joined(
+    files: PlaceFiles, path: str, logs: Sequence[PartitionLog], found: Sequence[TieredPartition]
+) -> list[PartitionLog]:
+    """The broker's logs with what tiered storage has of them, by topic id; partitions that only it has as they are."""
+    by_name: dict[tuple[str, int], list[TieredPartition]] = {}
+    for partition in found:
+        by_name.setdefault((partition.topic, partition.partition), []).append(partition)
+    joined = []
+    for log in logs:
+        topic_id = read_topic_id(files, log.directory)
+        candidates = by_name.pop((log.topic, log.partition), [])
+        same = [each for each in candidates if topic_id is None or each.topic_id == encode_uuid(topic_id)]
+        if not same:
+            joined.append(log)
+            continue
+        start = checkpointed_start(files, path, log.topic, log.partition)
+        joined.append(tiered_log(files, same[0], log, _history(files, log.directory), start))
+    return joined + _tiered_only(files, [each for left in by_name.values() for each in left])
+
+
+def _history(files: PlaceFiles, directory: str) -> Sequence[EpochEntry]:
+    """The leader epochs of a broker's log; none where the file is missing or cannot be read."""
+    checkpoint = f"{directory}/{LEADER_EPOCHS}"
+    try:
+        return parse_epochs(files.read_whole(checkpoint, _MAX_EPOCHS_BYTES) or b"", checkpoint)
+    except (MalformedCheckpoint, DiskFault):
+        return ()

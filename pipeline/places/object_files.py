@@ -1,0 +1,184 @@
+"""An object store with the calls of `storage.files.Files` that the pipeline uses, over obstore.
+
+Files are objects, folders are prefixes; an object is there whole or not at all, so `replace` and `create` are a put.
+Failed requests are tried again with growing pauses (5xx, timeouts, broken connections); what remains is a DiskFault.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...protocol.errors import DiskFault
+from ...storage.files.files import DirectoryEntry
+from .ranged_file import RangedFile
+
+RETRIES = 8
+RETRY_FOR = timedelta(minutes=2)
+FIRST_PAUSE = timedelta(milliseconds=50)
+LONGEST_PAUSE = timedelta(seconds=5)
+READS_AHEAD = 4
+"""Threads that fetch ahead, for all files of one task."""
+
+_PREFIXES = {"s3": "aws_", "s3a": "aws_", "gs": "google_", "abfss": "azure_", "abfs": "azure_", "az": "azure_"}
+"""By scheme, how the names of its options begin."""
+
+
+class ObjectFiles:
+    """Objects under the URIs of one bucket or host. `fetched_bytes` and `requests` count what was read."""
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        parts = urlsplit(uri)
+        self._root = f"{parts.scheme}://{parts.netloc}"
+        self._store = _open_store(self._root, options)
+        self._ahead = ThreadPoolExecutor(READS_AHEAD, thread_name_prefix="fetch-ahead")
+        self._count = threading.Lock()
+        self.fetched_bytes = 0
+        self.requests = 0
+
+    def handle(self, path: str, read_to: int = 0) -> RangedFile:
+        """The object, read in order up to `read_to` at most. It need not exist: reading tells."""
+        return RangedFile(path, lambda start, end: self._fetch(path, start, end), self._ahead, read_to)
+
+    def read_whole(self, path: str, limit: int) -> bytes | None:
+        """The bytes of a small object, None when there is none. Raises: DiskFault, also above `limit` bytes."""
+        import obstore
+
+        try:
+            with _store_errors(path):
+                found = obstore.get(self._store, self._key(path))
+                if found.meta["size"] > limit:
+                    raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
+                data = bytes(found.bytes())
+        except DiskFault as fault:
+            if isinstance(fault.__cause__, FileNotFoundError):
+                return None
+            raise
+        self._counted(len(data))
+        return data
+
+    def entries(self, path: str) -> list[DirectoryEntry]:
+        """What is under the prefix, ordered by name."""
+        import obstore
+
+        with _store_errors(path):
+            found = obstore.list_with_delimiter(self._store, self._key(path))
+        self._counted(0)
+        names = [DirectoryEntry(name=_name(each), is_directory=True, size_bytes=0) for each in found["common_prefixes"]]
+        names += [
+            DirectoryEntry(name=_name(each["path"]), is_directory=False, size_bytes=each["size"])
+            for each in found["objects"]
+        ]
+        return sorted(names, key=lambda entry: entry.name)
+
+    def is_directory(self, path: str) -> bool:
+        """Whether anything is under the prefix."""
+        return bool(self.entries(path))
+
+    def size(self, path: str) -> int:
+        return int(self._head(path)["size"])
+
+    def modified_ms(self, path: str) -> int:
+        """When the object was written, in ms since 1970."""
+        return int(self._head(path)["last_modified"].timestamp() * 1000)
+
+    def exists(self, path: str) -> bool:
+        try:
+            self._head(path)
+        except DiskFault as fault:
+            if isinstance(fault.__cause__, FileNotFoundError):
+                return False
+            raise
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Put `data` in place of the object at once."""
+        import obstore
+
+        with _store_errors(path):
+            obstore.put(self._store, self._key(path), data)
+
+    def upload(self, path: str, file: str) -> None:
+        """Put a local file in place of the object, in parts; it is there when the last part is."""
+        from pathlib import Path
+
+        import obstore
+
+        with _store_errors(path):
+            obstore.put(self._store, self._key(path), Path(file))
+
+    def remove(self, path: str) -> bool:
+        """Whether there was an object to remove."""
+        import obstore
+
+        if not self.exists(path):
+            return False
+        with _store_errors(path):
+            obstore.delete(self._store, self._key(path))
+        return True
+
+    def make_directory(self, path: str) -> None:
+        """Nothing: a prefix is there as soon as an object is."""
+
+    def absolute(self, path: str) -> str:
+        return path
+
+    def _head(self, path: str) -> Any:
+        import obstore
+
+        with _store_errors(path):
+            return obstore.head(self._store, self._key(path))
+
+    def _fetch(self, path: str, start: int, end: int) -> memoryview:
+        import obstore
+
+        with _store_errors(path):
+            data = memoryview(obstore.get_range(self._store, self._key(path), start=start, end=end))
+        self._counted(len(data))
+        return data
+
+    def _counted(self, size: int) -> None:
+        with self._count:
+            self.fetched_bytes += size
+            self.requests += 1
+
+    def _key(self, path: str) -> str:
+        return path.removeprefix(self._root).strip("/")
+
+
+def _name(key: str) -> str:
+    return key.rstrip("/").rpartition("/")[2]
+
+
+def _open_store(root: str, options: Mapping[str, str]) -> Any:
+    """Raises: DiskFault for options that the store does not know."""
+    from obstore.store import from_url
+
+    prefix = _PREFIXES.get(root.partition(":")[0], "none")
+    config = {name: value for name, value in options.items() if name.startswith(prefix)}
+    plain = root.startswith("http:") or any(value.startswith("http:") for value in config.values())
+    client = {"allow_http": plain or options.get("allow_http") == "true"}
+    backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": 2}
+    retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": RETRY_FOR}
+    with _store_errors(root):
+        return from_url(root, config=config or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
+
+
+@contextmanager
+def _store_errors(path: str) -> Iterator[None]:
+    """Turn the store's errors into DiskFault, with FileNotFoundError as the cause where nothing is there."""
+    from obstore.exceptions import BaseError, NotFoundError
+
+    try:
+        yield
+    except (NotFoundError, FileNotFoundError) as missing:
+        raise DiskFault(f"{path}: no such object") from FileNotFoundError(str(missing))
+    except (BaseError, OSError) as error:
+        raise DiskFault(f"{path}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:300]

@@ -1,0 +1,91 @@
+"""A segment that is stored in chunks, each compressed for itself: read by position as if it were not.
+
+A chunk of `original_bytes` of the log (the last one has fewer) is a zstd frame of its own, or plain. Source of the
+format: Aiven's tiered-storage-for-apache-kafka, `ChunkIndex`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol
+
+from ...protocol.errors import CorruptRecord
+from ...storage.files.file_handle import ReadableFile
+
+
+class _Opener(Protocol):
+    def handle(self, path: str, read_to: int = 0) -> ReadableFile: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunks:
+    """How a segment of `file_bytes` is stored. `stored_bytes` has the size of each chunk in the object."""
+
+    original_bytes: int
+    file_bytes: int
+    stored_bytes: tuple[int, ...]
+    compressed: bool
+
+
+class ChunkedFile:
+    """Bytes of the log by position; the chunks that hold them are fetched and opened, one is kept."""
+
+    def __init__(self, files: _Opener, path: str, chunks: Chunks, read_to: int) -> None:
+        self.path = path
+        self._chunks = chunks
+        self._starts = [0, *accumulate(chunks.stored_bytes)]
+        last = min(-(-read_to // chunks.original_bytes), len(chunks.stored_bytes))
+        self._object = files.handle(path, self._starts[last])
+        self._kept: tuple[int, bytes] = (-1, b"")
+
+    def read(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer at the segment's end. Raises: CorruptRecord, DiskFault."""
+        return b"".join(self._parts(size, position))
+
+    def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
+        """How many bytes from `position` were put into `buffer`. Raises: CorruptRecord, DiskFault."""
+        view = memoryview(buffer)
+        done = 0
+        for part in self._parts(len(view), position):
+            view[done : done + len(part)] = part
+            done += len(part)
+        return done
+
+    def close(self) -> None:
+        """Let go of what was fetched."""
+        self._object.close()
+        self._kept = (-1, b"")
+
+    def _parts(self, size: int, position: int) -> Iterator[memoryview]:
+        end = min(position + size, self._chunks.file_bytes)
+        while position < end:
+            number, at = divmod(position, self._chunks.original_bytes)
+            part = memoryview(self._chunk(number))[at : at + end - position]
+            yield part
+            position += len(part)
+
+    def _chunk(self, number: int) -> bytes:
+        kept, data = self._kept
+        if kept != number:
+            data = self._opened(number)
+            self._kept = (number, data)
+        return data
+
+    def _opened(self, number: int) -> bytes:
+        chunks = self._chunks
+        size = min(chunks.original_bytes, chunks.file_bytes - number * chunks.original_bytes)
+        data = self._object.read(chunks.stored_bytes[number], self._starts[number])
+        if chunks.compressed:
+            data = _unpacked(data, size, f"{self.path}: chunk {number}")
+        if len(data) != size:
+            raise CorruptRecord(f"{self.path}: chunk {number} holds {len(data)} bytes, its manifest says {size}")
+        return data
+
+
+def _unpacked(data: bytes, size: int, name: str) -> bytes:
+    import zstandard
+
+    try:
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+    except zstandard.ZstdError as error:
+        raise CorruptRecord(f"{name}: {error}") from error

@@ -1,0 +1,24 @@
+"""The log of one partition as it can be read, from whatever places its segments lie in."""
+
+from dataclasses import dataclass
+
+from .segment_file import SegmentFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLog:
+    """One partition's log. `start_offset` is the first that may be read: retention has deleted what is before it.
+
+    `notes` has a line for each hole, and for each segment that was left out, with the reason.
+    """
+
+    topic: str
+    partition: int
+    directory: str
+    start_offset: int
+    segments: tuple[SegmentFile, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.counted_bytes for segment in self.segments)

@@ -1,0 +1,119 @@
+"""Places by URI: what an S3 server holds is read and written as a folder is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from stepdown.pipeline.convert.job import plan
+from stepdown.pipeline.convert.segment_conversion import convert_segment
+from stepdown.pipeline.failures import BadUsage
+from stepdown.pipeline.job_source import Source
+from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.places.credentials import environment_options
+from stepdown.pipeline.places.place_files import PlaceFiles, located
+from stepdown.pipeline.reading.rows import Leniency, SplitRows
+from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.protocol.errors import DiskFault
+from stepdown.protocol.records.columns import Wanted
+from support.log_directories import keyed_records, write_batches, write_topic
+from support.s3 import BUCKET, S3Server, s3_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with s3_server(failing=0.1) as running:
+        yield running
+
+
+def rows_of(files: PlaceFiles, path: str, wanted: Range) -> list[int]:
+    found = []
+    for log in partition_logs(files, path):
+        for split in SplitPlanner(files, 4000).splits(log, wanted):
+            asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
+            for columns in SplitRows(files, split, asked, Leniency()):
+                found += memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
+    return found
+
+
+def test_a_log_directory_in_a_bucket_is_read_over_answers_that_fail(server: S3Server, tmp_path: Path) -> None:
+    write_topic(tmp_path, "topic", partitions=2, segments=3)
+    root = server.upload(tmp_path, "logs")
+    local, remote = PlaceFiles(), PlaceFiles(server.options)
+    wanted = Range(first=33, end=90)
+    assert rows_of(remote, root, wanted) == rows_of(local, str(tmp_path), wanted) == list(range(33, 90)) * 2
+
+
+def test_few_offsets_fetch_few_bytes(server: S3Server, tmp_path: Path) -> None:
+    batches = [keyed_records(at * 10, 10, value_bytes=2000) for at in range(200)]
+    write_batches(tmp_path, "topic", 0, batches)
+    root = server.upload(tmp_path, "large")
+    before = server.sent_bytes()
+    assert rows_of(PlaceFiles(server.options), root, Range(first=905, end=916)) == list(range(905, 916))
+    assert server.sent_bytes() - before < 100_000  # of 4 MB
+
+
+def test_a_conversion_goes_into_a_bucket(server: S3Server, tmp_path: Path) -> None:
+    write_topic(tmp_path / "in", "topic")
+    root, out = server.upload(tmp_path / "in", "in"), f"s3://{BUCKET}/out"
+    files = PlaceFiles(server.options, writable=True)
+    for to in (out, str(tmp_path / "out")):
+        for task in plan(files, Source(path=root, store=server.options), to, 1, None):
+            convert_segment(task)
+    for name in ("00000000000000000000.log", "00000000000000000040.log", "00000000000000000000.index"):
+        converted = files.read_whole(f"{out}/topic-0/{name}", 1 << 20)
+        assert converted == (tmp_path / "out" / "topic-0" / name).read_bytes()
+
+
+def test_what_is_not_there_is_told(server: S3Server) -> None:
+    files = PlaceFiles(server.options)
+    missing = f"s3://{BUCKET}/missing"
+    assert files.read_whole(missing, 10) is None
+    assert not files.exists(missing)
+    assert not files.is_directory(missing)
+    with pytest.raises(DiskFault, match="no such object"):
+        files.handle(missing).read(10, 0)
+    with pytest.raises(BadUsage, match="no such log directory"):
+        partition_logs(files, missing)
+
+
+def test_objects_are_replaced_and_removed(server: S3Server) -> None:
+    files, path = PlaceFiles(server.options, writable=True), f"s3://{BUCKET}/small/object"
+    files.replace(path, b"one")
+    files.replace(path, b"two")
+    assert files.read_whole(path, 3) == b"two"
+    assert files.size(path) == 3
+    with pytest.raises(DiskFault, match="longer than the 2 bytes"):
+        files.read_whole(path, 2)
+    assert files.remove(path)
+    assert not files.remove(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("/data/", "/data"), ("file:///a%20b/", "/a b"), ("s3://bucket/x/", "s3://bucket/x"), ("data", "data")],
+)
+def test_a_place_has_one_name(given: str, expected: str) -> None:
+    assert located(given) == expected
+
+
+def test_a_scheme_that_nobody_reads_is_refused() -> None:
+    with pytest.raises(BadUsage, match="ftp://host/x: a place is a path or begins with file://, s3://"):
+        located("ftp://host/x")
+
+
+def test_options_win_over_the_environment_and_that_over_the_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "credentials").write_text("[other]\naws_access_key_id = of-profile\naws_secret_access_key = secret\n")
+    (tmp_path / "config").write_text("[profile other]\nregion = eu-north-1\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    assert environment_options("s3", {})["aws_access_key_id"] == "of-profile"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-environment")
+    found = environment_options("s3", {"aws_endpoint": "http://here"})
+    assert (found["aws_access_key_id"], found["aws_region"]) == ("of-environment", "eu-north-1")
+    assert "aws_secret_access_key" not in found
+    assert found["aws_endpoint"] == "http://here"
