@@ -29,13 +29,14 @@ from stepdown.bench.servers.contenders import Stepdown
 from stepdown.pipeline.connector import find_jars, read_options
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
+from stepdown.pipeline.job_source import Source
+from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.session import build_session
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.files.files import Files
 
 SIZES = {1000: 1.5, 100: 2.0}
 """Bytes of a record to the bar for reading all columns."""
@@ -144,7 +145,7 @@ def compare_convert(folder: Path, megabytes: int, rounds: int, most_load: float)
 def convert(source: Path, out: Path, master: str) -> Cost:
     """Wall time of all tasks, and the CPU seconds that they count themselves."""
     spark = build_session("benchmark", master=master)
-    tasks = plan(Files(), str(source), str(out), None, 1, None)
+    tasks = plan(PlaceFiles(), Source(path=str(source)), str(out), 1, None)
     context = spark.sparkContext
     context.parallelize(range(8), 8).map(float).collect()  # the workers are there
     before = time.perf_counter()
