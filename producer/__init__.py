@@ -1,6 +1,5 @@
 """An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91); transactions too."""
 
-from .accumulator.batch_outcome import RecordMetadata
 from .errors import (
     AuthenticationFailed,
     BrokerError,
@@ -14,11 +13,12 @@ from .errors import (
     TransactionAborted,
     WrongState,
 )
-from .future import Delivery
+from .fast_path import Delivery, RecordMetadata
 from .partitioners.partitioner import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer
 from .record import ProducerInterceptor, ProducerRecord
 from .transactions.consumed_offsets import GroupMetadata, OffsetAndMetadata
+from .typed_settings import Settings
 
 __all__ = [
     "AuthenticationFailed",
@@ -38,6 +38,7 @@ __all__ = [
     "RecordTooLarge",
     "RoundRobin",
     "Serialization",
+    "Settings",
     "Sticky",
     "Timeout",
     "TopicView",

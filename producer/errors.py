@@ -1,7 +1,8 @@
 """What a record's future, or a call on the producer, can end with.
 
 `code` is the broker's error where it was one. The families follow Kafka's: a `Timeout` may be tried again by the
-application, a `Fenced` producer is at its end.
+application, a `Fenced` producer is at its end. Those of Python that mean the same are bases: TimeoutError, BufferError,
+ValueError, RuntimeError.
 """
 
 from ..protocol.errors import ErrorCode
@@ -26,22 +27,22 @@ class Timeout(ProducerError, TimeoutError):
         super().__init__(message, code)
 
 
-class BufferExhausted(Timeout):
-    """`buffer.memory` stayed full for `max.block.ms`."""
+class BufferExhausted(Timeout, BufferError):
+    """`buffer.memory` stayed full for `max.block.ms`, or as many records wait for memory or metadata as may."""
 
 
-class RecordTooLarge(ProducerError):
+class RecordTooLarge(ProducerError, ValueError):
     """One record is above `max.request.size`, `buffer.memory`, or what the broker takes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ErrorCode.MESSAGE_TOO_LARGE)
 
 
-class ProducerClosed(ProducerError):
+class ProducerClosed(ProducerError, RuntimeError):
     """The producer was closed before the record was acknowledged, or before it was sent."""
 
 
-class Serialization(ProducerError):
+class Serialization(ProducerError, ValueError):
     """A serializer failed, or returned no bytes."""
 
 
@@ -59,7 +60,7 @@ class AuthenticationFailed(ProducerError):
         super().__init__(message, code)
 
 
-class WrongState(ProducerError):
+class WrongState(ProducerError, RuntimeError):
     """The call is not allowed now: outside of a transaction, within one, or before a call that has to be repeated."""
 
 

@@ -3,60 +3,56 @@
     async with Producer("localhost:9092", linger_ms=5, compression="lz4") as producer:
         metadata = await producer.send("topic", b"value", key=b"key")
 
-`send` never blocks: it returns a Delivery. Await it for the record's metadata, or await `accepted()` on it to be held
-back while `buffer.memory` is full. A record waits in line for `max.block.ms` at most.
+`send` never waits: it returns a Delivery. Await it for the record's metadata, or await `accepted()` on it to be held
+back while `buffer.memory` is full. A record waits in line for `max.block.ms` at most, and lines are bounded.
 """
 
 import asyncio
 import logging
-import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from ssl import SSLContext
+from threading import get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from ..protocol.records.record import Header
 from .accumulator.append import Appender
-from .accumulator.batch_layout import LEAST_BOUND, NO_HEADERS, encode_headers
 from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
-from .accumulator.compression_estimator import SHARED, SHARED_KIP, CompressionRatios
-from .accumulator.fast_send import FastSend
 from .accumulator.record_accumulator import Accumulator
-from .clock import Clock
+from .call_result import CallResult
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
-from .future import Delivery
-from .loop_clock import LoopClock
+from .fast_path import LEAST_BOUND, NO_HEADERS, Delivery, FastSend, RecordMetadata, encode_headers
+from .limited_log import LimitedLog
 from .metrics.metrics import ProducerMetrics
 from .network.backoff import Backoff
-from .network.connections import Network
 from .network.metadata import Metadata
-from .record import Headers, ProducerInterceptor, ProducerRecord, ensure_valid, headers_of
-from .sender.network_client import NetworkClient
+from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_valid, headers_of
+from .security.settings import TokenProvider
 from .sender.produce_results import Results
 from .sender.producer_id import Caller, IdempotentCaller
 from .sender.sender import Sender
 from .sender.sequence_numbers import Sequences
-from .sender.wake_up import WakeUp
-from .settings import ProducerSettings, Setting, producer_settings
+from .sender.wake_up import MAX_SLEEP_MS, WakeUp
+from .settings import Setting, producer_settings
+from .surroundings import Surroundings
 from .transactions.caller import TransactionalCaller
 from .transactions.calls import OpenBatches, TransactionCalls
 from .transactions.transactions import Transactions
+from .typed_settings import Settings
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
 
 log = logging.getLogger("stepdown.producer")
 
-Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
-LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClient]
-
 
 class Producer(FastSend, TransactionCalls):
-    """An asyncio producer. Start and end it with `async with`, or with `start` and `close`.
+    """An asyncio producer. Start and end it with `async with`, or with `start` and `close`, in one event loop.
 
-    Settings go by Kafka's names, with `_` for `.` or as `**{"batch.size": …}`. `conformance="kip"` follows the text of
-    the proposals where Kafka 3.9 does otherwise. `clock`, `link` and `draws` are for tests.
+    Settings go by Kafka's names with `_` for `.`, or as they are in `configs`. `ssl_context` takes the place of the
+    `ssl.*` settings. `token_provider` gives the token of OAUTHBEARER, or an awaitable of it, before each login.
     Raises: ConfigError with everything that is wrong with the settings.
     """
 
@@ -67,32 +63,35 @@ class Producer(FastSend, TransactionCalls):
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
-        conformance: str = "3.9",
-        clock: Clock | None = None,
-        link: LinkMaker = Network,
-        draws: random.Random | None = None,
-        ratios: CompressionRatios | None = None,
-        **settings: Setting,
+        ssl_context: SSLContext | None = None,
+        token_provider: TokenProvider | None = None,
+        configs: Mapping[str, Setting] | None = None,
+        **settings: Unpack[Settings],
     ) -> None:
-        if conformance not in ("3.9", "kip"):
-            raise ValueError(f'conformance is "3.9" or "kip", not {conformance!r}')
-        kip = conformance == "kip"
         servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
-        self.settings = producer_settings({"bootstrap.servers": servers} | settings, kip=kip)
-        self._clock: Clock = clock or LoopClock()
+        given: dict[str, Setting] = {
+            "bootstrap.servers": servers,
+            **(configs or {}),
+            **cast(dict[str, Setting], settings),
+        }
+        self.settings = producer_settings(given, ssl_context=ssl_context, token_provider=token_provider)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._interceptors = tuple(interceptors)
+        self._around = self._surroundings()
+        self._clock, self._draws, self.ratios = self._around.clock, self._around.draws, self._around.ratios
         self.meters = ProducerMetrics(self._clock.now_ms)
-        self.ratios = ratios if ratios is not None else SHARED_KIP if kip else SHARED
-        self._make_link = link
-        self._draws = draws or random.Random()
+        self._log = LimitedLog(self.settings.client_id, self._clock.now_ms)
         self._wakeup = WakeUp(self._clock, self._beat)
-        self._closed = self._taking = False
+        self._started = self._closed = self._taking = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = CallResult()
         self._most_bytes = min(self.settings.max_request_size, self.settings.buffer_memory)
         self._assemble()
-        self._started = False
         for warning in self.settings.warnings:
             log.warning("%s: %s", self.settings.client_id, warning)
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings()
 
     def _assemble(self) -> None:
         settings = self.settings
@@ -106,10 +105,10 @@ class Producer(FastSend, TransactionCalls):
         self._accumulator = Accumulator(settings, self._memory, self.ratios, sequences, self._draws)
         caller = self._caller
         told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
-        self._intake = Appender(settings, self._metadata, self._accumulator, self.meters, self._wakeup.set, *told)
-        serializing = self._key_serializer is not None or self._value_serializer is not None
-        self._lanes = {} if serializing or self._interceptors else self._intake.lanes
-        self._results = Results(settings, self._accumulator, self._metadata, self.meters, self._caller)
+        wake, meters = self._wakeup.set, self.meters
+        self._intake = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
+        self._lanes = {} if self._interceptors else self._intake.lanes
+        self._results = Results(settings, self._accumulator, self._metadata, meters, self._log, self._caller)
         if isinstance(caller, TransactionalCaller):
             caller.batches = OpenBatches(self._accumulator, self._intake, self._results)
             self._transactions = Transactions(caller, self._clock, settings.max_block_ms, self._wakeup.set)
@@ -118,6 +117,7 @@ class Producer(FastSend, TransactionCalls):
                 "buffer-total-bytes": lambda: self._memory.total_bytes,
                 "buffer-available-bytes": lambda: self._memory.available_bytes,
                 "waiting-threads": lambda: self._memory.waiting,
+                "bufferpool-wait-time-ns-total": lambda: self._memory.waited_ms * 1_000_000,
                 "metadata-age": lambda: self._metadata.age_ms(self._clock.now_ms()) / 1000,
                 "requests-in-flight": lambda: self._link.in_flight if self._started else 0,
             }
@@ -133,11 +133,11 @@ class Producer(FastSend, TransactionCalls):
     async def start(self) -> Self:
         """Itself, running; it connects when there is something to send.
 
-        Raises: WrongState when it was started before.
+        Raises: WrongState when it was started or closed before.
         """
-        if self._started:
+        if self._started or self._closed:
             raise WrongState("a producer is started once; make another one")
-        self._link = self._make_link(self.settings, self._clock, self._wakeup.set)
+        self._link = self._around.link(self.settings, self._clock, self._wakeup.set)
         self._sender = Sender(
             self.settings,
             self._metadata,
@@ -146,35 +146,52 @@ class Producer(FastSend, TransactionCalls):
             self._results,
             self._link,
             self.meters,
+            self._log,
             self._caller,
             self._clock.now_ms,
             self._wakeup,
         )
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         self._started = self._taking = True
         self._wakeup.start()
         return self
 
     async def close(self, timeout_ms: int | None = None) -> None:
-        """Sends what is left and waits for its end; past `timeout_ms` the rest fails with ProducerClosed."""
-        if not self._started or self._closed:
+        """Sends what is left and waits for its end; past `timeout_ms` the rest fails with ProducerClosed.
+
+        Who closes it again waits for the same end.
+        """
+        if not self._started:
+            self._closed = True
             return
+        self._ensure_own_loop()
+        timer = self._clock.call_later(timeout_ms, self._force_end) if timeout_ms else None
+        try:
+            if timeout_ms == 0:
+                self._force_end()
+            if not self._closed:
+                await self._close()
+            elif not self._ended.ended:
+                await self._ended.wait(self._clock, MAX_SLEEP_MS, "close")
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    async def _close(self) -> None:
         self._closed = self._accumulator.closing = True
         self._taking = False
         self._lanes.clear()
+        self._lanes = {}  # nobody opens another one
         self._wakeup.set()
-        timer = self._clock.call_later(timeout_ms, self._force_end) if timeout_ms else None
-        if timeout_ms == 0:
-            self._force_end()
         try:
             await self._all_done(self._accumulator.last_number)
             if self._transactions is not None:
                 await self._transactions.end_open()
         finally:
             self._force_end()
-            if timer is not None:
-                timer.cancel()
             self._wakeup.stop()
             self._link.close()
+            self._ended.succeed()
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -198,6 +215,37 @@ class Producer(FastSend, TransactionCalls):
 
     # --- sending ------------------------------------------------------------------------------------------------------
 
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers = (),
+        callback: Callback | None = None,
+    ) -> RecordMetadata:
+        """As `send`, and waits for the end of the record; first, where as many wait in line as may, for one to leave.
+
+        Raises: what `send` raises, and the ProducerError that the record ended with.
+        """
+        await self._intake.room(self._clock)
+        sent = self.send(
+            topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers, callback=callback
+        )
+        return await sent
+
+    async def partitions_for(self, topic: str) -> set[int]:
+        """The partitions of a topic, those without a leader included.
+
+        Raises: Timeout when the topic is not known after `max.block.ms`, BrokerError where it may not be looked up.
+        """
+        self._ensure_taking()
+        self._ensure_own_loop()
+        ensure_valid(topic, None, None)
+        return set(range((await self._intake.topic(topic, self._clock)).view.partitions))
+
     def _send(
         self,
         topic: str,
@@ -208,9 +256,9 @@ class Producer(FastSend, TransactionCalls):
         headers: Headers,
         callback: Callback | None,
     ) -> Delivery:
-        """What `send` does with a record that no lane takes."""
-        if not self._taking:
-            raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
+        """What `send` does with a record whose topic has no short way."""
+        self._ensure_taking()
+        self._ensure_own_thread()
         if self._interceptors:
             record = ProducerRecord(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)
             for interceptor in self._interceptors:
@@ -218,35 +266,55 @@ class Producer(FastSend, TransactionCalls):
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
             callback = telling(self._interceptors, callback)
-        else:
-            ensure_valid(topic, partition, timestamp)
+        ensure_valid(topic, partition, timestamp)
         now_ms = self._clock.now_ms()
-        if timestamp is None:
-            timestamp = now_ms
-        encoded, bound, key_size, value_size = NO_HEADERS, LEAST_BOUND, -1, -1
-        if headers:
-            headers = headers_of(headers)
-            encoded = encode_headers(headers)
-            bound += len(encoded)
-        if self._key_serializer is not None or (key is not None and type(key) is not bytes):
-            key = self._bytes(self._key_serializer, topic, headers, key, "key")
-        if key is not None:
-            key_size = len(key)
-            bound += key_size
-        if self._value_serializer is not None or (value is not None and type(value) is not bytes):
-            value = self._bytes(self._value_serializer, topic, headers, value, "value")
-        if value is not None:
-            value_size = len(value)
-            bound += value_size
+        headers = headers_of(headers) if headers else ()
+        encoded = encode_headers(headers)
+        key = self._bytes(self._key_serializer, topic, headers, key, "key")
+        value = self._bytes(self._value_serializer, topic, headers, value, "value")
+        stamped = now_ms if timestamp is None else timestamp
+        return self._put(topic, key, value, partition, stamped, encoded, callback, now_ms)
+
+    def _put(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp: int,
+        headers: bytes,
+        callback: Callback | None,
+        now_ms: int,
+    ) -> Delivery:
+        """The delivery of a record that is in bytes, and goes the long way."""
+        if self._loop is not None and self._loop.is_closed():
+            raise WrongState("the event loop that the producer was started in is closed")
+        key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
+        bound = LEAST_BOUND + max(key_size, 0) + max(value_size, 0) + (len(headers) if headers != NO_HEADERS else 0)
         delivery = Delivery(topic, timestamp, key_size, value_size, callback)
         error = self._caller.refusal() if self._caller is not None else None
         if error is None and bound > self._most_bytes:
             error = self._too_large(topic, bound)
         if error is not None:
-            delivery.refuse(error, -1 if partition is None else partition)
+            self._intake.refuse(delivery, partition, error)
         else:
-            self._intake.take(topic, partition, (timestamp, key, value, encoded, bound, delivery), now_ms)
+            self._intake.take(topic, partition, (timestamp, key, value, headers, bound, delivery), now_ms)
         return delivery
+
+    def _ensure_taking(self) -> None:
+        if not self._taking:
+            raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
+
+    def _ensure_own_thread(self) -> None:
+        if get_ident() != self._thread:
+            raise WrongState(
+                "a producer is used from the thread that started it: others use its loop's call_soon_threadsafe, "
+                "or asyncio.run_coroutine_threadsafe(producer.send_and_wait(…), loop)"
+            )
+
+    def _ensure_own_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise WrongState("a producer is used in the event loop that it was started in")
 
     def _too_large(self, topic: str, bound: int) -> ProducerError:
         limits = {"max.request.size": self.settings.max_request_size, "buffer.memory": self.settings.buffer_memory}
@@ -265,31 +333,59 @@ class Producer(FastSend, TransactionCalls):
             asyncio.get_running_loop().call_exception_handler(context)
             return record
 
-    @staticmethod
-    def _bytes(serializer: Serializer | None, topic: str, headers: Headers, value: Any, part: str) -> bytes | None:
-        if serializer is not None:
-            try:
-                value = serializer(topic, value, headers_of(headers))
-            except Exception as fault:
-                raise Serialization(f"the {part} of a record for {topic} cannot be serialized: {fault}") from fault
-        if value is None or type(value) is bytes:
-            return value
-        if isinstance(value, bytes | bytearray | memoryview):
-            return bytes(value)
+    def _bytes(
+        self, serializer: Serializer | None, topic: str, headers: Sequence[Header], value: Any, part: str
+    ) -> bytes | None:
+        try:
+            if serializer is not None:
+                value = serializer(topic, value, headers)
+            if value is None or type(value) is bytes:
+                return value
+            if isinstance(value, bytes | bytearray | memoryview):
+                return bytes(value)
+        except Exception as fault:
+            self.meters.count("failed")
+            raise Serialization(f"the {part} of a record for {topic} cannot be serialized: {fault}") from fault
+        self.meters.count("failed")
         raise Serialization(f"the {part} of a record for {topic} is {type(value).__name__}, not bytes")
 
-    async def flush(self) -> None:
-        """Returns when everything sent before has ended; splits are followed. Nothing lingers meanwhile."""
+    # What the short way asks.
+    _headers = staticmethod(headers_of)
+    _ensure_valid = staticmethod(ensure_valid)
+
+    async def flush(self, timeout_ms: int | None = None) -> None:
+        """Returns when everything sent before has ended; splits are followed. Nothing lingers meanwhile.
+
+        Raises: Timeout after `timeout_ms`; what was sent stays on its way.
+        """
+        if not self._started:
+            raise WrongState("the producer has not been started")
+        self._ensure_own_loop()
         started = time.perf_counter_ns()
         self._accumulator.flushes += 1
         self._wakeup.set()
         try:
-            for entry in self._intake.waiting:
-                await entry.delivery.accepted()
-            await self._all_done(self._accumulator.last_number)
+            if timeout_ms is None:
+                await self._all_sent()
+            else:
+                await self._all_sent_within(timeout_ms)
         finally:
             self._accumulator.flushes -= 1
             self.meters.elapsed_ns["flush"] += time.perf_counter_ns() - started
+
+    async def _all_sent(self) -> None:
+        for entry in self._intake.waiting:
+            await entry.delivery.accepted()
+        await self._all_done(self._accumulator.last_number)
+
+    async def _all_sent_within(self, timeout_ms: int) -> None:
+        result = CallResult()
+        task = asyncio.get_running_loop().create_task(self._all_sent())
+        task.add_done_callback(lambda _: result.succeed())
+        try:
+            await result.wait(self._clock, timeout_ms, "flush")
+        finally:
+            task.cancel()
 
     async def _all_done(self, last_number: int) -> None:
         """Waits for the batches up to that number, and what became of them by splits."""

@@ -1,11 +1,11 @@
 """A record as an application hands it over, and what may change it on its way."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from ..protocol.records.record import Header
-from .accumulator.batch_outcome import RecordMetadata
 from .errors import ProducerError
+from .fast_path import RecordMetadata
 
 MAX_TIMESTAMP_MS: Final = 2**63 - 1
 MAX_PARTITION: Final = 2**31 - 1
@@ -13,6 +13,8 @@ MAX_TOPIC_LENGTH: Final = 249
 """Kafka: `Topic.MAX_NAME_LENGTH`."""
 
 Headers = Iterable[Header] | Mapping[str, bytes | None]
+Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
+"""Takes topic, object and headers."""
 
 
 class ProducerInterceptor(Protocol):

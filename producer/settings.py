@@ -2,8 +2,8 @@
 
 Source: Kafka 3.9, ProducerConfig and KafkaProducer. Rules that join settings:
 
-    delivery.timeout.ms >= linger.ms + request.timeout.ms   given: an error; not given: raised    (KIP-91: the sum has
-                                                            retry.backoff.ms too, and 2^63-1 is allowed)
+    delivery.timeout.ms >= linger.ms + request.timeout.ms   given: an error; not given: raised    (in KIP-91's text
+                                                            with retry.backoff.ms, and up to 2^63-1)
     idempotence needs acks=all, retries > 0, in flight <= 5 asked for: an error; default: switched off
     transactional.id needs idempotence
 """
@@ -11,6 +11,8 @@ Source: Kafka 3.9, ProducerConfig and KafkaProducer. Rules that join settings:
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from ssl import SSLContext
+from typing import TypeAlias
 
 from ..config import ConfigError, HostPort, Problem
 from ..config.keys.addresses import parse_host_port
@@ -21,9 +23,9 @@ from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
 from .partitioners.partitioner import BY_NAME, Partitioner
 from .security import settings as security_settings
-from .security.settings import Security, security_of
+from .security.settings import Security, TokenProvider, security_of
 
-Setting = Value | Partitioner | Callable[..., object] | None
+Setting: TypeAlias = Value | Partitioner | Callable[..., object] | None
 MAX_IDEMPOTENT_IN_FLIGHT = 5
 MAX_WAIT_MS = MAX_LONG // 2  # the end of such a wait still fits 64 bits
 SHORT_NAMES = {"compression": "compression.type", "bootstrap": "bootstrap.servers", "partitioner": "partitioner.class"}
@@ -110,11 +112,15 @@ class ProducerSettings:
     metadata_max_age_ms: int
     metadata_max_idle_ms: int
     connections_max_idle_ms: int
-    kip: bool = False
     warnings: tuple[str, ...] = field(default=())
 
 
-def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> ProducerSettings:
+def producer_settings(
+    given: Mapping[str, Setting],
+    *,
+    ssl_context: SSLContext | None = None,
+    token_provider: TokenProvider | None = None,
+) -> ProducerSettings:
     """The settings of what was given, by Kafka's names or with `_` for `.`; the rest has its default.
 
     Raises: ConfigError with all that is wrong.
@@ -129,14 +135,14 @@ def producer_settings(given: Mapping[str, Setting], *, kip: bool = False) -> Pro
     idempotent = _idempotence(values, asked, problems, warnings)
     if values["transactional.id"] is not None and not idempotent:
         problems.append(Problem(key="transactional.id", expected="transactions need idempotence"))
-    delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings, kip)
+    delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings)
     _check_memory(values, problems)
     if custom is None and values["partitioner.class"]:
         custom = _partitioner(str(values["partitioner.class"]), problems)
-    security = security_of(values, problems)
+    security = security_of(values, asked, problems, ssl_context=ssl_context, token_provider=token_provider)
     if problems:
         raise ConfigError(problems)
-    return _assemble(values, servers, security, idempotent, delivery_timeout_ms, custom, kip, tuple(warnings))
+    return _assemble(values, servers, security, idempotent, delivery_timeout_ms, custom, tuple(warnings))
 
 
 def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partitioner | None, list[Problem]]:
@@ -148,7 +154,10 @@ def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partit
         key = KEYS.get(name)
         if key is None:
             problems.append(Problem(key=written, expected="no producer has this setting", nearest=_nearest(name)))
-        elif name == "partitioner.class" and not isinstance(value, str) and hasattr(value, "partition"):
+        elif name == "partitioner.class" and value is not None and not isinstance(value, str):
+            if not all(callable(getattr(value, method, None)) for method in ("partition", "on_new_batch")):
+                wanted = "expected an object with partition(view, key, value) and on_new_batch(view, previous)"
+                problems.append(Problem(key=written, expected=wanted, found=type(value).__name__))
             custom = value  # type: ignore[assignment]  # a partitioner of the caller's own
         elif value is not None:
             try:
@@ -196,16 +205,13 @@ def _idempotence(
 
 
 def _delivery_timeout(
-    values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str], kip: bool
+    values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str]
 ) -> int:
     timeout_ms = _number(values, "delivery.timeout.ms")
     least = _number(values, "linger.ms") + _number(values, "request.timeout.ms")
     terms = "linger.ms + request.timeout.ms"
-    if kip:
-        least += _number(values, "retry.backoff.ms")
-        terms += " + retry.backoff.ms"
-    least = min(least, MAX_LONG if kip else MAX_INT)
-    if not kip and timeout_ms > MAX_INT:
+    least = min(least, MAX_INT)
+    if timeout_ms > MAX_INT:
         problems.append(Problem(key="delivery.timeout.ms", expected="expected a 32-bit integer", found=str(timeout_ms)))
     if timeout_ms >= least:
         return timeout_ms
@@ -253,7 +259,6 @@ def _assemble(
     idempotent: bool,
     delivery_timeout_ms: int,
     custom: Partitioner | None,
-    kip: bool,
     warnings: tuple[str, ...],
 ) -> ProducerSettings:
     codec = Codec[str(values["compression.type"]).upper()]
@@ -291,6 +296,5 @@ def _assemble(
         metadata_max_age_ms=_number(values, "metadata.max.age.ms"),
         metadata_max_idle_ms=_number(values, "metadata.max.idle.ms"),
         connections_max_idle_ms=_number(values, "connections.max.idle.ms"),
-        kip=kip,
         warnings=warnings,
     )

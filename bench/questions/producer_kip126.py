@@ -3,7 +3,7 @@
     python bench/questions/producer_kip126.py 127.0.0.1:9092 --records 20000
 
 Text that compresses well, then bytes that do not, then text again, to a topic whose limit is `batch.size`. In one run
-a producer that estimates (in both conformances), and one that assumes 1.0: that nothing is gained. Printed:
+a producer that estimates, and one that assumes 1.0: that nothing is gained. Printed:
 records/s, CPU time a record, batches, how full they are, how many were too large and split, and the estimate's way.
 
 The proposal: the estimate falls by 0.005 a batch and rises by 0.05, a split sets it to 1.0, batches are cut to fit.
@@ -21,6 +21,7 @@ from uuid import uuid4
 from stepdown.bench.load.topics import create_topic
 from stepdown.producer import Producer
 from stepdown.producer.accumulator.compression_estimator import INITIAL, CompressionRatios
+from stepdown.producer.surroundings import Surroundings
 from stepdown.protocol.records.layout import Codec
 
 BATCH_BYTES = 16384
@@ -32,8 +33,8 @@ WORDS = b"an estimate of how much smaller a batch will be once it is compressed"
 class Watched(CompressionRatios):
     """Remembers each estimate. `fixed`: it stays at 1.0."""
 
-    def __init__(self, *, kip: bool = False, fixed: bool = False) -> None:
-        super().__init__(kip=kip)
+    def __init__(self, *, fixed: bool = False) -> None:
+        super().__init__()
         self._fixed = fixed
         self.way: list[float] = [INITIAL]
 
@@ -71,11 +72,16 @@ def noise(draws: random.Random) -> bytes:
     return draws.randbytes(RECORD_BYTES)
 
 
-async def run(address: str, ratios: Watched, conformance: str, asked: argparse.Namespace) -> list[Phase]:
+async def run(address: str, ratios: Watched, asked: argparse.Namespace) -> list[Phase]:
     topic, draws, phases = f"kip126-{uuid4().hex[:8]}", random.Random(7), []
     await asyncio.to_thread(create_topic, address, topic, 1, {"max.message.bytes": str(BATCH_BYTES)})
     settings = {"linger_ms": 20, "batch_size": BATCH_BYTES, "compression": asked.codec, "max_request_size": 1 << 22}
-    async with Producer(address, ratios=ratios, conformance=conformance, **settings) as producer:
+
+    class Watching(Producer):
+        def _surroundings(self) -> Surroundings:
+            return Surroundings(ratios=ratios)
+
+    async with Watching(address, **settings) as producer:
         for name, make in (("text", text), ("noise", noise), ("text again", text)):
             values = [make(draws) for _ in range(min(asked.records, 500))]
             sizes, splits = producer.meters.series["batch_bytes"], producer.meters.series["splits"]
@@ -105,9 +111,8 @@ async def run(address: str, ratios: Watched, conformance: str, asked: argparse.N
 
 async def compare(address: str, asked: argparse.Namespace) -> dict[str, list[Phase]]:
     found = {
-        "estimate, 3.9": await run(address, Watched(), "3.9", asked),
-        "estimate, kip": await run(address, Watched(kip=True), "kip", asked),
-        "assume 1.0": await run(address, Watched(fixed=True), "3.9", asked),
+        "estimate": await run(address, Watched(), asked),
+        "assume 1.0": await run(address, Watched(fixed=True), asked),
     }
     load = os.getloadavg()[0]
     print(f"{asked.records} records of {RECORD_BYTES} bytes a phase, {asked.codec}; load average {load:.1f}")

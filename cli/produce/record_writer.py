@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from ...config import ConfigError
-from ...producer import Producer, ProducerRecord
-from ...producer.accumulator.batch_outcome import RecordMetadata
+from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
 from ...producer.network.connections import Network
 from ...producer.sender.network_client import NetworkClient, VersionRanges
 from ...producer.settings import ProducerSettings
+from ...producer.surroundings import Surroundings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP
 from ..support.broker_client import Versions
@@ -102,8 +102,12 @@ class RecordWriter:
         def link(chosen: ProducerSettings, clock: Clock, changed: object) -> NetworkClient:
             return OlderBrokerNetwork(form.produce, chosen, clock, changed)
 
+        class ForOlderBroker(Producer):
+            def _surroundings(self) -> Surroundings:
+                return Surroundings(link=link)
+
         try:
-            self._producer = Producer(bootstrap, interceptors=(self._untimed,), link=link, **settings)  # type: ignore[arg-type]  # settings by name
+            self._producer = ForOlderBroker(bootstrap, interceptors=(self._untimed,), configs=settings)
         except ConfigError as fault:
             raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
 

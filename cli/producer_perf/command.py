@@ -142,7 +142,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
         task = progress.add_task(run.topic, total=run.records)
-        async with Producer(run.bootstrap, **run.settings) as producer:  # type: ignore[arg-type]  # settings by name
+        async with Producer(run.bootstrap, configs=run.settings) as producer:
             value = _value(run.record_bytes)
             started, cpu = time.perf_counter(), time.process_time()
 

@@ -9,17 +9,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
+from ..call_result import CallResult
+from ..clock import Clock
 from ..errors import BufferExhausted, ProducerError, Timeout, error_of
+from ..fast_path import MAX_RECORD_OVERHEAD, Delivery, FastAppend, WaitingRecord, partition_for_key
+from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
 from ..network.metadata import FATAL_TOPIC_CODES, Metadata, Topic
-from ..partitioners.murmur2 import partition_for_key
 from ..partitioners.partitioner import Partitioner, TopicView
 from ..settings import ProducerSettings
-from .batch_layout import MAX_RECORD_OVERHEAD
-from .fast_append import FastAppend
 from .producer_batch import Entry
 from .record_accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
-from .waiting_record import WaitingRecord
 
 _Line = tuple[str, int | None]
 
@@ -36,18 +36,22 @@ class Appender:
         metadata: Metadata,
         accumulator: Accumulator,
         meters: ProducerMetrics,
+        log: LimitedLog,
         wake: Callable[[], None],
         appended: Callable[[str, int], None] | None = None,
         refused: Callable[[ProducerError], None] | None = None,
     ) -> None:
         self._settings, self._metadata, self._accumulator, self._meters = settings, metadata, accumulator, meters
-        self._wake, self._appended, self._refused = wake, appended, refused
+        self._log, self._wake, self._appended, self._refused = log, wake, appended, refused
+        self._memory = accumulator.memory
         self._partitioner: Partitioner | None = settings.partitioner
         self._ignore_keys = settings.ignore_keys
         self._max_block_ms = settings.max_block_ms
         self._lines: dict[_Line, deque[WaitingRecord]] = {}
         self._for_memory: deque[WaitingRecord] = deque()
         self._deadlines_increase = True  # of those who wait for memory
+        self._asked_for: dict[str, CallResult] = {}  # topics that somebody asks the metadata of
+        self._let_in = CallResult()  # ends when somebody more may stand in line
         self.lanes: dict[str, FastAppend] = {}
         self._kept_lanes: dict[str, FastAppend] = {}
         # A lane leaves out what partitioners and transactions have to be asked, and the limit for a single record.
@@ -96,11 +100,70 @@ class Appender:
         waiting = WaitingRecord(topic, partition, entry, now_ms + self._max_block_ms)
         line = self._line_of(waiting, known)
         if line is not None:
+            self._admit(waiting)
             self._stand_in(line, waiting)
         elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
+            self._admit(waiting)
             self._wait_for_memory(waiting)
         else:
             self._stir()
+
+    def _admit(self, waiting: WaitingRecord) -> None:
+        """Counts a record that has to wait. Raises: BufferExhausted when those who wait hold as much as they may."""
+        if not self._memory.admit(waiting.held_bytes):
+            error = BufferExhausted(
+                f"a record for {waiting.topic} would wait behind others that hold {self._memory.line_bytes} bytes, "
+                f"buffer.memory is {self._memory.total_bytes}: await deliveries, or accepted(), between sends"
+            )
+            self._meters.count("exhausted")
+            self._count_refused(error)
+            raise error
+
+    def _leave(self, waiting: WaitingRecord, waited_ms: int = 0) -> None:
+        self._memory.left(waiting.held_bytes, waited_ms)
+
+    def _waited_ms(self, waiting: WaitingRecord, now_ms: int) -> int:
+        return now_ms - waiting.deadline_ms + self._max_block_ms
+
+    async def room(self, clock: Clock) -> None:
+        """Returns when one more may stand in line. Raises: BufferExhausted after `max.block.ms`."""
+        until_ms = clock.now_ms() + self._max_block_ms
+        while self._memory.lines_are_full:
+            if self._let_in.ended:
+                self._let_in = CallResult()
+            try:
+                await self._let_in.wait(clock, max(0, until_ms - clock.now_ms()), "waiting to send")
+            except Timeout as late:
+                self._meters.count("exhausted")
+                error = BufferExhausted(f"{late}; buffer.memory is {self._memory.total_bytes}")
+                self._count_refused(error)
+                raise error from None
+
+    async def topic(self, topic: str, clock: Clock) -> Topic:
+        """The topic as metadata has it. Raises: Timeout after `max.block.ms`, BrokerError where it may not be known."""
+        until_ms = clock.now_ms() + self._max_block_ms
+        while True:
+            now_ms = clock.now_ms()
+            known = self._metadata.use(topic, now_ms)
+            if known is not None and known.view.partitions:
+                return known
+            code = self._metadata.failed.get(topic)
+            if code is not None and code in FATAL_TOPIC_CODES:
+                raise error_of(code, f"topic {topic} cannot be looked up: {code.name}")
+            if not self._metadata.is_new(topic):
+                self._metadata.request_update()
+            self._wake()
+            news = self._asked_for.setdefault(topic, CallResult())
+            try:
+                await news.wait(clock, max(0, until_ms - now_ms), "metadata")
+            except Timeout:
+                raise self._unknown(topic, None) from None
+
+    def _tell_askers(self) -> None:
+        for topic in list(self._asked_for):
+            known = self._metadata.topics.get(topic)
+            if (known is not None and known.view.partitions) or self._metadata.failed.get(topic) in FATAL_TOPIC_CODES:
+                self._asked_for.pop(topic).succeed()
 
     def _lane(self, known: Topic) -> FastAppend:
         topic = known.view.topic
@@ -117,6 +180,12 @@ class Appender:
             self._proceed_line(line, now_ms)
         if self._for_memory:
             self._proceed_memory(now_ms)
+        if self._asked_for:
+            self._tell_askers()
+        if not self._lines and not self._for_memory:
+            self._memory.waiting = self._memory.line_bytes = 0
+        if not self._let_in.ended and not self._memory.lines_are_full:
+            self._let_in.succeed()
         self._accumulator.stirred = False
 
     def next_deadline_ms(self) -> int:
@@ -131,8 +200,9 @@ class Appender:
         everybody = self.waiting
         self._lines.clear()
         self._for_memory.clear()
-        self._accumulator.memory.waiting = 0
-        self._refuse_each(everybody, error)
+        self._memory.waiting = self._memory.line_bytes = 0
+        for waiting in everybody:
+            self._refuse(waiting, error)
 
     def _line_of(self, waiting: WaitingRecord, known: Topic | None) -> _Line | None:
         """The line in which the record has to wait for metadata, or None."""
@@ -165,7 +235,7 @@ class Appender:
         if known is not None and known.view.partitions and (partition is None or partition < known.view.partitions):
             del self._lines[line]
             for waiting in queue:
-                self._again(waiting, known, now_ms)
+                self._again_safely(waiting, known, now_ms)
             return
         late = list(takewhile(lambda waiting: waiting.deadline_ms <= now_ms, queue))
         for _ in late:
@@ -176,12 +246,25 @@ class Appender:
             self._metadata.request_update()  # whoever adds partitions may not have done so yet
         self._refuse_each(late, self._unknown(topic, partition))
 
+    def _again_safely(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:
+        """As `_again`; a fault ends the record that it was met with, and not those behind."""
+        try:
+            self._again(waiting, known, now_ms)
+        except Exception as fault:
+            self._log.fault(f"a record for {waiting.topic}, which had waited,", fault)
+            self._leave(waiting)
+            self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
+
     def _again(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:
         line = self._line_of(waiting, known)
         if line is not None:
             self._stand_in(line, waiting)
-        elif self._for_memory or not self._place(waiting, known, now_ms):
+            return
+        self._meters.elapsed_ns["metadata-wait"] += self._waited_ms(waiting, now_ms) * 1_000_000
+        if self._for_memory or not self._place(waiting, known, now_ms):
             self._wait_for_memory(waiting)
+        else:
+            self._leave(waiting)
 
     def _wait_for_memory(self, waiting: WaitingRecord) -> None:
         if not self._for_memory:
@@ -191,10 +274,10 @@ class Appender:
         elif waiting.deadline_ms < self._for_memory[-1].deadline_ms:
             self._deadlines_increase = False  # it waited for metadata before
         self._for_memory.append(waiting)
-        self._accumulator.memory.waiting += 1
+        self._memory.waiting += 1
 
     def _proceed_memory(self, now_ms: int) -> None:
-        memory, line = self._accumulator.memory, self._for_memory
+        memory, line = self._memory, self._for_memory
         for _ in range(len(line)):
             if not line:
                 break
@@ -205,29 +288,40 @@ class Appender:
                 continue
             if waiting.short_of != memory.available_bytes:
                 memory.waiting = 0
-                if self._place(waiting, known, now_ms):
+                if self._place_safely(waiting, known, now_ms):
                     line.popleft()
+                    self._leave(waiting, self._waited_ms(waiting, now_ms))
                     if self._has_lanes:
                         # Those behind it who go the same way lie down beside it.
-                        self._lane(known).follow()
+                        self._lane(known).follow(now_ms)
                     continue
                 waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:
                 break
             line.popleft()
-            self._give_up(waiting)
+            self._give_up(waiting, now_ms)
         if not self._deadlines_increase:
             late = [waiting for waiting in line if waiting.deadline_ms <= now_ms]
             for waiting in late:
                 line.remove(waiting)
             for waiting in late:
-                self._give_up(waiting)
+                self._give_up(waiting, now_ms)
         memory.waiting = len(line)
 
-    def _give_up(self, waiting: WaitingRecord) -> None:
+    def _give_up(self, waiting: WaitingRecord, now_ms: int) -> None:
+        self._leave(waiting, self._waited_ms(waiting, now_ms))
         self._meters.count("exhausted")
         text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
-        self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._accumulator.memory.total_bytes}"))
+        self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._memory.total_bytes}"))
+
+    def _place_safely(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
+        """As `_place`; a fault ends the record that it was met with."""
+        try:
+            return self._place(waiting, known, now_ms)
+        except Exception as fault:
+            self._log.fault(f"a record for {waiting.topic}, which had waited for memory,", fault)
+            self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
+            return True
 
     def _place(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
         """Whether the record is dealt with: it found memory, or was refused."""
@@ -291,10 +385,21 @@ class Appender:
     def _refuse_each(self, those: Sequence[WaitingRecord], error: ProducerError) -> None:
         """Ends those who have left the line: their callbacks may send again, into lines as they are then."""
         for waiting in those:
+            self._leave(waiting)
             self._refuse(waiting, error)
 
     def _refuse(self, waiting: WaitingRecord, error: ProducerError) -> None:
-        partition = -1 if waiting.partition is None else waiting.partition
         if self._refused is not None:
             self._refused(error)
-        waiting.delivery.refuse(error, partition)
+        self.refuse(waiting.delivery, waiting.partition, error)
+
+    def refuse(self, delivery: Delivery, partition: int | None, error: ProducerError) -> None:
+        """Ends a record that got into no batch."""
+        self._meters.count("failed")
+        self._log.warning("refused", "a record for %s was not sent: %s", delivery.topic, error)
+        delivery.refuse(error, -1 if partition is None else partition)
+
+    def _count_refused(self, error: ProducerError) -> None:
+        self._meters.count("failed")
+        if self._refused is not None:
+            self._refused(error)

@@ -1,9 +1,8 @@
-"""What stands around the records of a v2 batch: its header, and the headers of a record.
+"""What stands in front of the records of a v2 batch.
 
 `protocol/records/layout.py` shows the batch, `record_buffer.py` encodes the records.
 """
 
-from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
@@ -15,44 +14,11 @@ from ...protocol.records.layout import (
     CURRENT_MAGIC,
     LOG_OVERHEAD,
     NO_PARTITION_LEADER_EPOCH,
-    RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
     Codec,
 )
-from ...protocol.records.record import Header, encode_varint
 
-MAX_RECORD_OVERHEAD: Final = 21
-"""The most that a record's own fields take beside key, value and headers."""
-LEAST_BOUND: Final = RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
-"""The most that a batch of one empty record takes."""
-
-_VARINTS: Final = tuple(map(encode_varint, range(128)))
-_NULL: Final = b"\x01"
-NO_HEADERS: Final = b"\x00"
 _CRC: Final = Struct(">I")
-
-
-def varint(value: int) -> bytes:
-    """The zig-zag varint of a length."""
-    return _VARINTS[value] if value < len(_VARINTS) else encode_varint(value)
-
-
-def size_bound(key: bytes | None, value: bytes | None, headers: Sequence[Header]) -> int:
-    """The most bytes that a batch of this one record takes uncompressed."""
-    size = LEAST_BOUND + (len(key) if key else 0) + (len(value) if value else 0)
-    return size + len(encode_headers(headers)) if headers else size
-
-
-def encode_headers(headers: Sequence[Header]) -> bytes:
-    """The count and the headers as they stand at the end of a record."""
-    if not headers:
-        return NO_HEADERS
-    parts = [varint(len(headers))]
-    for name, value in headers:
-        encoded = name.encode()
-        parts += (varint(len(encoded)), encoded)
-        parts += (_NULL,) if value is None else (varint(len(value)), value)
-    return b"".join(parts)
 
 
 def write_header(

@@ -2,25 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ..errors import ProducerError
-
-UNKNOWN_OFFSET = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordMetadata:
-    """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    serialized_key_size: int = -1
-    serialized_value_size: int = -1
-
+from ..fast_path import UNKNOWN_OFFSET, RecordMetadata
 
 Callback = Callable[[RecordMetadata, ProducerError | None], object]
 

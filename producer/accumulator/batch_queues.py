@@ -33,11 +33,16 @@ class Queues:
     def __iter__(self) -> Iterator[Queue]:
         return (queue for queues in self.topics.values() for queue in queues.values())
 
-    def at(self, topic: str, partition: int) -> Queue:
-        """The queue of a partition, which may be new."""
+    def of(self, topic: str) -> dict[int, Queue]:
+        """The queues of a topic, by partition."""
         queues = self.topics.get(topic)
         if queues is None:
             queues = self.topics[topic] = {}
+        return queues
+
+    def at(self, topic: str, partition: int) -> Queue:
+        """The queue of a partition, which may be new."""
+        queues = self.of(topic)
         queue = queues.get(partition)
         if queue is None:
             queue = queues[partition] = Queue(topic, partition)

@@ -1,17 +1,28 @@
-"""`buffer.memory` as a number: how much of it the open batches hold. Nothing is allocated here.
+"""`buffer.memory` as a number: how much of it open batches hold, and those who wait in line. Nothing is allocated here.
 
-Kafka's BufferPool keeps byte buffers for reuse; Python's batches are lists of small bytes, so only the sum is kept.
-Those who wait are served in the order in which they came (`intake.py` has the queue).
+Kafka's BufferPool keeps byte buffers for reuse and lets threads wait; here only sums are kept, and records wait. They
+are held in memory too, so lines are bounded: batches and lines together hold at most `buffer.memory`, LINE_BYTES and
+one record. Those who wait are served in the order in which they came (`append.py` has the lines).
 """
+
+from typing import Final
+
+LINE_BYTES: Final = 1024 * 1024
 
 
 class BufferMemory:
-    """Bytes taken and free."""
+    """Bytes taken and free. `waiting`: how many records wait for memory; `line_bytes`: what all in line hold.
+
+    `waited_ms`: how long records have waited for memory, added up.
+    """
+
+    __slots__ = ("available_bytes", "line_bytes", "total_bytes", "waited_ms", "waiting")
 
     def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes
         self.available_bytes = total_bytes
-        self.waiting = 0
+        self.waiting = self.line_bytes = 0
+        self.waited_ms = 0
 
     def take(self, size_bytes: int) -> bool:
         """Whether there was room. Raises: ValueError for more than there is in all."""
@@ -24,3 +35,20 @@ class BufferMemory:
 
     def give_back(self, size_bytes: int) -> None:
         self.available_bytes += size_bytes
+
+    @property
+    def lines_are_full(self) -> bool:
+        """Whether nobody more may stand in line."""
+        return self.line_bytes >= self.available_bytes + LINE_BYTES
+
+    def admit(self, size_bytes: int) -> bool:
+        """Whether a record may stand in line; it counts from then on."""
+        if self.line_bytes >= self.available_bytes + LINE_BYTES:
+            return False
+        self.line_bytes += size_bytes
+        return True
+
+    def left(self, size_bytes: int, waited_ms: int = 0) -> None:
+        """Records have left the lines; for memory they had waited so long, together."""
+        self.line_bytes -= size_bytes
+        self.waited_ms += waited_ms

@@ -1,9 +1,9 @@
 """How well each topic compresses (KIP-126): one estimate per topic and codec, shared by all producers of a process.
 
     estimate starts at 1.0
-    observed above:  max(estimate + 0.05, observed)     KIP text: estimate + 0.05
-    observed below:  max(estimate - 0.005, observed)    KIP text: estimate - 0.005
-    after a split:   max(1.0, ratio of the batch)       KIP text: 1.0
+    observed above:  max(estimate + 0.05, observed)     the proposal: estimate + 0.05
+    observed below:  max(estimate - 0.005, observed)    the proposal: estimate - 0.005
+    after a split:   max(1.0, ratio of the batch)       the proposal: 1.0
 
 Source: Kafka 3.9, CompressionRatioEstimator and Sender.completeBatch. Ratios leave the 61-byte header out.
 """
@@ -19,10 +19,9 @@ INITIAL: Final = 1.0
 
 
 class CompressionRatios:
-    """The table. `kip` follows the proposal's text where Kafka does otherwise."""
+    """The table."""
 
-    def __init__(self, *, kip: bool = False) -> None:
-        self._kip = kip
+    def __init__(self) -> None:
         self._ratios: dict[tuple[str, Codec], float] = {}
 
     def get(self, topic: str, codec: Codec) -> float:
@@ -36,17 +35,15 @@ class CompressionRatios:
         if observed == estimate:
             return estimate
         if observed > estimate:
-            estimate += WORSENING_STEP
-            estimate = estimate if self._kip else max(estimate, observed)
+            estimate = max(estimate + WORSENING_STEP, observed)
         else:
-            estimate -= IMPROVING_STEP
-            estimate = max(estimate, 0.0 if self._kip else observed)
+            estimate = max(estimate - IMPROVING_STEP, observed)
         self._ratios[topic, codec] = estimate
         return estimate
 
     def reset(self, topic: str, codec: Codec, observed: float) -> None:
         """After MESSAGE_TOO_LARGE: no compression is hoped for until batches show it again."""
-        self._ratios[topic, codec] = INITIAL if self._kip else max(INITIAL, observed)
+        self._ratios[topic, codec] = max(INITIAL, observed)
 
     def forget(self) -> None:
         """Back to the start, as in a new process."""
@@ -54,4 +51,3 @@ class CompressionRatios:
 
 
 SHARED: Final = CompressionRatios()
-SHARED_KIP: Final = CompressionRatios(kip=True)

@@ -26,8 +26,8 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.record import Buffer, Record
 from ...protocol.records.record_buffer import RecordBuffer
-from ..future import Delivery
-from .batch_layout import encode_headers, size_bound, write_header
+from ..fast_path import LEAST_BOUND, Delivery, encode_headers
+from .batch_layout import write_header
 from .batch_outcome import Outcome
 from .compression_estimator import SAFETY_FACTOR
 
@@ -45,7 +45,7 @@ class Batch:
     `buffer` has the records until the bytes are made, and their numbers; `append` is its own. `listeners` are the
     deliveries that somebody waits for, or that have a callback; after a split `children` have the records, in order.
     `is_on_wire`: it was sent, and neither answered nor lost; `may_be_written`: no broker has told whether it was.
-    `observed_ratio` is compressed over uncompressed bytes, once the bytes are made.
+    `observed_ratio` is compressed over uncompressed bytes, once the bytes are made. `fault`: why they could not be.
     """
 
     __slots__ = (
@@ -63,6 +63,7 @@ class Batch:
         "codec",
         "created_ms",
         "drained_ms",
+        "fault",
         "in_retry",
         "is_on_wire",
         "is_split_child",
@@ -110,6 +111,7 @@ class Batch:
         self.listeners: list[Delivery] = []
         self.children: Sequence[Batch] = ()
         self.outcome: Outcome | None = None
+        self.fault: Exception | None = None
         self.observed_ratio = 1.0
         self._bytes: bytearray | memoryview | None = None
         self._headed = self._given_out = False
@@ -269,13 +271,13 @@ class Batch:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def split_into(self, limit_bytes: int, ratio: float, *, halve: bool = False) -> list["Batch"]:
+    def split_into(self, limit_bytes: int, ratio: float) -> list["Batch"]:
         """Its records in fresh batches, closed for appends, in order; listeners and sequences go with them.
 
-        Children hold `limit_bytes` each. One child would be the batch again, so it is halved; `halve` does that anyway.
+        Children hold `limit_bytes` each. One child would be the batch again, so it is halved.
         """
         records = self.records()
-        children = [] if halve else self._children(records, limit_bytes, ratio)
+        children = self._children(records, limit_bytes, ratio)
         if len(children) < 2:
             middle = (len(records) + 1) // 2
             children = [
@@ -290,7 +292,8 @@ class Batch:
         for record in records:
             key = None if record.key is None else bytes(record.key)
             value = None if record.value is None else bytes(record.value)
-            headers, bound = encode_headers(record.headers), size_bound(key, value, record.headers)
+            headers = encode_headers(record.headers)
+            bound = LEAST_BOUND + len(key or b"") + len(value or b"") + (len(headers) if record.headers else 0)
             if not children or not children[-1].buffer.append(record.timestamp, key, value, headers):
                 children.append(self._child(max(limit_bytes, bound), ratio))
                 children[-1].buffer.append(record.timestamp, key, value, headers)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...protocol.records.layout import Codec
+from ..fast_path import StickyPartition
 from ..network.backoff import Backoff
 from ..network.metadata import Metadata
 from ..partitioners.partitioner import TopicView
-from ..partitioners.sticky_partition import StickyPartition
 from ..partitioners.uniform_sticky import BuiltIn
 from ..sender.sequence_numbers import Sequences, comes_before
 from ..settings import ProducerSettings
@@ -119,6 +119,10 @@ class Accumulator:
                 self.look_at_stay(built_in, stay, view)
             return stay.partition
 
+    def queues_of(self, topic: str) -> dict[int, Queue]:
+        """The queues of a topic by partition, as they are now and as they come."""
+        return self._queues.of(topic)
+
     def look_at_stay(self, built_in: BuiltIn, stay: StickyPartition, view: TopicView) -> None:
         """Ends a stay that has enough bytes; notes whether its batch is full."""
         full = stay.batch is not None and stay.batch.buffer.full
@@ -217,13 +221,16 @@ class Accumulator:
             if can_drain:
                 times.drained_ms = now_ms
 
-    def drain(self, node_ids: Iterable[int], now_ms: int) -> dict[int, list[Batch]]:
-        """The batches of one request per node that `ready` found, closed and with their sequences."""
-        led = self._queues.led
-        return {node_id: self._drain_node(node_id, led[node_id], now_ms) for node_id in node_ids}
+    def drain(self, node_ids: Iterable[int], now_ms: int, into: dict[int, list[Batch]]) -> None:
+        """Takes the batches of one request per node that `ready` found, closed and with their sequences.
 
-    def _drain_node(self, node_id: int, queues: Sequence[Queue], now_ms: int) -> list[Batch]:
-        taken: list[Batch] = []
+        They are in `into` as soon as they are out of their queues.
+        """
+        for node_id in node_ids:
+            taken = into[node_id] = []
+            self._drain_node(node_id, self._queues.led[node_id], now_ms, taken)
+
+    def _drain_node(self, node_id: int, queues: Sequence[Queue], now_ms: int, taken: list[Batch]) -> None:
         sequences, size = self.sequences, 0
         start = at = self._drain_index.get(node_id, 0) % len(queues)
         while True:
@@ -237,15 +244,20 @@ class Accumulator:
                 if may_go and not backing_off:
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
                         break
-                    self._take(queue, now_ms)
+                    taken.append(queue.popleft())
+                    self._close_safely(batch, now_ms)
                     size += batch.estimated_bytes
-                    taken.append(batch)
             if at == start:
                 break
-        return taken
 
-    def _take(self, queue: Queue, now_ms: int) -> None:
-        batch = queue.popleft()
+    def _close_safely(self, batch: Batch, now_ms: int) -> None:
+        """As `_close`; a fault is the batch's own."""
+        try:
+            self._close(batch, now_ms)
+        except Exception as fault:
+            batch.fault = fault
+
+    def _close(self, batch: Batch, now_ms: int) -> None:
         if self.sequences is not None:
             self.sequences.assign(batch)
         observed = batch.close(self.settings.level)
@@ -269,9 +281,9 @@ class Accumulator:
         """Replaces a batch by its children, at the front of the queue; how many there are."""
         self.ratios.reset(batch.topic, batch.codec, batch.observed_ratio)
         ratio = self.ratios.get(batch.topic, batch.codec)
-        children = batch.split_into(self.settings.batch_size, ratio, halve=self.settings.kip)
+        children = batch.split_into(self.settings.batch_size, ratio)
+        self.live[batch.number].update(children)
         for child in reversed(children):
-            self.live[child.number].add(child)
             if self.sequences is not None and child.has_sequence:
                 self.sequences.register(child)
             self._insert(child)
@@ -283,11 +295,12 @@ class Accumulator:
         if self.sequences is None or not batch.has_sequence:
             queue.appendleft(batch)
             return
-        behind = []
-        while queue and queue[0].has_sequence and comes_before(queue[0], batch):
-            behind.append(queue.popleft())
-        queue.appendleft(batch)
-        queue.extendleft(reversed(behind))
+        at = 0
+        for before in queue:
+            if not before.has_sequence or not comes_before(before, batch):
+                break
+            at += 1
+        queue.insert(at, batch)
 
     def expired(self, now_ms: int) -> list[Batch]:
         """Takes out the queued batches whose time is over, oldest first."""
@@ -320,6 +333,11 @@ class Accumulator:
             found.extend(queue)
             queue.clear()
         return _shut(found)
+
+    def lost(self, in_flight: Iterable[Batch]) -> list[Batch]:
+        """The batches that have not ended, and are neither queued nor among these: after a fault only."""
+        known = {id(batch) for queue in self._queues for batch in queue} | set(map(id, in_flight))
+        return [batch for alive in self.live.values() for batch in alive if id(batch) not in known]
 
     def take_unsent(self) -> list[Batch]:
         """Takes out the queued batches that no broker was ever sent, for a transaction that is aborted."""

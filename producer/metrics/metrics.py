@@ -87,7 +87,7 @@ COUNTED = {
     "batch-split": "splits",
     "buffer-exhausted": "exhausted",
 }
-TIMED = ("flush", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "txn-abort")
+TIMED = ("flush", "metadata-wait", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "txn-abort")
 TOPIC_COUNTED = {"record-send": "sent", "byte": "sent_bytes", "record-retry": "retried", "record-error": "failed"}
 
 

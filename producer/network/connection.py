@@ -51,7 +51,8 @@ class _InFlight(NamedTuple):
 class Connection(asyncio.BufferedProtocol):
     """`changed` is called when it opens, closes, or can take requests again.
 
-    `fault`: why it would be closed again each time. `good_until_ms`: when its login ends, None for never.
+    `was_open`: requests could be sent. `fault`: why it would be closed again each time. `good_until_ms`: when its login
+    ends, None for never.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._sasl = sasl
         self._bare: Callable[[bytes], None] | None = None
         self.versions: VersionRanges = {}
-        self.open = self.closed = self.refused = False
+        self.open = self.was_open = self.closed = self.refused = False
         self.used_ms = now()
         self._client_id, self._now, self._changed = client_id, now, changed
         self._transport: asyncio.Transport | None = None
@@ -215,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         self._opened()
 
     def _opened(self) -> None:
-        self.open = True
+        self.open = self.was_open = True
         self._changed()
 
     def _take(self, frame: memoryview, *, alone: bool) -> None:

@@ -1,7 +1,6 @@
 """The producer's connections: one per broker, opened when there is something to send, retried with growing pauses."""
 
 import asyncio
-import logging
 import random
 import ssl
 from collections.abc import Callable, Iterable
@@ -14,13 +13,13 @@ from ...protocol.errors import ErrorCode
 from ..accumulator.record_accumulator import NEVER_MS
 from ..clock import Clock
 from ..errors import ProducerError
+from ..limited_log import LimitedLog
+from ..security.settings import Tls
 from ..security.tls import tls_context
 from ..sender.network_client import Answer, VersionRanges
 from ..settings import ProducerSettings
 from .backoff import Backoff
 from .connection import Connection, tls_fault
-
-log = logging.getLogger("stepdown.producer")
 
 
 @dataclass(slots=True)
@@ -47,7 +46,9 @@ class Network:
         """`draws` is for tests, as it is of the producer."""
         self._settings, self._clock, self._changed = settings, clock, changed
         self.fault: ProducerError | None = None
-        self._tls = tls_context(settings.security.tls) if settings.security.tls is not None else None
+        tls = settings.security.tls
+        self._tls = tls_context(tls) if isinstance(tls, Tls) else tls
+        self._log = LimitedLog(settings.client_id, clock.now_ms)
         self._backoff = Backoff(
             initial_ms=settings.reconnect_backoff_ms,
             max_ms=settings.reconnect_backoff_max_ms,
@@ -155,8 +156,7 @@ class Network:
             self._pause(node)
             task = asyncio.current_task()
             reason = str(fault) or f"no answer within {self._settings.connect_timeout_ms} ms"
-            log.warning("%s: connecting to %s:%d failed: %s", self._settings.client_id, host, node.address.port, reason)
-            node.failure = reason
+            self._failed(node, reason)
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
         finally:
@@ -171,9 +171,24 @@ class Network:
             node.connection = None
             self.fault = self.fault or connection.fault
             self._pause(node)
+            if not connection.was_open:
+                self._failed(node, self._why_not(connection))
         elif connection is not None and connection.open:
             node.failures, node.failure = 0, ""
         self._changed()
+
+    def _why_not(self, connection: Connection) -> str:
+        """Why a connection came to nothing, as far as one can tell."""
+        if connection.fault is not None:
+            return str(connection.fault)
+        spoken = "TLS" if self._tls is not None else "plain text"
+        where = "a TLS or SASL listener" if self._tls is None else "a listener without TLS, or with SASL"
+        return f"it hung up on the first request, in {spoken}: is it {where}?"
+
+    def _failed(self, node: _Node, reason: str) -> None:
+        node.failure = reason
+        host, port = node.address.host or "127.0.0.1", node.address.port
+        self._log.warning(f"connecting {host}:{port}", "connecting to %s:%d failed: %s", host, port, reason)
 
     def _pause(self, node: _Node) -> None:
         node.failures += 1

@@ -4,15 +4,18 @@
     trust               ssl.truststore.location or .certificates; else the certificates of the machine
     own certificate     ssl.keystore.location (key and chain in one file), or .key and .certificate.chain
     host name           checked against the certificate unless ssl.endpoint.identification.algorithm is empty
-    SASL                sasl.mechanism with sasl.jaas.config, or with sasl.username and sasl.password
+    SASL                sasl.mechanism with sasl.jaas.config, or with sasl.username and sasl.password; OAUTHBEARER
+                        takes its token from the application
+    ssl.SSLContext      in place of all ssl.* settings
 
 Stores are PEM, which Kafka has too since 2.7 (KIP-651); Java's own formats are refused.
 Source: Kafka 3.9, SslConfigs, SaslConfigs, CommonClientConfigs.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from ssl import SSLContext
 
 from ...config import Problem
 from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
@@ -20,7 +23,8 @@ from ...config.keys.value_checks import EachOf, OneOf, Only
 from ...config.keys.value_types import Value
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+OAUTHBEARER = "OAUTHBEARER"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 LOGIN_MODULES = {"PLAIN": "PlainLoginModule"}
 _PEM = Only("PEM", "Java's own formats are not read")
 _QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
@@ -62,6 +66,9 @@ KEYS: dict[str, Key] = {
     )
 }
 
+TokenProvider = Callable[[], str | Awaitable[str]]
+"""Gives a token of OAUTHBEARER as text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
@@ -79,28 +86,53 @@ class Tls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sasl:
-    """Who logs in, and how."""
+    """Who logs in, and how: by a password, or a token that is asked for before each login."""
 
     mechanism: str
-    username: str
-    password: str = field(repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token_provider: TokenProvider | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """None: a connection without it."""
+    """None: a connection without it. `tls` may be a context that the application made."""
 
-    tls: Tls | None = None
+    tls: Tls | SSLContext | None = None
     sasl: Sasl | None = None
 
 
-def security_of(values: Mapping[str, Value | None], problems: list[Problem]) -> Security:
-    """What the settings ask for; what is wrong with them goes to `problems`."""
+def security_of(
+    values: Mapping[str, Value | None],
+    asked: Collection[str],
+    problems: list[Problem],
+    *,
+    ssl_context: SSLContext | None,
+    token_provider: TokenProvider | None,
+) -> Security:
+    """What the settings ask for, those `asked` for by name; what is wrong with them goes to `problems`."""
     protocol = str(values["security.protocol"]).upper()
+    tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+    if ssl_context is not None:
+        _check_context(tls, asked, problems)
+    if token_provider is not None and not (sasl and values["sasl.mechanism"] == OAUTHBEARER):
+        expected = f"expected SASL and {OAUTHBEARER}, which alone takes tokens"
+        problems.append(Problem(key="sasl.mechanism", expected=expected))
     return Security(
-        tls=_tls(values, problems) if protocol.endswith("SSL") else None,
-        sasl=_sasl(values, problems) if protocol.startswith("SASL") else None,
+        tls=(ssl_context or _tls(values, problems)) if tls else None,
+        sasl=_sasl(values, problems, token_provider) if sasl else None,
     )
+
+
+def _check_context(tls: bool, asked: Collection[str], problems: list[Problem]) -> None:
+    if not tls:
+        expected = "expected SSL or SASL_SSL beside an ssl_context"
+        problems.append(Problem(key="security.protocol", expected=expected))
+    problems += [
+        Problem(key=name, expected="expected no value beside an ssl_context, which has its own")
+        for name in asked
+        if name.startswith("ssl.")
+    ]
 
 
 def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> Tls:
@@ -132,8 +164,13 @@ def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> Tls:
     )
 
 
-def _sasl(values: Mapping[str, Value | None], problems: list[Problem]) -> Sasl:
+def _sasl(values: Mapping[str, Value | None], problems: list[Problem], token_provider: TokenProvider | None) -> Sasl:
     mechanism = str(values["sasl.mechanism"])
+    if mechanism == OAUTHBEARER:
+        if token_provider is None:
+            expected = f"expected token_provider=…, which gives {OAUTHBEARER} its token"
+            problems.append(Problem(key="sasl.mechanism", expected=expected))
+        return Sasl(mechanism=mechanism, token_provider=token_provider)
     username, password = values["sasl.username"], values["sasl.password"]
     if values["sasl.jaas.config"]:
         username, password = _jaas(str(values["sasl.jaas.config"]), mechanism, problems)

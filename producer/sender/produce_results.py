@@ -9,7 +9,6 @@
 Source: Kafka 3.9, Sender.completeBatch, canRetry and failBatch.
 """
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from ..accumulator.batch_outcome import Outcome
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..accumulator.record_accumulator import Accumulator
 from ..errors import INVALID_METADATA, ProducerError, Timeout, error_of
+from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
 from ..network.metadata import Metadata
 from ..settings import ProducerSettings
@@ -32,9 +32,6 @@ TELL_NOT_WRITTEN = (
     ErrorCode.RECORD_LIST_TOO_LARGE,
 )
 """What a broker answers only to a batch that no earlier try has got written."""
-
-
-log = logging.getLogger("stepdown.producer")
 
 
 class Result(NamedTuple):
@@ -57,10 +54,11 @@ class Results:
         accumulator: Accumulator,
         metadata: Metadata,
         meters: ProducerMetrics,
+        log: LimitedLog,
         caller: Caller | None,
     ) -> None:
         self._settings, self._accumulator, self._metadata = settings, accumulator, metadata
-        self._meters, self._caller = meters, caller
+        self._meters, self._log, self._caller = meters, log, caller
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
         self._nothing_expires_before_ms = 0
         # With one request in flight a partition is muted until its batch has ended.
@@ -88,9 +86,10 @@ class Results:
         elif self._can_retry(batch, result, now_ms):
             self._landed(batch)
             self._accumulator.reenqueue(batch, now_ms)
-            log.warning(
-                "%s: %d record(s) for %s-%d are sent again in %d ms: %s",
-                *(self._settings.client_id, batch.count, batch.topic, batch.partition, batch.backoff_ms, code.name),
+            self._log.warning(
+                f"retried {code.name}",
+                "%d record(s) for %s-%d are sent again in %d ms: %s",
+                *(batch.count, batch.topic, batch.partition, batch.backoff_ms, code.name),
             )
             self._meters.count_topic("retried", batch.topic, batch.count)
         elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -159,7 +158,23 @@ class Results:
             self._caller.batch_failed(error)
         self._accumulator.ended(batch)
         self._meters.count_topic("failed", batch.topic, batch.count)
+        if len(batch.listeners) < batch.count:
+            text = "%d record(s) for %s-%d failed, and of %d nobody waits for the end: %s"
+            unheard = batch.count - len(batch.listeners)
+            self._log.warning("failed", text, batch.count, batch.topic, batch.partition, unheard, error)
         batch.end(Outcome(error=error, failures=failures))
+
+    def fail_for_fault(self, batch: Batch, fault: Exception) -> None:
+        """Ends a batch that a fault of the producer was met with; whatever else goes wrong it has ended then."""
+        where = f"{batch.topic}-{batch.partition}"
+        error = ProducerError(f"{batch.count} record(s) for {where} met a fault of the producer: {fault!r}")
+        for _ in range(2):
+            try:
+                self.fail(batch, error, adjust=True)
+            except Exception as another:
+                self._log.fault(f"ending a batch for {where}", another)
+        if not batch.is_done:
+            batch.end(Outcome(error=error))
 
     def _succeed(self, batch: Batch, base_offset: int, append_time: int) -> None:
         if self._caller is not None:

@@ -19,6 +19,7 @@ from ..accumulator.append import Appender
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..accumulator.record_accumulator import Accumulator
 from ..errors import ProducerError, code_of, error_of
+from ..limited_log import LimitedLog
 from ..metrics.metrics import Note, ProducerMetrics
 from ..network.metadata import Leader, Metadata
 from ..settings import ProducerSettings
@@ -27,7 +28,7 @@ from .produce_request_template import Written
 from .produce_requests import ProduceRequests
 from .produce_results import Result, Results
 from .producer_id import Caller
-from .wake_up import WakeUp
+from .wake_up import PAUSE_MS, WakeUp
 
 MAGIC_V2_SINCE, MAGIC_V1_SINCE, ZSTD_SINCE = 3, 2, 7
 """Versions of Produce."""
@@ -47,12 +48,13 @@ class Sender:
         results: Results,
         link: NetworkClient,
         meters: ProducerMetrics,
+        log: LimitedLog,
         caller: Caller | None,
         now: Callable[[], int],
         pulse: WakeUp,
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
-        self._intake, self._results, self._link, self._meters = intake, results, link, meters
+        self._intake, self._results, self._link, self._meters, self._log = intake, results, link, meters, log
         self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
         self._asking_metadata = False
         self._requests = ProduceRequests(settings)
@@ -64,14 +66,30 @@ class Sender:
         if self._link.fault is not None:
             self._stop(self._link.fault)
             return self._link.tick(now_ms)
+        steps = (self._let_in, self._send_calls, self._send_batches, self._expire, self._send_metadata, self._link.tick)
+        return min([self._step(step, now_ms) for step in steps])
+
+    def _step(self, step: Callable[[int], int], now_ms: int) -> int:
+        """When the step wants to be made again; one that fails keeps no other from being made."""
+        try:
+            return step(now_ms)
+        except Exception as fault:
+            self._log.fault(f"a step of the sender, {getattr(step, '__name__', step)},", fault)
+            self._recover(fault)
+            return PAUSE_MS
+
+    def _recover(self, fault: Exception) -> None:
+        """Ends the batches that the fault left where no answer and no pass would find them."""
+        in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
+        for batch in self._accumulator.lost(in_flight):
+            self._results.fail_for_fault(batch, fault)
+
+    def _let_in(self, now_ms: int) -> int:
         self._intake.proceed(now_ms)
-        calls_ms = self._send_calls(now_ms)
-        if self._caller is not None and self._caller.fatal is not None:
-            self._abort_all(self._caller.fatal)
-        batches_ms = self._send_batches(now_ms)
-        metadata_ms = self._send_metadata(now_ms)
-        intake_ms = max(0, self._intake.next_deadline_ms() - now_ms)
-        return min(calls_ms, batches_ms, metadata_ms, intake_ms, self._link.tick(now_ms))
+        return max(0, self._intake.next_deadline_ms() - now_ms)
+
+    def _expire(self, now_ms: int) -> int:
+        return max(0, self._results.expire(now_ms) - now_ms)
 
     # --- producer id -------------------------------------------------------------------------------------------------
 
@@ -79,6 +97,13 @@ class Sender:
         caller = self._caller
         if caller is None:
             return 1 << 62
+        try:
+            return self._send_call(caller, now_ms)
+        finally:
+            if caller.fatal is not None:
+                self._abort_all(caller.fatal)
+
+    def _send_call(self, caller: Caller, now_ms: int) -> int:
         caller.prepare()
         call = caller.next_call(now_ms)
         if call is None:
@@ -93,14 +118,23 @@ class Sender:
                 return 0
             caller.sent(now_ms)
             done = partial(self._called, call.done)
-            self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
+            try:
+                self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
+            except Exception as fault:
+                self._log.fault(f"sending {call.key.name}", fault)
+                done(Answer(failure=ErrorCode.NETWORK_EXCEPTION))
             return 1 << 62
         caller.not_ready(now_ms)
         return 1 << 62
 
     def _called(self, done: Callable[[Answer], None], answer: Answer) -> None:
-        done(answer)
-        self._wake()
+        try:
+            done(answer)
+        except Exception as fault:  # asked again as after a lost answer; else nothing would ever be
+            self._log.fault("taking an answer", fault)
+            done(Answer(failure=ErrorCode.NETWORK_EXCEPTION))
+        finally:
+            self._wake()
 
     def _stop(self, fault: ProducerError) -> None:
         """No broker takes anything, now and later: each record ends with why."""
@@ -127,16 +161,31 @@ class Sender:
         if ready.leaderless:
             self._metadata.request_update()
         nodes = [node_id for node_id in ready.nodes if self._can_drain(node_id, now_ms)] if ready.nodes else []
-        drained = self._accumulator.drain(nodes, now_ms) if nodes else {}
-        for batches in drained.values():
+        drained: dict[int, list[Batch]] = {}
+        try:
+            if nodes:
+                self._accumulator.drain(nodes, now_ms, drained)
+        finally:
+            # Also what had been drained when something failed.
+            takes_more = [self._send_drained(node_id, batches, now_ms) for node_id, batches in drained.items()]
+        return -1 if any(takes_more) else ready.next_check_ms
+
+    def _send_drained(self, node_id: int, batches: list[Batch], now_ms: int) -> bool:
+        """Whether the node takes another request. What of these batches is past its time is not sent any more."""
+        try:
             self._results.sent(batches)
-        next_expiry_ms = self._results.expire(now_ms)
-        takes_more = False
-        for node_id, batches in drained.items():
-            if batches := [batch for batch in batches if batch.outcome is None]:
-                self._send_request(node_id, batches, now_ms)
-                takes_more |= self._link.ready(node_id, self._metadata.nodes[node_id], now_ms)
-        return -1 if takes_more else min(ready.next_check_ms, max(0, next_expiry_ms - now_ms))
+            if late := [batch for batch in batches if batch.expired(now_ms, self._settings.delivery_timeout_ms)]:
+                self._results.expire(now_ms)
+            batches = [batch for batch in batches if not batch.is_done] if late else batches
+            if not batches:
+                return False
+            self._send_request(node_id, batches, now_ms)
+            return self._link.ready(node_id, self._metadata.nodes[node_id], now_ms)
+        except Exception as fault:
+            self._log.fault(f"a request to node {node_id}", fault)
+            for batch in batches:
+                self._results.fail_for_fault(batch, fault)
+            return False
 
     def _can_drain(self, node_id: int, now_ms: int) -> bool:
         address = self._metadata.nodes[node_id]
@@ -169,6 +218,10 @@ class Sender:
 
     def _records(self, batch: Batch, version: int | None) -> Buffer | None:
         """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
+        if batch.fault is not None:
+            self._log.fault(f"making a batch for {batch.topic}-{batch.partition}", batch.fault)
+            self._results.fail_for_fault(batch, batch.fault)
+            return None
         if version is None:
             fault = "the broker speaks no version of Produce that the producer does"
         elif batch.codec is _ZSTD and version < ZSTD_SINCE:
@@ -185,6 +238,22 @@ class Sender:
         return None
 
     def _answered(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
+        batches = list(sent.values())
+        try:
+            self._take_answer(sent, magic, answer)
+        except Exception as fault:
+            self._log.fault("taking the answer to a Produce request", fault)
+            for batch in batches:
+                if batch in self._results.in_flight.get(batch.topic_partition, ()):
+                    self._results.fail_for_fault(batch, fault)
+            self._recover(fault)
+        if answer.alone and self._accumulator.live:
+            self._go()
+        else:
+            # Nothing is left to send: those who were told have their turn first, and what they send goes with the pass.
+            self._wake()
+
+    def _take_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
         now_ms = self._now()
         if answer.failure is not None:
             failed = Result(code=answer.failure)
@@ -201,11 +270,6 @@ class Sender:
         else:
             self._meters.answered(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
             self._read(answer.response, sent, magic, now_ms)
-        if answer.alone and self._accumulator.live:
-            self._go()
-        else:
-            # Nothing is left to send: those who were told have their turn first, and what they send goes with the pass.
-            self._wake()
 
     def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
         for topic in response.responses:
@@ -252,15 +316,29 @@ class Sender:
             self._asking_metadata = True
             return 1 << 62
         self._metadata.unreachable = self._link.failures()
+        if self._metadata.unreachable and not self._metadata.nodes:
+            self._tell_unreachable()
         return 1 << 62
+
+    def _tell_unreachable(self) -> None:
+        """Says why, once each of the bootstrap addresses has failed."""
+        failures = self._metadata.unreachable
+        servers = self._settings.bootstrap_servers
+        if all(server in failures for server in servers):
+            reasons = "; ".join(f"{server.host}:{server.port} ({failures[server]})" for server in servers)
+            self._log.warning("unreachable", "no broker answers so far, which is tried again: %s", reasons)
 
     def _metadata_answered(self, topics: list[str], answer: Answer) -> None:
         now_ms = self._now()
         self._asking_metadata = False
-        if answer.response is None:
+        try:
+            if answer.response is None:
+                self._metadata.failed_attempt(now_ms)
+            else:
+                self._metadata.update(answer.response, topics, now_ms)
+        except Exception as fault:
+            self._log.fault("taking metadata", fault)
             self._metadata.failed_attempt(now_ms)
-        else:
-            self._metadata.update(answer.response, topics, now_ms)
         self._wake()
 
 

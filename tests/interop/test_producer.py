@@ -8,12 +8,10 @@ import random
 import struct
 
 import pytest
-from stepdown.producer import Producer
-from stepdown.producer.accumulator.batch_layout import encode_headers
+from stepdown.producer import Delivery, Producer
 from stepdown.producer.accumulator.producer_batch import Batch
-from stepdown.producer.future import Delivery
+from stepdown.producer.fast_path import encode_headers, partition_for_key
 from stepdown.producer.network.connections import Network
-from stepdown.producer.partitioners.murmur2 import partition_for_key
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record

@@ -40,14 +40,14 @@ async def test_sticking_is_compared_with_round_robin(broker: BrokerProcess, capf
 async def test_only_who_estimates_has_to_split(broker: BrokerProcess, capfd: pytest.CaptureFixture[str]) -> None:
     lines = await printed("kip126", broker, capfd)
     splits = {tuple(line[:25].split()): int(line.split("%")[1].split()[0]) for line in lines if "%" in line}
-    assert splits["estimate,", "3.9", "noise"] and splits["estimate,", "kip", "noise"]
+    assert splits["estimate", "noise"]
     assert not splits["assume", "1.0", "noise"]
 
 
 async def test_every_record_is_reported(broker: BrokerProcess, capfd: pytest.CaptureFixture[str]) -> None:
     lines = [line.split() for line in await printed("kip91", broker, capfd) if line.startswith(("stall", "gone"))]
-    assert len(lines) == 8
+    assert len(lines) == 4
     for line in lines:
-        written, expired = int(line[3]), int(line[4].rstrip(":"))
+        written, expired = int(line[2]), int(line[3].rstrip(":"))
         assert written + expired == 40
         assert line[-1] == "0"

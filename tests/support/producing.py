@@ -23,6 +23,7 @@ from stepdown.producer.producer import Producer
 from stepdown.producer.sender.network_client import Answer, VersionRanges
 from stepdown.producer.sender.produce_request_template import Enclosed
 from stepdown.producer.settings import ProducerSettings
+from stepdown.producer.surroundings import Surroundings
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.init_producer_id import InitProducerIdResponse
@@ -267,8 +268,18 @@ async def producing(cluster_setup: Callable[[Cluster], object] | None = None, **
         clusters.append(cluster)
         return cluster
 
-    given = {"enable_idempotence": False, "draws": random.Random(1), "ratios": CompressionRatios()} | settings
-    producer = Producer("127.0.0.1:9092", clock=clock, link=link, **given)
+    around = Surroundings(
+        clock=clock,
+        link=link,
+        draws=settings.pop("draws", None) or random.Random(1),
+        ratios=settings.pop("ratios", None) or CompressionRatios(),
+    )
+
+    class Staged(Producer):
+        def _surroundings(self) -> Surroundings:
+            return around
+
+    producer = Staged("127.0.0.1:9092", **{"enable_idempotence": False} | settings)
     await producer.start()
     stage = Stage(producer, clusters[0], clock)
     await stage.advance()

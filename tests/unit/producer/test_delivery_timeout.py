@@ -12,8 +12,8 @@ from support.producing import Cluster, producing
 QUICK = {"delivery_timeout_ms": 1000, "request_timeout_ms": 900, "linger_ms": 0}
 
 
-def settings(kip: bool = False, **given: object) -> int:
-    return producer_settings({"bootstrap.servers": "h:1"} | given, kip=kip).delivery_timeout_ms  # type: ignore[arg-type]
+def settings(**given: object) -> int:
+    return producer_settings({"bootstrap.servers": "h:1"} | given).delivery_timeout_ms  # type: ignore[arg-type]
 
 
 def test_a_timeout_below_linger_and_request_timeout_is_an_error() -> None:
@@ -30,10 +30,7 @@ def test_the_sum_is_clamped_to_an_int() -> None:
     assert settings(request_timeout_ms=2**31 - 1, linger_ms=2**31 - 1) == 2**31 - 1
 
 
-def test_the_proposals_text_adds_the_backoff_and_allows_long() -> None:
-    with pytest.raises(ConfigError):
-        settings(kip=True, delivery_timeout_ms=1010, request_timeout_ms=1000, linger_ms=10)
-    assert settings(kip=True, delivery_timeout_ms=2**63 - 1) == 2**63 - 1
+def test_a_timeout_beyond_an_int_is_an_error() -> None:
     with pytest.raises(ConfigError):
         settings(delivery_timeout_ms=2**63 - 1)
 

@@ -5,10 +5,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from stepdown.producer import ProducerError
+from stepdown.producer import Delivery, ProducerError
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.errors import FATAL_CODES
-from stepdown.producer.future import Delivery
 from stepdown.producer.sender.sequence_numbers import Identity, Sequences, comes_before
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch

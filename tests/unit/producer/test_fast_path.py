@@ -1,8 +1,10 @@
-"""Values alone go by a lane, compiled or not: what must be as on the long way, and when there is no lane."""
+"""The short way into open batches, compiled or not: what must be as on the long way, and when there is none."""
+
+from typing import Any
 
 import pytest
 import stepdown.producer
-from stepdown.producer import ProducerClosed, RecordMetadata, RecordTooLarge
+from stepdown.producer import Producer, ProducerClosed, ProducerError, ProducerRecord, RecordMetadata, RecordTooLarge
 from stepdown.producer import producer as sending
 from stepdown.producer.accumulator import append
 from stepdown.producer.partitioners import uniform_sticky
@@ -15,7 +17,7 @@ from support.twin import load_twin
 def lane_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has each test run by the compiled modules and by their sources."""
     if request.param == "twin":
-        twin = load_twin("accumulator.fast_append", stepdown.producer)
+        twin: Any = load_twin("fast_path", stepdown.producer)
         for module, name in (
             (append, "FastAppend"),
             (append, "WaitingRecord"),
@@ -23,6 +25,16 @@ def lane_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             (sending, "Delivery"),
         ):
             monkeypatch.setattr(module, name, getattr(twin, name))
+        monkeypatch.setattr(Producer, "send", twin_send(twin))
+
+
+def twin_send(twin: Any) -> Any:
+    send = twin.FastSend.__dict__["send"]
+
+    def checked(self: Producer, topic: str, *given: Any, **named: Any) -> Any:
+        return send(self, topic, *given, **named)
+
+    return checked
 
 
 def lanes(stage: Stage) -> list[str]:
@@ -123,14 +135,24 @@ async def test_the_lane_too_refuses_when_closed_and_what_is_too_large() -> None:
             stage.producer.send("t", b"2")
 
 
+class Passing:
+    """An interceptor that changes nothing."""
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        return record
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None:
+        pass
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"partitioner": "sticky"},
         {"batch_size": 200, "max_request_size": 210},
-        {"value_serializer": lambda topic, value, headers: value, "batch_size": 100},
+        {"interceptors": [Passing()]},
     ],
-    ids=["a partitioner", "batches as large as the largest record", "a serializer"],
+    ids=["a partitioner", "batches as large as the largest record", "an interceptor"],
 )
 async def test_no_lane_leaves_out_what_has_to_be_asked(settings: dict[str, object]) -> None:
     async with producing(linger_ms=5, **settings) as stage:

@@ -1,0 +1,646 @@
+# cython: language_level=3
+"""What each record passes on its way into a batch, and what tells of its end: the one compiled module of the producer.
+
+    FastSend        `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the long way
+    FastAppend      one topic: the partition of a key, the open batch of a partition, the line for memory
+    Delivery        what `send` gives back
+    RecordMetadata  where a record went
+
+A FastAppend is made by `accumulator/append.py` behind a record that found nobody in line, and is of no use once
+metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
+
+Compiled by Cython; uncompiled, the same file is the readable twin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import cython
+
+from ..protocol.records.layout import RECORD_BATCH_OVERHEAD
+
+if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+    from cython.cimports.cpython.pythread import PyThread_get_thread_ident as get_ident
+    from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, timespec
+    from cython.cimports.stepdown.protocol.records.kernel.numbers import (
+        Sink,
+        Source,
+        copy,
+        little32,
+        put_varint,
+        varint_bytes,
+    )
+    from cython.cimports.stepdown.protocol.records.record_buffer import RecordBuffer
+else:
+    from threading import get_ident
+
+    from ..protocol.records.kernel.numbers import Sink, Source, copy, little32, put_varint, varint_bytes
+    from ..protocol.records.record_buffer import RecordBuffer
+
+COMPILED: bool = cython.compiled
+
+UNKNOWN_OFFSET = -1
+NO_HEADERS = b"\x00"
+MAX_RECORD_OVERHEAD = 21
+"""The most that a record's own fields take beside key, value and headers."""
+LEAST_BOUND = RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
+"""The most that a batch of one empty record takes."""
+WAITING_BYTES = 300
+"""What a record in line takes beside its bytes, as objects of Python."""
+
+_BOUND = cython.declare(cython.Py_ssize_t, LEAST_BOUND)
+_WAITING = cython.declare(cython.Py_ssize_t, WAITING_BYTES)
+_PLAIN = cython.declare(bytes, NO_HEADERS)
+
+# --- the hash of a key ------------------------------------------------------------------------------------------------
+# murmur2, 32 bits, with the seed that every Kafka client uses. Source: Kafka 3.9, Utils.murmur2 and
+# BuiltInPartitioner.partitionForKey. The sign bit is masked away; that is not the absolute value, which some
+# descriptions use and which gives other partitions. Products of 32-bit numbers fit 64 bits, so masking is all it takes.
+
+_SEED = cython.declare(cython.ulonglong, 0x9747B28C)
+_M = cython.declare(cython.ulonglong, 0x5BD1E995)
+_MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+
+
+def murmur2(key: bytes) -> cython.ulonglong:
+    """The hash of the bytes as an unsigned 32-bit number."""
+    return _murmur2(key)
+
+
+def partition_for_key(key: bytes, partitions: cython.longlong) -> cython.longlong:
+    """The partition of a key among `partitions`, those without a leader included."""
+    return cython.cast(cython.longlong, _murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+@cython.cfunc
+def _murmur2(key: bytes) -> cython.ulonglong:
+    size: cython.Py_ssize_t = len(key)
+    data: Source = _source(key)
+    at: cython.Py_ssize_t = 0
+    whole: cython.Py_ssize_t = size & ~3
+    h: cython.ulonglong = (_SEED ^ size) & _MASK
+    k: cython.ulonglong
+    while at < whole:
+        k = little32(data, at)
+        k = k * _M & _MASK
+        k = (k ^ k >> 24) * _M & _MASK
+        h = (h * _M & _MASK) ^ k
+        at += 4
+    if at < size:
+        k = data[at]
+        if at + 1 < size:
+            k |= data[at + 1] << 8
+        if at + 2 < size:
+            k |= data[at + 2] << 16
+        h = (h ^ k) * _M & _MASK
+    h = (h ^ h >> 13) * _M & _MASK
+    return h ^ h >> 15
+
+
+@cython.cfunc
+@cython.inline
+def _source(data: bytes) -> Source:
+    if cython.compiled:
+        return cython.cast(Source, PyBytes_AS_STRING(data))
+    return data
+
+
+# --- the headers of a record ------------------------------------------------------------------------------------------
+
+
+def encode_headers(headers) -> bytes:
+    """The count and the headers as they stand at the end of a record: length, name, length or -1, value.
+
+    Raises: TypeError for a name that is no str or a value that is neither bytes nor None, UnicodeEncodeError.
+    """
+    pairs: list = []
+    size: cython.Py_ssize_t = 0
+    for name, value in headers:
+        if type(name) is not str:
+            raise TypeError(f"the name of a header is a str, found {type(name).__name__}")
+        if value is not None and type(value) is not bytes:
+            if not isinstance(value, (bytes, bytearray, memoryview)):
+                raise TypeError(f"the value of header {name} is bytes or None, found {type(value).__name__}")
+            value = bytes(value)
+        encoded: bytes = name.encode()
+        size += varint_bytes(len(encoded)) + len(encoded)
+        size += 1 if value is None else varint_bytes(len(value)) + len(value)
+        pairs.append((encoded, value))
+    if not pairs:
+        return _PLAIN
+    size += varint_bytes(len(pairs))
+    if cython.compiled:
+        made: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
+        _write_headers(cython.cast(Sink, PyBytes_AS_STRING(made)), pairs)
+        return made
+    sink = bytearray(size)
+    _write_headers(sink, pairs)
+    return bytes(sink)
+
+
+@cython.cfunc
+def _write_headers(sink: Sink, pairs: list) -> cython.Py_ssize_t:
+    at: cython.Py_ssize_t = put_varint(sink, 0, len(pairs))
+    name: bytes
+    for name, value in pairs:
+        at = _write_bytes(sink, at, name)
+        at = put_varint(sink, at, -1) if value is None else _write_bytes(sink, at, value)
+    return at
+
+
+@cython.cfunc
+def _write_bytes(sink: Sink, at: cython.Py_ssize_t, data: bytes) -> cython.Py_ssize_t:
+    at = put_varint(sink, at, len(data))
+    copy(sink, at, _source(data), 0, len(data))
+    return at + len(data)
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.inline
+def _monotonic_ms() -> cython.longlong:
+    if cython.compiled:
+        now = cython.declare(timespec)
+        clock_gettime(CLOCK_MONOTONIC, cython.address(now))
+        return cython.cast(cython.longlong, now.tv_sec) * 1000 + now.tv_nsec // 1000000
+    return time.monotonic_ns() // 1_000_000
+
+
+class LoopClock:
+    """The clock of producers that run: the event loop's timers, and a time that never goes backwards."""
+
+    def __init__(self) -> None:
+        self._start_ms = time.time_ns() // 1_000_000 - _monotonic_ms()
+
+    def now_ms(self):
+        return self._start_ms + _monotonic_ms()
+
+    def call_later(self, delay_ms, callback):
+        return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
+
+
+# --- how a record ends ------------------------------------------------------------------------------------------------
+
+
+class RecordMetadata:
+    """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
+
+    def __init__(self, *, topic, partition, offset, timestamp, serialized_key_size=-1, serialized_value_size=-1):
+        self.topic, self.partition, self.offset, self.timestamp = topic, partition, offset, timestamp
+        self.serialized_key_size, self.serialized_value_size = serialized_key_size, serialized_value_size
+
+    def _values(self):
+        sizes = self.serialized_key_size, self.serialized_value_size
+        return self.topic, self.partition, self.offset, self.timestamp, *sizes
+
+    def __eq__(self, other):
+        return self._values() == other._values() if type(other) is RecordMetadata else NotImplemented
+
+    def __hash__(self):
+        return hash(self._values())
+
+    def __reduce__(self):
+        return _metadata_of, self._values()
+
+    def __repr__(self):
+        return (
+            f"RecordMetadata(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
+            f"timestamp={self.timestamp}, serialized_key_size={self.serialized_key_size}, "
+            f"serialized_value_size={self.serialized_value_size})"
+        )
+
+
+def _metadata_of(topic, partition, offset, timestamp, key_size, value_size):
+    return RecordMetadata(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+        serialized_key_size=key_size,
+        serialized_value_size=value_size,
+    )
+
+
+class Delivery:
+    """Awaiting it gives the RecordMetadata, or raises the ProducerError that the record ended with.
+
+    asyncio takes it for a Future: `wait`, `gather`, `shield`, `as_completed`, `wait_for`, done callbacks. Whoever
+    cancels it is told no more; the record goes its way. `accepted` waits only until the record has its place in a
+    batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
+
+    It knows its batch, not the batch it, unless somebody is to be told: then it is one of the batch's `listeners`. So
+    one that its sender drops is gone at once. `_refusal`: error and partition of a record that got into no batch.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        timestamp: cython.longlong,
+        key_size: cython.Py_ssize_t,
+        value_size: cython.Py_ssize_t,
+        callback: object,
+    ) -> None:
+        self.topic, self.callback = topic, callback
+        self.timestamp, self.key_size, self.value_size = timestamp, key_size, value_size
+        self._begin()
+
+    def _begin(self):
+        self.batch = self.waiters = self._refusal = self._done_callbacks = None
+        self.index = -1
+        self._listens = self.callback is not None
+        self._cancelled = self._asyncio_future_blocking = False
+
+    # --- what asyncio.Future has ---
+
+    def done(self):
+        return self._cancelled or self._has_ended()
+
+    def cancelled(self):
+        return self._cancelled
+
+    def cancel(self, msg=None):
+        """Whether it was open: those who wait are told so. The record is sent nevertheless; its callback is called."""
+        if self.done():
+            return False
+        self._cancelled = True
+        self._tell()
+        return True
+
+    def result(self):
+        """Raises: the error, CancelledError, InvalidStateError while it is open."""
+        error = self.exception()
+        if error is not None:
+            raise error
+        return self.metadata()
+
+    def exception(self):
+        """The error, or None. Raises: CancelledError, InvalidStateError while it is open."""
+        if self._cancelled:
+            raise asyncio.CancelledError
+        if not self._has_ended():
+            raise asyncio.InvalidStateError("the record is on its way")
+        return self.error()
+
+    def add_done_callback(self, fn, *, context=None):
+        if self.done():
+            asyncio.get_running_loop().call_soon(fn, self, context=context)
+            return
+        if self._done_callbacks is None:
+            self._done_callbacks = []
+        self._listen()
+        self._done_callbacks.append((fn, context))
+
+    def remove_done_callback(self, fn):
+        """How many there were."""
+        added = self._done_callbacks or []
+        self._done_callbacks = [(each, context) for each, context in added if each != fn]
+        return len(added) - len(self._done_callbacks)
+
+    def get_loop(self):
+        return asyncio.get_running_loop()
+
+    def __await__(self):
+        while not self.done():
+            yield from self._news()
+        return self.result()
+
+    # --- what is known ---
+
+    def error(self):
+        """What it failed with; None when it succeeded or is open."""
+        if self._refusal is not None:
+            return self._refusal[0]
+        outcome = self._outcome()
+        if outcome is None or outcome.error is None:
+            return None
+        return (outcome.failures or {}).get(self.index, outcome.error)
+
+    def metadata(self):
+        """What is known now; offset and timestamp are -1 for a record that failed."""
+        outcome = self._outcome()
+        known: RecordMetadata = RecordMetadata.__new__(RecordMetadata)
+        known.topic, known.partition = self.topic, self._partition()
+        if outcome is None or outcome[2] is not None:
+            known.offset, known.timestamp = UNKNOWN_OFFSET, -1
+            known.serialized_key_size = known.serialized_value_size = -1
+            return known
+        base: cython.longlong = outcome[0]
+        appended: cython.longlong = outcome[1]
+        known.offset = base + self.index if base >= 0 else UNKNOWN_OFFSET
+        known.timestamp = appended if appended >= 0 else self.timestamp
+        known.serialized_key_size, known.serialized_value_size = self.key_size, self.value_size
+        return known
+
+    async def accepted(self):
+        """Itself, when the record lies in a batch or was refused."""
+        while self.batch is None and self._refusal is None and not self._cancelled:
+            await self._news()
+        return self
+
+    # --- what its batch and the lines say ---
+
+    def lie_in(self, batch: object, index: cython.Py_ssize_t):
+        """Takes note of the batch that the record is in, and of its place there; wakes who waited for that."""
+        self.batch = batch
+        self.index = index
+        if self._listens:
+            batch.listeners.append(self)
+        if self.waiters:
+            self._wake()
+
+    def refuse(self, error, partition):
+        """Ends a record that got into no batch."""
+        self._refusal = (error, partition)
+        self.finish()
+
+    def finish(self):
+        """Tells the callback and whoever awaits. Called once, when the end is known."""
+        if self.callback is not None:
+            try:
+                self.callback(self.metadata(), self.error())
+            except Exception as fault:  # somebody else's code must not break the sender
+                where = f"{self.topic}-{self._partition()}"
+                context = {"message": f"a callback for {where} failed", "exception": fault}
+                asyncio.get_running_loop().call_exception_handler(context)
+        if not self._cancelled:
+            self._tell()
+
+    def follow(self):
+        """The batch that has the record, now: where its batch was split, the child."""
+        while self.batch is not None and self.batch.children:
+            for child in self.batch.children:
+                if self.index < child.count:
+                    break
+                self.index -= child.count
+            self.batch = child
+        return self.batch
+
+    # --- inside ---
+
+    def _tell(self):
+        if self.waiters:
+            self._wake()
+        if self._done_callbacks is not None:
+            added, self._done_callbacks = self._done_callbacks, None
+            loop = asyncio.get_running_loop()
+            for fn, context in added:
+                loop.call_soon(fn, self, context=context)
+
+    def _wake(self):
+        waiters, self.waiters = self.waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _listen(self):
+        """Has its batch tell it of the end."""
+        if not self._listens:
+            self._listens = True
+            batch = self.follow()
+            if batch is not None:
+                batch.listeners.append(self)
+
+    def _news(self):
+        """What is done when the record got into a batch, or to its end."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._listen()
+        if self.waiters is None:
+            self.waiters = []
+        self.waiters.append(waiter)
+        return waiter
+
+    def _has_ended(self):
+        return self._refusal is not None or self._outcome() is not None
+
+    def _outcome(self):
+        if self.batch is None:
+            return None
+        outcome = self.batch.outcome
+        if outcome is None and self.batch.children:
+            outcome = self.follow().outcome
+        return outcome
+
+    def _partition(self):
+        if self.batch is not None:
+            return self.batch.partition
+        return self._refusal[1] if self._refusal is not None else -1
+
+
+# --- into a batch -----------------------------------------------------------------------------------------------------
+
+
+class WaitingRecord:
+    """A record in line. `chosen` is the partition that a partitioner gave it after a new batch.
+
+    `entry` is its `Entry` of `producer_batch.py`. `short_of` is how much memory was free when it found too little.
+    """
+
+    def __init__(self, topic: str, partition: object, entry: tuple, deadline_ms: cython.longlong) -> None:
+        self.topic, self.partition, self.entry, self.deadline_ms = topic, partition, entry, deadline_ms
+        self.short_of, self.chosen = -1, None
+
+    @property
+    def delivery(self):
+        return self.entry[5]
+
+    @property
+    def held_bytes(self):
+        """What it counts for while it waits."""
+        return self.entry[4] + _WAITING
+
+
+class StickyPartition:
+    """A time that the built-in partitioner sticks to a partition: how many bytes were appended by its choice.
+
+    `batch` is the one that it appended to last.
+    """
+
+    def __init__(self, partition: cython.Py_ssize_t) -> None:
+        self.partition = partition
+        self.produced_bytes = 0
+        self.batch = self._buffer = None
+
+    def go_on_in(self, batch):
+        """Takes the batch to append to from now on."""
+        self.batch, self._buffer = batch, batch.buffer
+
+
+class FastAppend:
+    """The short way into the open batches of one topic, while its metadata is what it is now."""
+
+    def __init__(self, view, built_in, accumulator, metadata, line, wake) -> None:
+        settings = accumulator.settings
+        self._view, self._topic, self._built_in, self._most_bytes = view, view.topic, built_in, built_in.most_bytes
+        self._accumulator, self._memory, self._line, self._wake = accumulator, accumulator.memory, line, wake
+        self._queues, self._partitions = accumulator.queues_of(view.topic), view.partitions
+        self._metadata, self._generation = metadata, metadata.generation
+        self._ignores_keys = settings.ignore_keys
+        self._most_record_bytes = min(settings.max_request_size, settings.buffer_memory)
+        self._max_block_ms = settings.max_block_ms
+        self._used_ms = -1
+
+    @property
+    def of_use(self):
+        """Whether metadata is still what it was."""
+        return self._metadata.generation == self._generation
+
+    def send(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        partition: object,
+        timestamp: cython.longlong,
+        headers: bytes,
+        callback: object,
+        now_ms: cython.longlong,
+    ):
+        """The delivery of a record that is in a batch, or in line; None: it has to go the long way."""
+        if self._metadata.generation != self._generation:
+            return None
+        delivery: Delivery = Delivery.__new__(Delivery)
+        delivery.topic, delivery.callback, delivery.timestamp = self._topic, callback, timestamp
+        delivery.key_size = -1 if key is None else len(key)
+        delivery.value_size = -1 if value is None else len(value)
+        delivery._begin()
+        if self._line:
+            if not self._wait(key, value, partition, headers, delivery, now_ms):
+                return None
+        else:
+            if not self._append(key, value, partition, headers, delivery):
+                return None
+            if self._accumulator.stirred:
+                self._accumulator.stirred = False
+                self._wake()
+        if now_ms != self._used_ms:
+            self._used_ms = now_ms
+            self._metadata.used[self._topic] = now_ms
+        return delivery
+
+    def _append(
+        self, key: bytes | None, value: bytes | None, partition: object, headers: bytes, delivery: Delivery
+    ) -> cython.bint:
+        """Whether the record lies in a batch that was open."""
+        at: cython.longlong
+        if partition is not None:
+            at = partition
+            if at >= self._partitions:
+                return False
+        elif key is None or self._ignores_keys:
+            return self._append_sticky(key, value, headers, delivery)
+        else:
+            at = cython.cast(cython.longlong, _murmur2(key) & 0x7FFFFFFF) % self._partitions
+        queue = self._queues.get(at)
+        if not queue:
+            return False
+        batch = queue[-1]
+        buffer: RecordBuffer = batch.buffer
+        if not buffer.append(delivery.timestamp, key, value, headers):
+            return False
+        delivery.lie_in(batch, buffer.count - 1)
+        if buffer.full:
+            self._accumulator.stirred = True
+        return True
+
+    def _append_sticky(self, key: bytes | None, value: bytes | None, headers: bytes, delivery: Delivery) -> cython.bint:
+        stay: StickyPartition = self._built_in.stay
+        if stay is None or stay.batch is None:
+            return False
+        buffer: RecordBuffer = stay._buffer
+        grown: cython.Py_ssize_t = buffer.append(delivery.timestamp, key, value, headers)
+        if not grown:
+            return False
+        delivery.lie_in(stay.batch, buffer.count - 1)
+        stay.produced_bytes += grown
+        if buffer.full or stay.produced_bytes >= self._most_bytes:
+            self._accumulator.look_at_stay(self._built_in, stay, self._view)
+        return True
+
+    def _wait(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        partition: object,
+        headers: bytes,
+        delivery: Delivery,
+        now_ms: cython.longlong,
+    ) -> cython.bint:
+        """Whether it waits for memory, as others do; not where it has to wait for a partition, or may not at all."""
+        if partition is not None and partition >= self._partitions:
+            return False
+        bound: cython.longlong = _BOUND + max(delivery.key_size, 0) + max(delivery.value_size, 0)
+        if headers is not _PLAIN:
+            bound += len(headers)
+        if bound > self._most_record_bytes or not self._memory.admit(bound + _WAITING):
+            return False
+        waiting: WaitingRecord = WaitingRecord.__new__(WaitingRecord)
+        waiting.topic, waiting.partition, waiting.chosen = self._topic, partition, None
+        waiting.entry = (delivery.timestamp, key, value, headers, bound, delivery)
+        waiting.deadline_ms, waiting.short_of = now_ms + self._max_block_ms, -1
+        self._line.append(waiting)
+        self._memory.waiting += 1
+        return True
+
+    def follow(self, now_ms: cython.longlong):
+        """Lets those into open batches who head the line for memory, are of this topic, and fit. It wakes nobody."""
+        line = self._line
+        left_bytes: cython.longlong = 0
+        waited_ms: cython.longlong = 0
+        while line:
+            waiting: WaitingRecord = line[0]
+            if waiting.topic != self._topic:
+                break
+            delivery: Delivery = waiting.entry[5]
+            if not self._append(waiting.entry[1], waiting.entry[2], waiting.partition, waiting.entry[3], delivery):
+                break
+            line.popleft()
+            left_bytes += waiting.entry[4] + _WAITING
+            waited_ms += now_ms - waiting.deadline_ms + self._max_block_ms
+        if left_bytes:
+            self._memory.left(left_bytes, waited_ms)
+
+
+class FastSend:
+    """The half of a producer that takes records; the other half has `_send`, `_put` and `_bytes`.
+
+    `_lanes` has the short ways by topic: none where interceptors, a partitioner or a transaction have to be asked.
+    """
+
+    def send(self, topic, value=None, *, key=None, partition=None, timestamp=None, headers=(), callback=None):
+        """The delivery of a record: await it for the RecordMetadata. It never waits. Timestamps are in ms since 1970.
+
+        Raises: TypeError or ValueError for an argument that cannot be, Serialization, BufferExhausted when as many wait
+        for memory or metadata as may, ProducerClosed, WrongState for another thread or outside of a transaction where
+        there have to be some. Whatever else goes wrong the delivery and the callback are told.
+        """
+        lane: FastAppend = self._lanes.get(topic)
+        if lane is None or get_ident() != self._thread:
+            return self._send(topic, value, key, partition, timestamp, headers, callback)
+        clock = self._clock
+        now_ms: cython.longlong
+        if type(clock) is LoopClock:
+            now_ms = cython.cast(LoopClock, clock)._start_ms + _monotonic_ms()
+        else:
+            now_ms = clock.now_ms()
+        encoded: bytes = _PLAIN
+        stamped: cython.longlong = now_ms
+        if headers or self._key_serializer is not None or self._value_serializer is not None:
+            if type(headers) is not list and type(headers) is not tuple:
+                headers = self._headers(headers)
+            encoded = encode_headers(headers)
+        if partition is not None or timestamp is not None:
+            self._ensure_valid(topic, partition, timestamp)
+            if timestamp is not None:
+                stamped = timestamp
+        if self._key_serializer is not None or (key is not None and type(key) is not bytes):
+            key = self._bytes(self._key_serializer, topic, headers, key, "key")
+        if self._value_serializer is not None or (value is not None and type(value) is not bytes):
+            value = self._bytes(self._value_serializer, topic, headers, value, "value")
+        delivery = lane.send(key, value, partition, stamped, encoded, callback, now_ms)
+        if delivery is None:
+            return self._put(topic, key, value, partition, stamped, encoded, callback, now_ms)
+        return delivery

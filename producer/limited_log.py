@@ -1,0 +1,34 @@
+"""Log lines of a producer: the same kind at most once in ten seconds, then with how many were left out."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+log = logging.getLogger("stepdown.producer")
+EVERY_MS: Final = 10_000
+
+
+class LimitedLog:
+    """Lines of one producer under `stepdown.producer`, with its client id in front."""
+
+    def __init__(self, client_id: str, now: Callable[[], int]) -> None:
+        self._client_id, self._now = client_id, now
+        self._kinds: dict[str, tuple[int, int]] = {}  # when the last line was written, and how many were left out since
+
+    def warning(self, kind: str, text: str, *values: object) -> None:
+        """`kind` says what counts as the same."""
+        self._write(logging.WARNING, kind, text, values, None)
+
+    def fault(self, what: str, fault: BaseException) -> None:
+        """A fault of ours, with its traceback."""
+        self._write(logging.ERROR, what, "%s failed", (what,), fault)
+
+    def _write(self, level: int, kind: str, text: str, values: tuple[object, ...], fault: BaseException | None) -> None:
+        now_ms = self._now()
+        written_ms, left_out = self._kinds.get(kind, (now_ms - EVERY_MS, 0))
+        if now_ms - written_ms < EVERY_MS:
+            self._kinds[kind] = written_ms, left_out + 1
+            return
+        self._kinds[kind] = now_ms, 0
+        more = f" ({left_out} more like this since the last line)" if left_out else ""
+        log.log(level, "%s: " + text + "%s", self._client_id, *values, more, exc_info=fault)

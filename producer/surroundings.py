@@ -1,0 +1,27 @@
+"""What a producer takes from around it: the clock, the network, chance, and the estimates that all producers share.
+
+Tests and tools put others in place by a subclass of Producer with a `_surroundings` of its own.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .accumulator.compression_estimator import SHARED, CompressionRatios
+from .clock import Clock
+from .fast_path import LoopClock
+from .network.connections import Network
+from .sender.network_client import NetworkClient
+from .settings import ProducerSettings
+
+LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClient]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """`link` makes the network of a producer: settings, clock, and what to call when something changed."""
+
+    clock: Clock = field(default_factory=LoopClock)
+    link: LinkMaker = Network
+    draws: random.Random = field(default_factory=random.Random)
+    ratios: CompressionRatios = SHARED
