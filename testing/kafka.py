@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ..producer.partitioners.murmur2 import partition_for_key
+from ..producer.fast_path import partition_for_key
 from ..protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ..protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ..protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
