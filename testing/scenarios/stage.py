@@ -21,6 +21,7 @@ from ...config import load
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.network.connections import Network
+from ...producer.surroundings import Surroundings
 from ..kafka import Kafka
 from ..running import DEFAULTS
 from .scenario import Scenario
@@ -37,6 +38,17 @@ class Sent:
     label: str
     outcome: int | str | None = None
     tasks: list[asyncio.Future[Any]] = field(default_factory=list)
+
+
+class StagedProducer(Producer):
+    """A producer in surroundings of the stage."""
+
+    def __init__(self, address: str, around: Surroundings, settings: Mapping[str, Any]) -> None:
+        self._given = around
+        super().__init__(address, configs=settings)
+
+    def _surroundings(self) -> Surroundings:
+        return self._given
 
 
 class Stage:
@@ -82,14 +94,13 @@ class Stage:
         """The producer of that name, started when it is first used. Raises: KeyError."""
         if name not in self.producers:
             settings: Mapping[str, Any] = self.scenario.producers[name]
-            producer = Producer(
-                str(self.broker.address),
+            around = Surroundings(
                 clock=self.clock,
                 draws=Random(self._seed),
                 link=partial(Network, draws=Random(self._seed)),
                 ratios=CompressionRatios(),
-                **{"client.id": name, **settings},
             )
+            producer = StagedProducer(str(self.broker.address), around, {"client.id": name, **settings})
             self.producers[name] = await producer.start()
         return self.producers[name]
 

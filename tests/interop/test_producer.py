@@ -12,6 +12,7 @@ from stepdown.producer import Delivery, Producer
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.fast_path import encode_headers, partition_for_key
 from stepdown.producer.network.connections import Network
+from stepdown.producer.surroundings import Surroundings
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
@@ -29,7 +30,13 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 async def write(address: str, topic: str, messages: list[Message], **settings: object) -> list[int]:
     """The offsets of the messages, sent all at once to partition 0."""
-    async with Producer(address, linger_ms=2, max_request_size=1 << 21, **settings) as producer:  # type: ignore[arg-type]
+    link = settings.pop("link", Network)
+
+    class Linked(Producer):
+        def _surroundings(self) -> Surroundings:
+            return Surroundings(link=link)  # type: ignore[arg-type]
+
+    async with Linked(address, linger_ms=2, max_request_size=1 << 21, **settings) as producer:  # type: ignore[misc]
         deliveries = [
             producer.send(
                 topic,
