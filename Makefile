@@ -1,9 +1,11 @@
 # make serve   install what a broker needs and serve on 127.0.0.1:9092 from ./data
 # make setup   install what developers need as well
-# make wheel   build dist/stepdown-*.whl
+# make wheel   build dist/stepdown-*.whl, install it without a compiler and try it
+# make pythons run the fast tests on the other versions of Python that are here
 # make test    set everything up, check style, types and layers, run all tests
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
+# make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make client-suites  run franz-go's own tests against a broker (needs Go)
 # make soak    the long suites: kill -9, mutations, many seeds
 
@@ -14,10 +16,13 @@ ROOMS  := protocol config storage broker producer testing cli bench pipeline
 STAMP  := $(VENV)/.installed
 SERVES := $(VENV)/.serves
 KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage producer)
+FAST   := tests/unit/protocol tests/unit/config tests/unit/storage tests/property
+OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(version)) $$HOME/.pyenv/versions/$(version).*/bin/python; do \
+	$$python -c '' 2> /dev/null && echo $$python && break; done))
 GENERATED := $(shell find protocol storage producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel test check format docker-check bench-reference client-suites soak clean
+.PHONY: help setup serve wheel pythons test check format docker-check bench-reference gate client-suites soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -45,8 +50,20 @@ setup: $(STAMP)
 serve: $(SERVES)
 	$(BIN)/stepdown serve --listen 127.0.0.1:9092 --log-dir ./data
 
-wheel: $(VENV)/bin/python
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+# The wheel is for every Linux whose C library is as new as the symbols it uses (auditwheel says which, in its name).
+wheel: setup
+	rm -rf build/wheel && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	$(BIN)/python -m pytest -m wheel tests/wheel
+
+# Those of OTHERS that are here; what they compile and what they run are their own.
+pythons: setup
+	@for python in $(OTHERS); do \
+		name=build/python-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && echo "$$name" && \
+		$$python -m venv $$name && $$name/bin/python -m pip install --quiet --force-reinstall --no-deps . && \
+		$$name/bin/python -m pip install --quiet '.[test]' && \
+		$$name/bin/python -m pytest -n auto -m "not slow and not java" $(FAST) || exit 1; \
+	done
 
 build/types/stepdown:
 	mkdir -p build/types && ln -sfn ../.. build/types/stepdown
@@ -67,6 +84,9 @@ docker-check: setup
 
 bench-reference: setup
 	$(BIN)/stepdown bench reference
+
+gate: setup
+	$(BIN)/python bench/questions/instructions.py
 
 client-suites: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_client_suites.py

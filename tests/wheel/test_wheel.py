@@ -1,0 +1,51 @@
+"""The wheel of `make wheel`, in an environment that has no compiler and no sources."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.wheel
+DIST = Path(__file__).parents[2] / "dist"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs of a fresh environment with the newest wheel."""
+    wheel = max(DIST.glob("stepdown-*.whl"), key=lambda path: path.stat().st_mtime)
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    without_compiler = {**os.environ, "CC": "/bin/false", "CXX": "/bin/false"}
+    command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", wheel]
+    subprocess.run(command, check=True, env=without_compiler, cwd=folder)
+    return folder / "bin"
+
+
+def test_it_is_tagged_for_any_linux_of_its_c_library() -> None:
+    wheel = max(DIST.glob("stepdown-*.whl"), key=lambda path: path.stat().st_mtime)
+    assert "manylinux" in wheel.name
+    assert f"cp{sys.version_info.major}{sys.version_info.minor}" in wheel.name
+
+
+def test_its_modules_are_compiled(installed: Path, tmp_path: Path) -> None:
+    program = "from stepdown.protocol.records.kernel import plain; print(plain.__file__)"
+    found = subprocess.run([installed / "python", "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert found.stdout.strip().endswith(sysconfig.get_config_var("EXT_SUFFIX")), found.stderr
+
+
+def test_it_serves_what_its_own_commands_write_and_read(installed: Path, tmp_path: Path) -> None:
+    program = installed / "stepdown"
+    serve = [program, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-dir", tmp_path / "data"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as broker:
+        assert broker.stdout is not None
+        address = broker.stdout.readline().split()[3].rstrip(",")
+        where = ["--bootstrap-server", address]
+        subprocess.run([program, "produce", "events", *where], input=b"one\ntwo\n", check=True, cwd=tmp_path)
+        read = [program, "consume", "events", *where, "--from-beginning", "--until-end"]
+        assert subprocess.run(read, check=True, capture_output=True, cwd=tmp_path).stdout == b"one\ntwo\n"
+        broker.terminate()
+    assert broker.returncode == 0
