@@ -42,9 +42,16 @@ class Broker(Services):
     """
 
     def __init__(
-        self, settings: BrokerSettings, layers: Layers, *, clock: Clock | None = None, files: Files | None = None
+        self,
+        settings: BrokerSettings,
+        layers: Layers,
+        *,
+        clock: Clock | None = None,
+        files: Files | None = None,
+        make_topics: MakeTopics = Topics,
     ) -> None:
-        super().__init__(settings, layers, clock, files)
+        """`make_topics`: what decides about topics, in a cluster its controller."""
+        super().__init__(settings, layers, clock, files, make_topics)
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -117,6 +124,26 @@ class Broker(Services):
         await self._http.stop()
         self.workers.shutdown()
         self.log_dirs.shutdown()
+
+    async def kill(self) -> None:
+        """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
+        self.is_ready = False
+        self._is_stopping = True
+        self._server.abort()
+        self.fetch_purgatory.close()
+        self.produce_purgatory.close()
+        if self._transactions is not None:
+            await self._transactions.stop()
+        if self._groups is not None:
+            await self._groups.stop()
+        await self._server.drain(0)
+        await self.topics.stop()
+        await self.cleaner.stop()
+        await self._upkeep.abandon()
+        self._loop_delay.stop()
+        await self._http.stop()
+        self.workers.shutdown()
+        self.log_dirs.abandon()
 
     def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
         parser = FrameParser(self.settings.socket_request_max_bytes)

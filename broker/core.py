@@ -90,7 +90,12 @@ class Core:
         await asyncio.sleep(0)
 
     def appended(self, partition: Partition) -> None:
-        """Tells those who wait that a partition has grown, or its high watermark has moved."""
+        """Tells those who wait that a partition has grown."""
+        partition.appended()
+        self.moved(partition)
+
+    def moved(self, partition: Partition) -> None:
+        """Tells those who wait that a partition's high watermark has moved, or its leader."""
         key = partition.key
         self.fetch_purgatory.notify(key)
         self.produce_purgatory.notify(key)

@@ -3,6 +3,7 @@
 `Broker` adds what starts and stops it; nobody below knows that.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, Layers
@@ -20,12 +21,23 @@ if TYPE_CHECKING:
     from .transactions.coordinator import TransactionCoordinator
 
 
+MakeTopics = Callable[[Core, Layers, LogMoves], Topics]
+"""Makes the topics of a broker."""
+
+
 class Services(Core):
     """The core, the topics, and coordinators that begin when they are first asked for."""
 
-    def __init__(self, settings: BrokerSettings, layers: Layers, clock: Clock | None, files: Files | None) -> None:
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        layers: Layers,
+        clock: Clock | None,
+        files: Files | None,
+        make_topics: MakeTopics = Topics,
+    ) -> None:
         super().__init__(settings, clock, files)
-        self.topics = Topics(self, layers, LogMoves(self))
+        self.topics = make_topics(self, layers, LogMoves(self))
         self.topics.on_deleted.append(self.metrics.forget_topics)
         self.quotas.replace(self.topics.store.state.client_quotas)
         self._acls = self._authorize()

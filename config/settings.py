@@ -70,6 +70,14 @@ class BrokerSettings:
     replica_high_watermark_checkpoint_interval_ms: int
     log_initial_task_delay_ms: int
 
+    # Replicas, in a cluster
+    replica_lag_time_max_ms: int
+    replica_fetch_max_bytes: int
+    replica_selector_class: str | None
+    broker_session_timeout_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+
     # Cleaner
     log_cleaner_enable: bool
     log_cleaner_threads: int

@@ -228,15 +228,8 @@ def _read(
 
 
 def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
-    epoch, end_offset = partition.end_of_epoch(interest.last_fetched_epoch)
-    if epoch < 0 or end_offset < 0:
-        raise ApiError(
-            f"{partition.topic_name}-{partition.index} knows no epoch {interest.last_fetched_epoch}",
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-        )
-    if epoch < interest.last_fetched_epoch or end_offset < interest.fetch_offset:
-        return Divergence(epoch=epoch, end_offset=end_offset)
-    return None
+    found = partition.divergence_from(interest.last_fetched_epoch, interest.fetch_offset)
+    return None if found is None else Divergence(epoch=found[0], end_offset=found[1])
 
 
 def aborted_transactions(reading: Reading, terms: Terms) -> list[tuple[int, int]] | None:

@@ -56,10 +56,14 @@ class Upkeep:
             self._tasks.append(Periodic(name, clock, work, interval_ms))
 
     async def stop(self) -> None:
+        await self.abandon()
+        await self._checkpoint_watermarks()
+
+    async def abandon(self) -> None:
+        """Does nothing any more, and writes nothing either."""
         for task in self._tasks:
             await task.stop()
         self._tasks.clear()
-        await self._checkpoint_watermarks()
 
     async def _retain(self) -> None:
         """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""

@@ -27,11 +27,16 @@ def log_config(settings: TopicSettings) -> LogConfig:
 
 
 class Configuration:
-    """The settings of one broker and of its topics. `layers` and `settings` change, as wholes, with `alter_broker`."""
+    """The settings of one broker and of its topics. `layers` and `settings` change, as wholes, with `alter_broker`.
 
-    def __init__(self, static: Layers, store: MetadataStore) -> None:
+    `node_id` is that of a broker whose store is its cluster's, which has the configs of all of them.
+    """
+
+    def __init__(self, static: Layers, store: MetadataStore, node_id: int | None = None) -> None:
+        self._static = static
         self._store = store
-        self.layers = _with_dynamic(static, store)
+        self._node_id = node_id
+        self.layers = self._with_dynamic()
         self.settings = broker_settings(self.layers)
         self._without_overrides = topic_settings(self.layers, {})
 
@@ -55,7 +60,10 @@ class Configuration:
 
     def broker_overrides(self, *, of_cluster: bool) -> Mapping[str, str]:
         """The dynamic values of this broker, or of the cluster."""
-        return self._store.state.cluster_configs if of_cluster else self._store.state.broker_configs
+        state = self._store.state
+        if of_cluster:
+            return state.cluster_configs
+        return state.broker_configs if self._node_id is None else state.configs_of_brokers.get(self._node_id, {})
 
     def check_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> Layers:
         """The layers with all dynamic values of the broker, or of the cluster, replaced.
@@ -77,20 +85,37 @@ class Configuration:
         """Replaces all dynamic values of the broker, or of the cluster. Raises ApiError INVALID_REQUEST, DiskFault."""
         layers = self.check_broker(texts, of_cluster=of_cluster)
         with self._store.change() as state:
-            state.broker_configs, state.cluster_configs = dict(layers.broker), dict(layers.cluster)
+            state.cluster_configs = dict(layers.cluster)
+            if self._node_id is None:
+                state.broker_configs = dict(layers.broker)
+            else:
+                state.configs_of_brokers[self._node_id] = dict(layers.broker)
+        self._put(layers)
+
+    def refresh(self) -> bool:
+        """Whether another broker of the cluster has changed dynamic values, which are in force here now."""
+        is_same = self.layers.cluster == self._store.state.cluster_configs
+        if is_same and self.layers.broker == self.broker_overrides(of_cluster=False):
+            return False
+        layers = self._with_dynamic()
+        if layers == self.layers:
+            return False
+        self._put(layers)
+        return True
+
+    def _put(self, layers: Layers) -> None:
         self.layers = layers
         self.settings = broker_settings(layers)
         self._without_overrides = topic_settings(layers, {})
 
-
-def _with_dynamic(static: Layers, store: MetadataStore) -> Layers:
-    """Stored values that cannot be used any more are said in the log and left out; they stay in the file."""
-    layers = static
-    for key, text in store.state.cluster_configs.items():
-        layers = _laid(layers, "the cluster", cluster={**layers.cluster, key: text})
-    for key, text in store.state.broker_configs.items():
-        layers = _laid(layers, "this broker", broker={**layers.broker, key: text})
-    return layers
+    def _with_dynamic(self) -> Layers:
+        """Stored values that cannot be used any more are said in the log and left out; they stay in the file."""
+        layers = self._static
+        for key, text in self.broker_overrides(of_cluster=True).items():
+            layers = _laid(layers, "the cluster", cluster={**layers.cluster, key: text})
+        for key, text in self.broker_overrides(of_cluster=False).items():
+            layers = _laid(layers, "this broker", broker={**layers.broker, key: text})
+        return layers
 
 
 def _laid(layers: Layers, owner: str, **texts: Mapping[str, str]) -> Layers:

@@ -73,8 +73,8 @@ class Cluster:
         return self._producer_ids()
 
     def partitions(self) -> list[Partition]:
-        """All partitions there are now."""
-        return [partition for topic in self.topics.values() for partition in topic.partitions.values()]
+        """All partitions that this broker has a replica of now."""
+        return [each for topic in self.topics.values() for each in topic.partitions.values() if each.is_here]
 
     def partition(self, topic: str, index: int) -> Partition:
         """The partition. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""

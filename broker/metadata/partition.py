@@ -2,8 +2,8 @@
 
     log start <= last stable offset <= high watermark <= log end
 
-The high watermark is the smallest log end of the in-sync replicas, however many there are; with one replica that is
-the log end right after each append (spec: storage, section 9).
+This is the partition of a broker that is alone: the high watermark is the log end right after each append. In a
+cluster `replication/replicated_partition.py` is in its place (spec: replication).
 """
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -16,10 +16,9 @@ FUTURE_REPLICA = -3
 
 
 class Partition:
-    """A partition led by this broker. `replicas` and `isr` are broker ids; the preferred leader comes first."""
+    """A partition led by this broker, the only one. `replicas` and `isr` are broker ids; the preferred leader comes first."""
 
     __slots__ = (
-        "_ends",
         "index",
         "isr",
         "leader_epoch",
@@ -37,24 +36,28 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.replicas: tuple[int, ...] = (leader_id,)
         self.isr: tuple[int, ...] = (leader_id,)
-        self._ends: dict[int, int] = {}
 
     @property
     def key(self) -> tuple[str, int]:
         return self.topic_name, self.index
 
     @property
-    def is_alone(self) -> bool:
-        """Whether nobody else has a replica, so that what is written needs no other."""
-        return self.isr == self.replicas == (self.leader_id,)
+    def is_here(self) -> bool:
+        """Whether this broker has a replica."""
+        return True
 
     @property
     def high_watermark(self) -> int:
         """First offset that not every in-sync replica has yet."""
-        end = self.log.log_end_offset
-        if self.isr == (self.leader_id,):
-            return end
-        return min([end, *(self._ends.get(follower, 0) for follower in self.isr if follower != self.leader_id)])
+        return self.log.log_end_offset
+
+    @property
+    def latest_offset(self) -> int:
+        """What clients may be told is the last committed offset. Raises ApiError OFFSET_NOT_AVAILABLE."""
+        return self.high_watermark
+
+    def appended(self) -> None:
+        """The log has grown."""
 
     @property
     def last_stable_offset(self) -> int:
@@ -93,6 +96,22 @@ class Partition:
             return epoch, self.log.log_end_offset
         entry = self.log.end_offset_for_epoch(epoch)
         return entry.epoch, entry.start_offset
+
+    def divergence_from(self, last_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        """The largest epoch shared with a log that ends at `fetch_offset` in `last_epoch`, and where it ends here.
+
+        None when that log is a part of this one. Raises ApiError OFFSET_OUT_OF_RANGE (KIP-595).
+        """
+        epoch, end_offset = self.end_of_epoch(last_epoch)
+        if epoch < 0 or end_offset < 0:
+            place = f"{self.topic_name}-{self.index}"
+            raise ApiError(f"{place} knows no epoch {last_epoch}", ErrorCode.OFFSET_OUT_OF_RANGE)
+        if fetch_offset < self.log.log_start_offset:
+            message = f"{self.log.name}: offset {fetch_offset} is below the start {self.log.log_start_offset}"
+            raise ApiError(message, ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch < last_epoch or end_offset < fetch_offset:
+            return epoch, end_offset
+        return None
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Raises ApiError FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH when a client's epoch (-1: none) is not ours."""

@@ -6,13 +6,13 @@
     load      the store and the folders together give the image: what a crash left half made is finished, what it left
               half deleted goes
 
-So an acknowledged topic is never lost and a deleted one never comes back. All of it happens in one process, so the
-leader of a new partition is known at once. Changes run one after the other; they let other work have the loop between
+So an acknowledged topic is never lost and a deleted one never comes back. In a cluster `replication/topics.py` is in
+its place. Changes run one after the other; they let other work have the loop between
 partitions.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -42,11 +42,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic that passed all checks and does not exist yet."""
+    """A topic that passed all checks and does not exist yet. `assignment` has the replicas of each partition, if given."""
 
     name: str
     partitions: int
     settings: TopicSettings
+    replication_factor: int = 1
+    assignment: tuple[tuple[int, ...], ...] = ()
     overrides: Mapping[str, str] = field(default_factory=dict)
     topic_id: UUID = field(default_factory=uuid4)
 
@@ -54,19 +56,24 @@ class NewTopic:
 class Topics:
     """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew.
 
-    `on_configured` are called when dynamic settings of the broker have changed.
+    `on_configured` are called when dynamic settings of the broker have changed, `on_epoch` when a leader's epoch has
+    begun in a partition here (in a cluster).
     """
 
-    def __init__(self, core: "Core", layers: Layers, moves: "LogMoves") -> None:
-        self.store = MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
-        if self.store.is_new:
+    def __init__(
+        self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None
+    ) -> None:
+        """`store` is that of a cluster; without one the broker has its own, in its log directories."""
+        self.store = store or MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
+        if store is None and self.store.is_new:
             take_over(self.store.state, core.log_dirs, core.cluster.node_id)
-        self.configuration = Configuration(layers, self.store)
+        self.configuration = Configuration(layers, self.store, None if store is None else core.cluster.node_id)
         self.collisions = CollisionGuard()
         self.moves = moves
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
+        self.on_epoch: list[Callable[[Partition], None]] = []
         self._core = core
         self.cluster = core.cluster
         self._log_dirs = core.log_dirs
@@ -87,6 +94,16 @@ class Topics:
 
     # Creation
 
+    @property
+    def known_brokers(self) -> Collection[int]:
+        """Ids that may be named in an assignment of replicas."""
+        return self.cluster.brokers.keys()
+
+    @property
+    def most_replicas(self) -> int:
+        """How many replicas a partition may have."""
+        return max(1, len(self.known_brokers))
+
     def check(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
         """The settings of a topic that may be created so. Raises ApiError 17, 36 or 40."""
         check_name(name)
@@ -99,13 +116,21 @@ class Topics:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
         settings = self._core.settings
         overrides: dict[str, str] = {}
-        partitions = settings.num_partitions
+        partitions, factor = settings.num_partitions, settings.default_replication_factor
         if name == OFFSETS_TOPIC:
             partitions, overrides = settings.offsets_topic_num_partitions, self._offsets_overrides()
+            factor = settings.offsets_topic_replication_factor
         elif name == TRANSACTION_TOPIC:
             partitions = settings.transaction_state_log_num_partitions
+            factor = settings.transaction_state_log_replication_factor
             overrides = self._transaction_overrides()
-        return NewTopic(name=name, partitions=partitions, settings=self.check(name, overrides), overrides=overrides)
+        return NewTopic(
+            name=name,
+            partitions=partitions,
+            replication_factor=min(factor, self.most_replicas),
+            settings=self.check(name, overrides),
+            overrides=overrides,
+        )
 
     async def create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
         """Creates topics; what could not be created, and why, by name."""
@@ -119,6 +144,8 @@ class Topics:
                 failed = await self._create([self.plan_default(name)])
                 if name in failed:
                     raise failed[name]
+            if name not in self.cluster.topics:
+                raise ApiError(f"{name} exists, but not here yet", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return self.cluster.topics[name]
 
     async def _create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
@@ -129,11 +156,15 @@ class Topics:
                 failed[topic.name] = _exists(topic.name)
             else:
                 new[topic.name] = topic
-        self._remember(new.values(), failed)
-        for topic in new.values():
+        await self._put(new.values(), failed)
+        return failed
+
+    async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
+        """Remembers and makes topics; notes what could not be, and why."""
+        self._remember(new, failed)
+        for topic in new:
             if topic.name not in failed:
                 await self._make(topic, failed)
-        return failed
 
     def _remember(self, new: Iterable[NewTopic], failed: dict[str, ApiError]) -> None:
         try:
@@ -200,14 +231,17 @@ class Topics:
             "unclean.leader.election.enable": "false",
             "compression.type": "uncompressed",
             "cleanup.policy": "compact",
-            "min.insync.replicas": str(min(self._core.settings.transaction_state_log_min_isr, 1)),  # one replica
+            "min.insync.replicas": str(min(self._core.settings.transaction_state_log_min_isr, self.most_replicas)),
             "segment.bytes": str(self._core.settings.transaction_state_log_segment_bytes),
         }
 
     # Growth
 
-    async def grow(self, name: str, partitions: int) -> None:
-        """Adds partitions up to that number, which is more than there are. Raises ApiError 3 or 37, DiskFault."""
+    async def grow(self, name: str, partitions: int, assignment: Sequence[tuple[int, ...]] = ()) -> None:
+        """Adds partitions up to that number, which is more than there are. Raises ApiError 3 or 37, DiskFault.
+
+        `assignment` has the replicas of each new partition, if given.
+        """
         async with self._turns:
             topic = self.cluster.topics.get(name)
             if topic is None:
@@ -215,22 +249,15 @@ class Topics:
             present = len(topic.partitions)
             if partitions <= present:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
-            self._store_topic(name, partitions=partitions)
-            addition = replace(topic, partitions={})
-            await self._make_partitions(addition, range(present, partitions))
-            topic.partitions.update(addition.partitions)
-            self._tell_changed(topic)
+            await self._grow(topic, partitions, assignment)
 
-    def _store_topic(
-        self, name: str, *, partitions: int | None = None, configs: Mapping[str, str] | None = None
-    ) -> None:
+    async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         with self.store.change() as state:
-            before = state.topics[name]
-            state.topics[name] = StoredTopic(
-                topic_id=before.topic_id,
-                partitions=before.partitions if partitions is None else partitions,
-                configs=before.configs if configs is None else dict(configs),
-            )
+            state.topics[topic.name] = replace(state.topics[topic.name], partitions=partitions)
+        addition = replace(topic, partitions={})
+        await self._make_partitions(addition, range(len(topic.partitions), partitions))
+        topic.partitions.update(addition.partitions)
+        self._tell_changed(topic)
 
     # Configuration
 
@@ -239,13 +266,21 @@ class Topics:
         topic = self.cluster.topics[name]
         settings = self.configuration.topic_settings(overrides)
         if dict(overrides) != topic.overrides:
-            self._store_topic(name, configs=overrides)
+            self._store_configs(name, overrides)
         topic.overrides = dict(overrides)
         self._apply(topic, settings)
+
+    def _store_configs(self, name: str, overrides: Mapping[str, str]) -> None:
+        with self.store.change() as state:
+            state.topics[name] = replace(state.topics[name], configs=dict(overrides))
 
     def configure_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
         """Replaces the dynamic settings of this broker, or of the cluster. Raises ApiError 42, DiskFault."""
         self.configuration.alter_broker(texts, of_cluster=of_cluster)
+        self._reconfigure()
+
+    def _reconfigure(self) -> None:
+        """Acts on settings that have changed."""
         self._core.settings = self.configuration.settings
         for topic in self.cluster.topics.values():
             self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
@@ -256,8 +291,9 @@ class Topics:
         topic.settings = settings
         config = log_config(settings)
         for partition in topic.partitions.values():
-            partition.log.reconfigure(config)
-            self._core.fetch_purgatory.notify(partition.key)
+            if partition.is_here:
+                partition.log.reconfigure(config)
+                self._core.fetch_purgatory.notify(partition.key)
 
     # Deletion
 
@@ -276,23 +312,31 @@ class Topics:
         for topic in gone:
             self.collisions.remove(topic.name)
             await self._delete_logs(topic)
+        self._tell_deleted(gone)
+        return {}
+
+    def _tell_deleted(self, gone: Sequence[Topic]) -> None:
         for tell in self.on_deleted:
             tell(gone)
-        return {}
 
     async def _delete_logs(self, topic: Topic) -> None:
         complete = True
-        for index, partition in topic.partitions.items():
-            try:
-                self._log_dirs.delete(topic.name, index)
-            except DiskFault as fault:
-                complete = False
-                log.warning("%s-%d is deleted at the next start: %s", topic.name, index, fault)
-            self._core.fetch_purgatory.notify(partition.key)
-            self._core.produce_purgatory.notify(partition.key)
+        for partition in topic.partitions.values():
+            complete &= self._delete_log(partition)
             await self._turns.next()
         if complete:
             self.store.state.deleting.discard(topic.topic_id)  # written with the next change
+
+    def _delete_log(self, partition: Partition) -> bool:
+        """Whether the log is gone; those who wait for it are told."""
+        complete = True
+        try:
+            self._log_dirs.delete(*partition.key)
+        except DiskFault as fault:
+            complete = False
+            log.warning("%s-%d is deleted at the next start: %s", *partition.key, fault)
+        self._core.moved(partition)
+        return complete
 
 
 def _exists(name: str) -> ApiError:

@@ -215,6 +215,11 @@ class Connection:
         if self._muted is not None and not self._muted.done():
             self._muted.set_result(None)
 
+    def abort(self) -> None:
+        """Hangs up by a reset: the peer learns nothing of what was sent last."""
+        self._wire.reset()
+        self.close()
+
     def note_progress(self) -> None:
         """Counts it as activity when the peer has read anything since the last look."""
         if self._wire.sent_bytes != self._seen_sent_bytes:

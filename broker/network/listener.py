@@ -156,6 +156,13 @@ class Server:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def abort(self) -> None:
+        """Closes the listeners, resets every connection and gives up what is being answered."""
+        self.stop_accepting()
+        for connection, task in list(self._open.items()):
+            connection.abort()
+            task.cancel()
+
     def _accept(self, listener: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_A_TURN):
             if len(self._open) + len(self._refused) >= self._limits.connections:

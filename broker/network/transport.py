@@ -8,8 +8,10 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
+from struct import Struct
 
 MSG_MORE = getattr(socket, "MSG_MORE", 0)
+LINGER_NOT = Struct("ii").pack(1, 0)
 
 
 class PlainWire:
@@ -96,6 +98,11 @@ class PlainWire:
             self.rest()
         else:
             room.set_result(None)
+
+    def reset(self) -> None:
+        """Has `close` send a reset instead of the end of the stream."""
+        if not self._closed:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
 
     def close(self) -> None:
         """Closes the socket; whoever waits for room gets ConnectionResetError."""

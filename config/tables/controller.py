@@ -36,10 +36,8 @@ KEYS = (
     ),
     *accepted(
         "The broker is its own controller.",
-        ("auto.leader.rebalance.enable", BOOLEAN, True, None, AT_START),
         ("broker.heartbeat.interval.ms", INT, 2000, None, AT_START),
         ("broker.id.generation.enable", BOOLEAN, True, None, AT_START),
-        ("broker.session.timeout.ms", INT, 9000, None, AT_START),
         ("controlled.shutdown.enable", BOOLEAN, True, None, AT_START),
         ("controlled.shutdown.max.retries", INT, 3, None, AT_START),
         ("controlled.shutdown.retry.backoff.ms", LONG, 5000, None, AT_START),
@@ -56,7 +54,6 @@ KEYS = (
         ("controller.socket.timeout.ms", INT, 30_000, None, AT_START),
         ("eligible.leader.replicas.enable", BOOLEAN, False, None, AT_START),
         ("initial.broker.registration.timeout.ms", INT, 60_000, None, AT_START),
-        ("leader.imbalance.check.interval.seconds", LONG, 300, AtLeast(1), AT_START),
         ("leader.imbalance.per.broker.percentage", INT, 10, None, AT_START),
         ("metadata.log.dir", STRING, None, None, AT_START),
         ("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, AtLeast(1), AT_START),

@@ -18,16 +18,20 @@ Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one J
       "features_epoch": 4
     }
 
+In a cluster its controller keeps the document for all brokers, with two things more: a topic has "replicas", a list for
+each partition (see `partition_record.py`), and "configs_of_brokers" has the dynamic configs of each broker by its id.
+
 Folders say which partitions exist; where both speak of a topic, the larger number of partitions counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ..files.partition_metadata import decode_uuid, encode_uuid
+from .partition_record import PartitionRecord, decode_record, encode_record
 
 VERSION = 1
 MAX_PRODUCER_ID = (1 << 63) - 1
@@ -42,11 +46,15 @@ class MalformedState(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTopic:
-    """A topic as it is remembered; `configs` are its own values only."""
+    """A topic as it is remembered; `configs` are its own values only.
+
+    `replicas` has a record for each partition in a cluster, else none.
+    """
 
     topic_id: UUID
     partitions: int
     configs: Mapping[str, str] = field(default_factory=dict)
+    replicas: tuple[PartitionRecord, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +71,7 @@ class ClusterState:
     acls: frozenset[Acl] = frozenset()
     features: dict[str, int] = field(default_factory=dict)
     features_epoch: int = 0
+    configs_of_brokers: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def copy(self) -> "ClusterState":
         """The same state, not affected by what is put into or taken out of this one."""
@@ -74,11 +83,13 @@ class ClusterState:
             cluster_configs=dict(self.cluster_configs),
             client_quotas=dict(self.client_quotas),
             features=dict(self.features),
+            configs_of_brokers=dict(self.configs_of_brokers),
         )
 
 
 def encode(state: ClusterState) -> dict[str, Any]:
     """The document of this state."""
+    of_brokers = {str(node_id): configs for node_id, configs in state.configs_of_brokers.items() if configs}
     return {
         "version": VERSION,
         "generation": state.generation,
@@ -93,6 +104,7 @@ def encode(state: ClusterState) -> dict[str, Any]:
         "acls": [_encode_acl(acl) for acl in sorted(state.acls)],
         "features": state.features,
         "features_epoch": state.features_epoch,
+        **({"configs_of_brokers": of_brokers} if of_brokers else {}),
     }
 
 
@@ -116,11 +128,15 @@ def decode(document: object) -> ClusterState:
         acls=frozenset(_acl(value) for value in _list(fields.get("acls", []), "acls")),
         features={name: _level(name, level) for name, level in _mapping(fields.get("features"), "features").items()},
         features_epoch=_whole(fields, "features_epoch"),
+        configs_of_brokers=dict(_configs_of_brokers(fields.get("configs_of_brokers", {}))),
     )
 
 
 def _encode_topic(topic: StoredTopic) -> dict[str, Any]:
-    return {"id": encode_uuid(topic.topic_id), "partitions": topic.partitions, "configs": dict(topic.configs)}
+    document = {"id": encode_uuid(topic.topic_id), "partitions": topic.partitions, "configs": dict(topic.configs)}
+    if topic.replicas:
+        document["replicas"] = [encode_record(record) for record in topic.replicas]
+    return document
 
 
 def _topic(name: str, value: object) -> StoredTopic:
@@ -133,7 +149,25 @@ def _topic(name: str, value: object) -> StoredTopic:
         topic_id=_uuid(fields.get("id"), f"{place}.id"),
         partitions=partitions,
         configs=_texts(fields.get("configs"), f"{place}.configs"),
+        replicas=_records(fields.get("replicas", []), partitions, f"{place}.replicas"),
     )
+
+
+def _records(value: object, partitions: int, place: str) -> tuple[PartitionRecord, ...]:
+    try:
+        records = tuple(map(decode_record, _list(value, place)))
+    except ValueError as fault:
+        raise MalformedState(f"{place}: {fault}") from fault
+    if records and len(records) != partitions:
+        raise MalformedState(f"{place}: {partitions} records expected, found {len(records)}")
+    return records
+
+
+def _configs_of_brokers(value: object) -> Iterator[tuple[int, dict[str, str]]]:
+    for node_id, configs in _mapping(value, "configs_of_brokers").items():
+        if not node_id.isdecimal():
+            raise MalformedState(f"configs_of_brokers: broker ids expected, found {node_id!r}")
+        yield int(node_id), _texts(configs, f"configs_of_brokers.{node_id}")
 
 
 def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:

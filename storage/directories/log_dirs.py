@@ -356,6 +356,10 @@ class LogDirs:
                     directory.write_clean_mark()
         self._release()
 
+    def abandon(self) -> None:
+        """Let go of all files and locks and write nothing, so that the next start recovers the logs."""
+        self._release()
+
     def _close_all(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log]) -> bool:
         complete = True
         for log in logs.values():

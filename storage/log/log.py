@@ -239,6 +239,14 @@ class Log(LogReading):
         self.epochs.assign(epoch, start_offset)
         self._latest_epoch = epoch
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Note that a leader's epoch begins at the end of the log, whether anything is written in it or not.
+
+        Raises: DiskFault.
+        """
+        self._is_as_opened = False
+        self._assign_epoch(epoch, self.log_end_offset)
+
     def _flush_if_many(self) -> None:
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
@@ -343,6 +351,21 @@ class Log(LogReading):
         self.epochs.truncate_from_end(offset)
         self._latest_epoch = None
         rebuild_producers(self.producers, self.segments, self.log_start_offset, offset)
+
+    def restart_at(self, offset: int) -> None:
+        """Drop everything and go on, empty, at `offset`, which lies behind the log's end.
+
+        Raises: DiskFault.
+        """
+        self._is_as_opened = False
+        now_ms = self.clock.now_ms()
+        doomed = list(self.segments)
+        self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
+        self.set_aside(doomed, now_ms)
+        self.log_end_offset = self.log_start_offset = self.recovery_point = offset
+        self.epochs.clear()
+        self._latest_epoch = None
+        rebuild_producers(self.producers, self.segments, offset, offset)
 
     # Keeping
 

@@ -19,6 +19,8 @@ ORDER = {
         {"groups", "transactions"},
         {"maintenance"},
         {"fetch", "produce"},
+        {"replication"},
+        {"controller"},
         {"metadata"},
         {"network"},
         {"quotas"},

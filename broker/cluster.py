@@ -1,0 +1,406 @@
+"""A cluster in a process: several brokers in one event loop, and their controller.
+
+    cluster = BrokerCluster.of("data", brokers=3)
+    async with cluster:
+        cluster.bootstrap                              "127.0.0.1:40001,127.0.0.1:40002,127.0.0.1:40003"
+        await cluster.stop_broker(1)                   controlled: its leaderships move first
+        await cluster.kill_broker(2)                   connections are reset; fenced after broker.session.timeout.ms
+        await cluster.start_broker(2)                  on the same ports, over what the kill left
+        cluster.pause_broker(3); cluster.resume_broker(3)     it accepts and reads, and answers nobody
+        cluster.fence_broker(2)                        as if its session were over
+        cluster.pause_follower(3, "orders", 0); cluster.resume_follower(3, "orders", 0)    without topic: all
+        cluster.slow_follower(3, delay_ms=200)         0: not any more
+        cluster.shrink_isr("orders", 0, 3); cluster.expand_isr("orders", 0, 3)
+        cluster.move_leader("orders", 0, 2)            to an in-sync replica; the epoch rises
+        cluster.bump_epoch("orders", 0)                the same leader in a new epoch
+        cluster.take_leader("orders", 0)               leaderless, until an election
+        cluster.elect("orders", 0, Election.PREFERRED) or Election.UNCLEAN
+        cluster.hold_elections(); cluster.release_elections()
+        cluster.hold_metadata(1); cluster.release_metadata(1)     broker 1 goes on with what it knew
+
+Each broker has its ports and its log directories, which a Kafka or a stepdown of its own can open; what the controller
+remembers is in `stepdown-metadata.json` beside them. Time is the clock's, nothing polls, and lots are drawn from the
+seed: the same calls at the same times give the same run. Not for production: one process is one point of failure.
+"""
+
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..config import Given, Layers, Loaded, Origin, load, topic_settings
+from ..protocol.errors import ApiError, DiskFault, ErrorCode
+from ..storage.directories.cluster_state import StoredTopic
+from ..storage.directories.metadata_store import MetadataStore
+from ..storage.files.files import Files
+from .broker import Broker
+from .controller.controller import Controller
+from .controller.partition_change import Election
+from .core import Core
+from .network.pause import Pause
+from .replication.replicas import Replicas
+from .replication.topics import ReplicatedTopics
+from .scheduling.clock import Clock, LoopClock
+from .scheduling.periodic_task import Periodic
+
+__all__ = ["BrokerCluster", "Election"]
+
+SECOND_MS = 1000
+
+LoadSettings = Callable[[Sequence[Given]], Loaded]
+"""The settings of a broker, with these over what was given for all."""
+
+log = logging.getLogger(__name__)
+
+
+class _Member:
+    """One broker of the cluster, running or not; what is known of it beyond its life."""
+
+    def __init__(self, node_id: int, loaded: Loaded) -> None:
+        self.node_id = node_id
+        self.loaded = loaded
+        self.listeners = loaded.settings.listeners
+        self.broker: Broker | None = None
+        self.pause = Pause()
+        self.ports: list[socket.socket] = []
+
+    @property
+    def topics(self) -> ReplicatedTopics:
+        topics = self.running.topics
+        assert isinstance(topics, ReplicatedTopics)
+        return topics
+
+    @property
+    def running(self) -> Broker:
+        """Raises: ValueError when it does not run."""
+        if self.broker is None:
+            raise ValueError(f"broker {self.node_id} does not run")
+        return self.broker
+
+    def keep_ports(self, broker: Broker) -> None:
+        """Has nobody else get the ports while the broker does not run: bound, not listening, they refuse."""
+        listeners = []
+        for listener in self.listeners:
+            taken = broker.addresses[listener.listener_name]
+            listeners.append(replace(listener, port=taken.port))
+            if not self.ports or len(self.ports) < len(self.listeners):
+                family = socket.AF_INET6 if ":" in taken.host else socket.AF_INET
+                sock = socket.socket(family, socket.SOCK_STREAM)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                with contextlib.suppress(OSError):  # a system that does not let two have it, even so
+                    sock.bind((taken.host, taken.port))
+                self.ports.append(sock)
+        self.listeners = tuple(listeners)
+
+    def let_go_of_ports(self) -> None:
+        for sock in self.ports:
+            sock.close()
+        self.ports.clear()
+
+
+class BrokerCluster:
+    """Brokers 1 to n, or with the ids of `members`. `clock` and `files` are for tests, `seed` draws placements.
+
+    Every broker has the same settings but for ids, ports, directories and rack.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        members: Mapping[int, LoadSettings],
+        *,
+        clock: Clock | None = None,
+        files: Callable[[int], Files] | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Raises: ConfigError, DiskFault."""
+        self.clock: Clock = clock or LoopClock()
+        self._files = files or (lambda _: Files())
+        self._load = dict(members)
+        self._members = {node_id: _Member(node_id, load(())) for node_id, load in members.items()}
+        self._peers: dict[int, Replicas] = {}
+        self._balancing: Periodic | None = None
+        first = next(iter(self._members.values())).loaded
+        store = _open_store(Path(directory), self._files(0))
+        self.controller = Controller(
+            store,
+            self.clock,
+            session_timeout_ms=first.settings.broker_session_timeout_ms,
+            is_unclean_enabled=partial(_is_unclean_enabled, first.layers, store),
+            seed=seed,
+        )
+        for node_id, member in self._members.items():
+            self.controller.brokers.announce(node_id, member.loaded.settings.broker_rack)
+
+    @classmethod
+    def of(
+        cls,
+        directory: str | Path,
+        brokers: int = 3,
+        *,
+        settings: Mapping[str, str] | None = None,
+        racks: Sequence[str] = (),
+        clock: Clock | None = None,
+        files: Callable[[int], Files] | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """So many brokers on free ports of 127.0.0.1, in `directory`; settings by Kafka's names, for all of them."""
+        texts = {"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
+        overrides = [f"{key}={text}" for key, text in texts.items()]
+
+        def loading(node_id: int) -> LoadSettings:
+            own = own_settings(node_id, directory, racks[(node_id - 1) % len(racks)] if racks else None)
+            return lambda more: load(overrides=[*overrides, *(f"{each.key}={each.text}" for each in (*own, *more))])
+
+        members = {node_id: loading(node_id) for node_id in range(1, brokers + 1)}
+        return cls(directory, members, clock=clock, files=files, seed=seed)
+
+    # Life
+
+    async def start(self) -> None:
+        """Returns when all brokers serve. Raises: OSError, DiskFault; none runs then."""
+        self.controller.begin()
+        try:
+            for node_id in self._members:
+                await self.start_broker(node_id)
+        except (OSError, DiskFault):
+            await self.stop()
+            raise
+        settings = self._any().settings
+        if settings.auto_leader_rebalance_enable:
+            interval_ms = settings.leader_imbalance_check_interval_seconds * SECOND_MS
+            self._balancing = Periodic("leader balance", self.clock, self._balance, interval_ms)
+
+    async def stop(self) -> None:
+        """Stops all brokers; who leads and who is in sync stays, so that all of them come back as they went."""
+        if self._balancing is not None:
+            await self._balancing.stop()
+        self.controller.brokers.close()
+        for member in self._members.values():
+            if member.broker is not None:
+                member.pause.end()
+                broker = self._take_out(member)
+                self.controller.forget_member(member.node_id)
+                await broker.stop()
+            member.let_go_of_ports()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start_broker(self, node_id: int) -> Broker:
+        """Starts a broker that does not run, over its directories, on the ports that it had.
+
+        Raises: OSError, DiskFault; ValueError when it runs.
+        """
+        member = self._member(node_id)
+        if member.broker is not None:
+            raise ValueError(f"broker {node_id} runs already")
+        if self.controller.brokers.is_active(node_id):
+            self.controller.fence(node_id)  # the session of its former life is not waited for
+        loaded = self._load[node_id](_on_ports(member))
+        member.pause = Pause()
+        broker = Broker(
+            loaded.settings,
+            loaded.layers,
+            clock=self.clock,
+            files=self._files(node_id),
+            make_topics=partial(ReplicatedTopics, controller=self.controller, peers=self._peers),
+        )
+        await broker.start()
+        member.broker = broker
+        member.keep_ports(broker)
+        self._peers[node_id] = member.topics.replicas
+        member.topics.replicas.start()
+        self.controller.enter(broker.cluster.brokers[node_id], member.topics)
+        return broker
+
+    async def stop_broker(self, node_id: int) -> None:
+        """A controlled shutdown: others lead before it stops to serve. Raises: ValueError when it does not run."""
+        member = self._member(node_id)
+        broker = member.running
+        self.resume_broker(node_id)
+        self.controller.begin_to_stop(node_id)
+        self._take_out(member)
+        await broker.stop()
+        self.controller.leave(node_id)
+
+    async def kill_broker(self, node_id: int) -> None:
+        """Ends a broker at once; others learn of it when its session is over. Raises: ValueError."""
+        member = self._member(node_id)
+        broker = member.running
+        member.topics.replicas.pause()
+        self._take_out(member)
+        self.controller.forget_member(node_id)
+        self.controller.lose(node_id)
+        member.pause.end()
+        await broker.kill()
+
+    def pause_broker(self, node_id: int) -> None:
+        """Has a broker stand still as one that is suspended does. Requests parked before may still be answered.
+
+        It is fenced after `broker.session.timeout.ms`. Raises: ValueError when it does not run.
+        """
+        member = self._member(node_id)
+        broker = member.running
+        if member.pause.is_on:
+            return
+        member.pause.begin()
+        broker.interceptors.append(member.pause)
+        member.topics.replicas.pause()
+        self.controller.hold_metadata(node_id)
+        self.controller.lose(node_id)
+
+    def resume_broker(self, node_id: int) -> None:
+        """Has a paused broker go on. Raises: ValueError when it does not run."""
+        member = self._member(node_id)
+        broker = member.running
+        if not member.pause.is_on:
+            return
+        broker.interceptors.remove(member.pause)
+        member.topics.replicas.resume()
+        self.controller.release_metadata(node_id)
+        self.controller.hear(node_id)
+        member.pause.end()
+
+    def fence_broker(self, node_id: int) -> None:
+        """As if nothing had been heard of the broker for its session's time."""
+        self.controller.fence(self._member(node_id).node_id)
+
+    def _take_out(self, member: _Member) -> Broker:
+        broker = member.running
+        self._peers.pop(member.node_id, None)
+        member.broker = None
+        return broker
+
+    async def _balance(self) -> None:
+        self.controller.elect_preferred()
+
+    # What is there
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        """The brokers that run, by id."""
+        return {node_id: each.broker for node_id, each in self._members.items() if each.broker is not None}
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of the first listener of all brokers that run."""
+        return ",".join(str(broker.address) for broker in self.brokers.values())
+
+    def leader(self, topic: str, partition: int) -> int:
+        """The id of the leader, -1 for none. Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION."""
+        return self.controller.record(topic, partition).leader
+
+    def isr(self, topic: str, partition: int) -> tuple[int, ...]:
+        """The ids of the in-sync replicas. Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION."""
+        return self.controller.record(topic, partition).isr
+
+    def _member(self, node_id: int) -> _Member:
+        member = self._members.get(node_id)
+        if member is None:
+            raise ValueError(f"there is no broker {node_id}, only {sorted(self._members)}")
+        return member
+
+    def _any(self) -> Broker:
+        return next(iter(self.brokers.values()))
+
+    # Followers
+
+    def pause_follower(self, node_id: int, topic: str | None = None, partition: int = 0) -> None:
+        """Stops the broker's fetches of a partition, or of all."""
+        self._member(node_id).topics.replicas.fetcher.pause(None if topic is None else (topic, partition))
+
+    def resume_follower(self, node_id: int, topic: str | None = None, partition: int = 0) -> None:
+        """Has the broker fetch again."""
+        self._member(node_id).topics.replicas.fetcher.resume(None if topic is None else (topic, partition))
+
+    def slow_follower(self, node_id: int, *, delay_ms: int) -> None:
+        """Puts off each fetch of the broker by so long."""
+        self._member(node_id).topics.replicas.fetcher.delay_ms = delay_ms
+
+    def shrink_isr(self, topic: str, partition: int, node_id: int) -> None:
+        """Takes a follower out of the ISR; one that is caught up comes back with its next fetch. Raises: ApiError."""
+        isr = self.isr(topic, partition)
+        self.controller.put_isr(topic, partition, tuple(each for each in isr if each != node_id))
+
+    def expand_isr(self, topic: str, partition: int, node_id: int) -> None:
+        """Takes a replica into the ISR, caught up or not. Raises: ApiError."""
+        self.controller.put_isr(topic, partition, (*self.isr(topic, partition), node_id))
+
+    # Leaders
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Makes an in-sync replica the leader. Raises: ApiError."""
+        self.controller.move_leader(topic, partition, node_id)
+
+    def bump_epoch(self, topic: str, partition: int) -> None:
+        """Begins a new epoch of the present leader. Raises: ApiError."""
+        self.controller.move_leader(topic, partition, self.leader(topic, partition))
+
+    def take_leader(self, topic: str, partition: int) -> None:
+        """Leaves a partition without a leader until `move_leader` or an election. Raises: ApiError."""
+        self.controller.take_leader(topic, partition)
+
+    def elect(self, topic: str, partition: int, election: Election = Election.PREFERRED) -> None:
+        """A preferred or an unclean election. Raises: ApiError ELECTION_NOT_NEEDED, or nobody can be elected."""
+        self.controller.elect(topic, partition, election)
+
+    def hold_elections(self) -> None:
+        """Partitions that lose their leader stay without one until `release_elections`."""
+        self.controller.hold_elections()
+
+    def release_elections(self) -> None:
+        self.controller.release_elections()
+
+    # Metadata
+
+    def hold_metadata(self, node_id: int) -> None:
+        """Has a broker miss what the controller decides: it answers, and acts on, what it knew."""
+        self.controller.hold_metadata(self._member(node_id).node_id)
+
+    def release_metadata(self, node_id: int) -> None:
+        self.controller.release_metadata(self._member(node_id).node_id)
+
+
+def own_settings(node_id: int, directory: str | Path, rack: str | None = None) -> list[Given]:
+    """What each broker of a cluster has for itself."""
+    texts = {
+        "node.id": str(node_id),
+        "log.dirs": str(Path(directory) / f"broker-{node_id}"),
+        "stepdown.http.listen": "127.0.0.1:0",
+    }
+    if rack is not None:
+        texts["broker.rack"] = rack
+    return [Given(key, text, Origin("cluster")) for key, text in texts.items()]
+
+
+def _on_ports(member: _Member) -> list[Given]:
+    text = ",".join(map(str, member.listeners))
+    return [Given("listeners", text, Origin("cluster"))] if member.ports else []
+
+
+def _open_store(directory: Path, files: Files) -> MetadataStore:
+    """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
+    os.makedirs(directory, exist_ok=True)
+    store = MetadataStore.open(files, [str(directory)])
+    if store.is_new and (found := sorted(directory.glob("broker-*/*-*/partition.metadata"))):
+        message = f"{found[0].parent} is a partition, but {store.path} is missing: put it back, or move the data away"
+        raise ApiError(message, ErrorCode.KAFKA_STORAGE_ERROR)
+    return store
+
+
+def _is_unclean_enabled(static: Layers, store: MetadataStore, topic: StoredTopic) -> bool:
+    layers = replace(static, cluster=store.state.cluster_configs)
+    return topic_settings(layers, topic.configs).unclean_leader_election_enable

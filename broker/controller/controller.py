@@ -1,0 +1,340 @@
+"""The controller: it alone changes who has partitions, who leads them and who is in sync.
+
+    administrators, brokers that come and go, leaders with a new ISR
+      -> a changed record (`partition_change.py`) -> the store -> `publish`: every broker brings its image up to date
+
+A broker sees the newest state, not each step to it, as with batches of Kafka's metadata log. One whose metadata is held
+(`hold_metadata`) goes on with what it knew. What is asked of the controller while it publishes is published after that.
+Source: Kafka 3.9 `ReplicationControlManager`, `ClusterControlManager`.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Protocol
+from uuid import UUID
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.directories.cluster_state import StoredTopic
+from ...storage.directories.metadata_store import MetadataStore
+from ...storage.directories.partition_record import NO_LEADER, PartitionRecord
+from ..metadata.image import BrokerNode
+from ..scheduling.clock import Clock
+from .partition_change import Election, Ids, changed, renamed, without
+from .placement import UsableBroker, place
+from .reassignment import cancelled, reassigned
+from .registrations import Registrations
+
+TopicPartition = tuple[str, int]
+Changes = dict[TopicPartition, PartitionRecord]
+
+log = logging.getLogger(__name__)
+
+
+class Member(Protocol):
+    """A running broker as the controller knows it."""
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Brings the broker's image of these topics, and of the living brokers, up to date."""
+        ...
+
+
+class Controller:
+    """The one controller of a cluster. `is_unclean_enabled` tells `unclean.leader.election.enable` of a topic."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        clock: Clock,
+        *,
+        session_timeout_ms: int,
+        is_unclean_enabled: Callable[[StoredTopic], bool],
+        seed: int = 0,
+    ) -> None:
+        self.store = store
+        self.brokers = Registrations(clock, self.fence)
+        self._session_timeout_ms = session_timeout_ms
+        self._is_unclean_enabled = is_unclean_enabled
+        self._lots = Random(seed)
+        self._members: dict[int, Member] = {}
+        self._held: dict[int, set[str]] = {}
+        self._unpublished: dict[str, None] | None = None
+        self._holds_elections = False
+
+    # What is known
+
+    @property
+    def topics(self) -> Mapping[str, StoredTopic]:
+        return self.store.state.topics
+
+    def record(self, name: str, index: int) -> PartitionRecord:
+        """The partition's record. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""
+        topic = self.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.replicas):
+            raise ApiError(f"there is no partition {name}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic.replicas[index]
+
+    def records(self) -> Iterable[tuple[TopicPartition, PartitionRecord]]:
+        """All partitions."""
+        for name, topic in self.topics.items():
+            for index, record in enumerate(topic.replicas):
+                yield (name, index), record
+
+    # Brokers
+
+    def begin(self) -> None:
+        """Nobody runs yet: partitions have no leader until one of their ISR comes."""
+        self._commit({key: renamed(each, NO_LEADER) for key, each in self.records() if each.leader != NO_LEADER})
+
+    def enter(self, node: BrokerNode, member: Member) -> None:
+        """The broker is up to date, and listens: it may lead, and be in sync."""
+        self._members[node.node_id] = member
+        self.brokers.enter(node)
+        self._elect_leaderless()
+        self.publish(self.topics)
+
+    def begin_to_stop(self, node_id: int) -> None:
+        """The broker is about to stop: others lead, and it leaves each ISR that has somebody else."""
+        self.brokers.begin_to_stop(node_id)
+        self._take_out(node_id)
+
+    def leave(self, node_id: int) -> None:
+        """The broker has stopped, as it said."""
+        self._members.pop(node_id, None)
+        self._held.pop(node_id, None)
+        self.fence(node_id)
+
+    def lose(self, node_id: int) -> None:
+        """The broker is not heard any more; it is fenced when its session is over."""
+        self.brokers.lose(node_id, self._session_timeout_ms)
+
+    def hear(self, node_id: int) -> None:
+        """The broker is heard again, before it was fenced or after."""
+        self.brokers.keep(node_id)
+        node = next(each.node for each in self.brokers if each.node_id == node_id)
+        if node is not None and not self.brokers.is_active(node_id):
+            self.enter(node, self._members[node_id])
+
+    def forget_member(self, node_id: int) -> None:
+        """The broker was killed: nothing is told to it any more."""
+        self._members.pop(node_id, None)
+        self._held.pop(node_id, None)
+
+    def fence(self, node_id: int) -> None:
+        """The broker is dead for all: it leads nothing, and is in no ISR that has somebody else."""
+        log.info("broker %d is fenced", node_id)
+        self.brokers.fence(node_id)
+        self._take_out(node_id)
+        self.publish(self.topics)
+
+    def _take_out(self, node_id: int) -> None:
+        changes: Changes = {}
+        for key, before in self.records():
+            if node_id in before.isr or before.leader == node_id:
+                after = changed(
+                    before,
+                    self._acceptable(before),
+                    isr=without(before.isr, (node_id,)),
+                    election=self._election(key[0]),
+                )
+                if after is not None:
+                    changes[key] = after
+        self._commit(changes)
+
+    def _elect_leaderless(self) -> None:
+        changes: Changes = {}
+        for key, before in self.records():
+            if before.leader == NO_LEADER:
+                after = changed(before, self._acceptable(before), election=self._election(key[0]))
+                if after is not None:
+                    changes[key] = after
+        self._commit(changes)
+
+    def _acceptable(self, record: PartitionRecord) -> Callable[[int], bool]:
+        if self._holds_elections:
+            return lambda node_id: node_id == record.leader and self.brokers.is_active(node_id)
+        return self.brokers.is_active
+
+    def _election(self, name: str) -> Election:
+        return Election.UNCLEAN if self._is_unclean_enabled(self.topics[name]) else Election.ONLINE
+
+    # Topics
+
+    def place(self, partitions: int, factor: int) -> list[Ids]:
+        """Replicas for so many new partitions. Raises ApiError INVALID_REPLICATION_FACTOR."""
+        usable = [
+            UsableBroker(node_id=each.node_id, rack=each.rack, is_fenced=each.is_fenced)
+            for each in self.brokers
+            if not each.is_stopping and each.node is not None
+        ]
+        return place(partitions, factor, usable, self._lots)
+
+    def new_records(self, assignment: Iterable[Ids]) -> tuple[PartitionRecord, ...]:
+        """The records of new partitions with these replicas. Raises ApiError 39 where none of them lives."""
+        return tuple(map(self._new_record, assignment))
+
+    def _new_record(self, replicas: Ids) -> PartitionRecord:
+        isr = tuple(filter(self.brokers.is_active, replicas))
+        if not isr:
+            message = f"replica assignment: none of the brokers {list(replicas)} is running"
+            raise ApiError(message, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+        return PartitionRecord(replicas=replicas, isr=isr, leader=isr[0])
+
+    def put_topics(self, topics: Mapping[str, StoredTopic]) -> None:
+        """Remembers new or changed topics, and tells the brokers. Raises DiskFault."""
+        with self.store.change() as state:
+            state.topics.update(topics)
+        self.publish(topics)
+        if any(self._is_unclean_enabled(topic) for topic in topics.values()):
+            self._elect_leaderless()
+
+    def delete_topics(self, names: Iterable[str]) -> None:
+        """Forgets topics, and tells the brokers. Raises DiskFault."""
+        gone: dict[str, UUID] = {name: self.topics[name].topic_id for name in names}
+        with self.store.change() as state:
+            for name, topic_id in gone.items():
+                del state.topics[name]
+                state.deleting.add(topic_id)
+        self.publish(gone)
+
+    # Partitions
+
+    def alter_isr(self, node_id: int, key: TopicPartition, isr: Ids, leader_epoch: int, partition_epoch: int) -> bool:
+        """Whether the leader's new ISR is taken: not from a former leader, nor with a broker that is fenced."""
+        topic = self.topics.get(key[0])
+        if topic is None or key[1] >= len(topic.replicas):
+            return False
+        before = topic.replicas[key[1]]
+        is_present = (before.leader, before.leader_epoch, before.partition_epoch) == (
+            node_id,
+            leader_epoch,
+            partition_epoch,
+        )
+        if not is_present or not isr or not all(map(self.brokers.is_active, isr)):
+            return False
+        after = changed(before, self._acceptable(before), isr=isr, election=self._election(key[0]))
+        if after is not None:
+            log.info("the ISR of %s-%d is %s now", *key, list(after.isr))
+            self._commit({key: after})
+        return True
+
+    def elect(self, name: str, index: int, election: Election) -> None:
+        """A preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""
+        before = self.record(name, index)
+        is_unclean = election is Election.UNCLEAN
+        if before.leader != NO_LEADER if is_unclean else before.leader == before.replicas[0]:
+            raise ApiError(f"{name}-{index} has such a leader", ErrorCode.ELECTION_NOT_NEEDED)
+        after = changed(before, self.brokers.is_active, election=election)
+        if after is None:
+            raise ApiError(
+                f"no replica of {name}-{index} can be elected, they are {list(before.replicas)}",
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if is_unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            )
+        self._commit({(name, index): after})
+
+    def elect_preferred(self) -> None:
+        """Gives partitions back to their preferred leaders where these are in sync (`auto.leader.rebalance.enable`)."""
+        changes: Changes = {}
+        for key, before in self.records():
+            after = changed(before, self._acceptable(before), election=Election.PREFERRED)
+            if before.leader != NO_LEADER and after is not None:
+                changes[key] = after
+        self._commit(changes)
+
+    def reassign(self, name: str, index: int, target: Ids | None) -> None:
+        """Moves a partition to other brokers; None gives up a move that is on. Raises ApiError 3, 39 or 85."""
+        before = self.record(name, index)
+        if target is not None:
+            after = reassigned(before, target, self.brokers.is_active)
+        elif not before.is_being_reassigned:
+            raise ApiError(f"{name}-{index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+        else:
+            is_enabled = self._is_unclean_enabled(self.topics[name])
+            after = cancelled(before, self.brokers.is_active, may_be_unclean=is_enabled)
+            if after is None:
+                message = f"{name}-{index} cannot go back without an unclean leader election"
+                raise ApiError(message, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+        if after is not None:
+            self._commit({(name, index): after})
+
+    # By hand, for tests
+
+    def move_leader(self, name: str, index: int, node_id: int) -> None:
+        """Makes a living in-sync replica the leader; the present one gets a new epoch. Raises ApiError 3 or 83."""
+        before = self.record(name, index)
+        if node_id not in before.isr or not self.brokers.is_active(node_id):
+            message = f"broker {node_id} is not a living in-sync replica of {name}-{index}, those are {before.isr}"
+            raise ApiError(message, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+        self._commit({(name, index): renamed(before, node_id)})
+
+    def take_leader(self, name: str, index: int) -> None:
+        """Leaves a partition without a leader until one is moved or elected there. Raises ApiError 3."""
+        self._commit({(name, index): renamed(self.record(name, index), NO_LEADER)})
+
+    def put_isr(self, name: str, index: int, isr: Ids) -> None:
+        """Sets the ISR, which keeps the leader and the order of the replicas. Raises ApiError 3 or 42."""
+        before = self.record(name, index)
+        wanted = tuple(each for each in before.replicas if each in isr)
+        if before.leader not in wanted or len(wanted) != len(set(isr)):
+            message = f"an ISR of {name}-{index} holds its leader {before.leader} and replicas of {before.replicas}"
+            raise ApiError(f"{message}, found {isr}", ErrorCode.INVALID_REQUEST)
+        after = changed(before, self._acceptable(before), isr=wanted)
+        if after is not None:
+            self._commit({(name, index): after})
+
+    def hold_elections(self) -> None:
+        """Partitions that lose their leader stay without one."""
+        self._holds_elections = True
+
+    def release_elections(self) -> None:
+        self._holds_elections = False
+        self._elect_leaderless()
+
+    def hold_metadata(self, node_id: int) -> None:
+        """The broker learns nothing new."""
+        self._held.setdefault(node_id, set())
+
+    def release_metadata(self, node_id: int) -> None:
+        missed = self._held.pop(node_id, set())
+        member = self._members.get(node_id)
+        if member is not None:
+            member.sync(missed)
+
+    # Telling
+
+    def _commit(self, changes: Changes) -> None:
+        if not changes:
+            return
+        touched: dict[str, dict[int, PartitionRecord]] = {}
+        for (name, index), record in changes.items():
+            touched.setdefault(name, {})[index] = record
+        with self.store.change() as state:
+            for name, records in touched.items():
+                topic = state.topics[name]
+                merged = tuple(records.get(index, record) for index, record in enumerate(topic.replicas))
+                state.topics[name] = replace(topic, replicas=merged)
+        self.publish(touched)
+
+    def publish(self, names: Iterable[str]) -> None:
+        """Has the brokers bring themselves up to date, one after the other."""
+        if self._unpublished is not None:
+            self._unpublished.update(dict.fromkeys(names))
+            return
+        self._unpublished = dict.fromkeys(names)
+        try:
+            while True:
+                now, self._unpublished = self._unpublished, {}
+                self._tell(tuple(now))
+                if not self._unpublished:
+                    return
+        finally:
+            self._unpublished = None
+
+    def _tell(self, names: Sequence[str]) -> None:
+        for node_id, member in sorted(self._members.items()):
+            held = self._held.get(node_id)
+            if held is not None:
+                held.update(names)
+            elif self._members.get(node_id) is member:
+                member.sync(names)

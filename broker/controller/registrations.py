@@ -1,0 +1,89 @@
+"""The brokers of a cluster as the controller sees them: known, living, on their way out.
+
+A broker that does not answer any more is fenced after `broker.session.timeout.ms`; one that stops says so.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from ..metadata.image import BrokerNode
+from ..scheduling.clock import Clock, Timer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A broker; `node` says where it listens, None before it ever did."""
+
+    node_id: int
+    rack: str | None = None
+    node: BrokerNode | None = None
+    is_fenced: bool = True
+    is_stopping: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may lead partitions and be in their ISR."""
+        return not self.is_fenced and not self.is_stopping
+
+
+class Registrations:
+    """All brokers by id, and the sessions that are about to end."""
+
+    def __init__(self, clock: Clock, on_expired: Callable[[int], None]) -> None:
+        self._clock = clock
+        self._on_expired = on_expired
+        self._known: dict[int, Registration] = {}
+        self._ending: dict[int, Timer] = {}
+
+    def __iter__(self) -> Iterator[Registration]:
+        return iter(self._known.values())
+
+    def __contains__(self, node_id: int) -> bool:
+        return node_id in self._known
+
+    def announce(self, node_id: int, rack: str | None) -> None:
+        """A broker that belongs to the cluster, and does not run yet."""
+        self._known[node_id] = Registration(node_id=node_id, rack=rack)
+
+    def is_active(self, node_id: int) -> bool:
+        found = self._known.get(node_id)
+        return found is not None and found.is_active
+
+    def nodes(self) -> dict[int, BrokerNode]:
+        """The living brokers, as clients are told."""
+        return {
+            each.node_id: each.node
+            for each in sorted(self._known.values(), key=lambda each: each.node_id)
+            if not each.is_fenced and each.node is not None
+        }
+
+    def enter(self, node: BrokerNode) -> None:
+        """The broker lives and listens there."""
+        self.keep(node.node_id)
+        self._known[node.node_id] = Registration(node_id=node.node_id, rack=node.rack, node=node, is_fenced=False)
+
+    def begin_to_stop(self, node_id: int) -> None:
+        self._known[node_id] = replace(self._known[node_id], is_stopping=True)
+
+    def fence(self, node_id: int) -> None:
+        self.keep(node_id)
+        self._known[node_id] = replace(self._known[node_id], is_fenced=True, is_stopping=False)
+
+    def lose(self, node_id: int, timeout_ms: int) -> None:
+        """Nothing is heard of the broker any more: it is given up in `timeout_ms`."""
+        self.keep(node_id)
+        self._ending[node_id] = self._clock.call_later(timeout_ms, lambda: self._expire(node_id))
+
+    def keep(self, node_id: int) -> None:
+        """The broker is heard again, or given up: no session ends."""
+        timer = self._ending.pop(node_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def close(self) -> None:
+        for node_id in tuple(self._ending):
+            self.keep(node_id)
+
+    def _expire(self, node_id: int) -> None:
+        self._ending.pop(node_id, None)
+        self._on_expired(node_id)

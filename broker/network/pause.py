@@ -1,0 +1,34 @@
+"""A broker that stands still: it accepts and reads, and answers nobody until it goes on."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .call import Call
+
+
+class Pause:
+    """An interceptor that holds every request before it is handled, and every response before it is sent."""
+
+    def __init__(self) -> None:
+        self._going = asyncio.Event()
+        self._going.set()
+
+    @property
+    def is_on(self) -> bool:
+        return not self._going.is_set()
+
+    def begin(self) -> None:
+        self._going.clear()
+
+    def end(self) -> None:
+        """What was held goes on, in the order it came on each connection."""
+        self._going.set()
+
+    async def before(self, call: "Call") -> Any | None:
+        await self._going.wait()
+        return None
+
+    async def after(self, call: "Call", response: Any | None) -> Any | None:
+        await self._going.wait()
+        return response

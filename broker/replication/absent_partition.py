@@ -1,0 +1,46 @@
+"""A partition that other brokers have: what the image knows of it, without a log."""
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.directories.partition_record import PartitionRecord
+from ...storage.log.log import Log
+from ..metadata.partition import Partition
+
+
+class AbsentPartition(Partition):
+    """Who leads the partition; asked for its log it refuses with `code`."""
+
+    __slots__ = ("_code",)
+
+    def __init__(
+        self,
+        topic_name: str,
+        index: int,
+        record: PartitionRecord,
+        *,
+        code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ) -> None:
+        self.topic_name = topic_name
+        self.index = index
+        self._code = code
+        self.apply(record)
+
+    def apply(self, record: PartitionRecord) -> None:
+        """Takes over what the controller has decided."""
+        self.leader_id = record.leader
+        self.leader_epoch = record.leader_epoch
+        self.replicas = record.replicas
+        self.isr = record.isr
+
+    @property
+    def is_here(self) -> bool:
+        return False
+
+    @property
+    def log(self) -> Log:  # type: ignore[override]
+        """Raises: ApiError, always."""
+        what = "has no replica here" if self._code == ErrorCode.NOT_LEADER_OR_FOLLOWER else "could not be opened here"
+        raise ApiError(f"{self.topic_name}-{self.index} {what}", self._code)
+
+    @property
+    def high_watermark(self) -> int:
+        return self.log.log_end_offset

@@ -1,0 +1,156 @@
+"""The follower side of a broker: fetches its partitions from their leaders, one step after the other.
+
+Nothing polls: a partition is due when it has a new leader, when its leader has something for it, and when the step
+before brought something. A run takes all that is due; what comes meanwhile waits for the next one, so that many
+appends are fetched together.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
+from ..scheduling.clock import Clock, Timer
+from .fetching import ask_of, reset, serve, take_in
+from .replicated_partition import ReplicatedPartition
+
+Key = tuple[str, int]
+STEPS_A_RUN = 8
+
+# The leader does not lead, or one of us has not heard of the newest epoch: the news of it brings the next step.
+UNSETTLED = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Fetcher:
+    """Keeps the followers of one broker up to date. `leader_of` gives the leader's replica, None if out of reach.
+
+    `delay_ms` puts off each run: a slow follower.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        clock: Clock,
+        leader_of: Callable[[ReplicatedPartition], ReplicatedPartition | None],
+        max_bytes: int,
+    ) -> None:
+        self.delay_ms = 0
+        self._node_id = node_id
+        self._clock = clock
+        self._leader_of = leader_of
+        self._max_bytes = max_bytes
+        self._following: dict[Key, ReplicatedPartition] = {}
+        self._paused: set[Key] = set()
+        self._pauses_all = False
+        self._due: dict[Key, None] = {}
+        self._is_scheduled = False
+        self._delay: Timer | None = None
+
+    def follow(self, partition: ReplicatedPartition) -> None:
+        """Begins to fetch the partition from its leader, or anew from another one."""
+        self._following[partition.key] = partition
+        self.wake(partition.key)
+
+    def leave(self, key: Key) -> None:
+        """Fetches the partition no more."""
+        self._following.pop(key, None)
+        self._due.pop(key, None)
+
+    def pause(self, key: Key | None = None) -> None:
+        """Stops fetching one partition, or all."""
+        if key is None:
+            self._pauses_all = True
+        else:
+            self._paused.add(key)
+        for followed in tuple(self._following) if key is None else (key,):
+            self._stop_waiting(followed)
+
+    def resume(self, key: Key | None = None) -> None:
+        """Fetches again what was paused."""
+        if key is None:
+            self._pauses_all = False
+            self._paused.clear()
+            for followed in self._following:
+                self.wake(followed)
+        else:
+            self._paused.discard(key)
+            self.wake(key)
+
+    def stop(self) -> None:
+        """Fetches nothing any more."""
+        self.pause()
+        self._following.clear()
+        self._due.clear()
+        if self._delay is not None:
+            self._delay.cancel()
+
+    def wake(self, key: Key) -> None:
+        """There is something for the partition."""
+        if key in self._following and not self._is_paused(key):
+            self._due[key] = None
+            self._schedule()
+
+    def _is_paused(self, key: Key) -> bool:
+        return self._pauses_all or key in self._paused
+
+    def _stop_waiting(self, key: Key) -> None:
+        partition = self._following.get(key)
+        leader = None if partition is None else self._leader_of(partition)
+        follower = None if leader is None else leader.followers.get(self._node_id)
+        if follower is not None:
+            follower.stop_waiting(self._clock.now_ms())
+
+    def _schedule(self) -> None:
+        if self._is_scheduled:
+            return
+        self._is_scheduled = True
+        if self.delay_ms > 0:
+            self._delay = self._clock.call_later(self.delay_ms, self._run)
+        else:
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        self._is_scheduled = False
+        due, self._due = self._due, {}
+        for key in due:
+            partition = self._following.get(key)
+            if partition is not None and not self._is_paused(key) and self._fetch(partition):
+                self._due[key] = None
+        if self._due:
+            self._schedule()
+
+    def _fetch(self, partition: ReplicatedPartition) -> bool:
+        """Whether there may be more."""
+        try:
+            return all(self.step(partition) for _ in range(STEPS_A_RUN))
+        except (ApiError, DiskFault, CorruptRecord) as fault:
+            log.error("broker %d cannot follow %s-%d any more: %s", self._node_id, *partition.key, fault)
+            self.leave(partition.key)
+            return False
+
+    def step(self, partition: ReplicatedPartition) -> bool:
+        """Whether there may be more, after one fetch. Raises what stands against writing to the follower's log."""
+        leader = self._leader_of(partition)
+        if leader is None:
+            return False
+        epoch = partition.leader_epoch
+        ask = ask_of(partition, self._node_id)
+        try:
+            answer = serve(leader, ask, self._max_bytes)
+        except ApiError as error:
+            if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                reset(partition, leader)
+                return partition.log.log_end_offset != ask.offset
+            if error.code not in UNSETTLED:
+                log.warning("broker %d cannot fetch %s-%d: %s", self._node_id, *partition.key, error)
+            return False
+        if partition.leader_epoch != epoch or partition.is_leader:  # the fetch itself has brought an election about
+            return False
+        take_in(partition, answer)
+        return not answer.is_parked

@@ -1,0 +1,114 @@
+"""One fetch of a follower from its leader, by the rules of Fetch v17 without the bytes of the protocol.
+
+The leader reads what is asked for, then notes where the follower is; so the high watermark in an answer is that from
+before the fetch, and a follower's lags one round behind. A fetch that finds nothing new is parked (`is_waiting`). The
+follower truncates where the logs part (KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`,
+`AbstractFetcherThread`.
+"""
+
+from dataclasses import dataclass
+
+from ...protocol.errors import ApiError, ErrorCode
+from .replicated_partition import ReplicatedPartition
+
+NO_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a follower asks for: records from `offset` on, its log's last epoch and start, the leader's epoch."""
+
+    follower: int
+    offset: int
+    last_epoch: int
+    leader_epoch: int
+    log_start_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the leader has. `divergence` is an epoch and where it ends; `is_parked`: there is nothing to tell yet."""
+
+    data: bytes = b""
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    divergence: tuple[int, int] | None = None
+    is_parked: bool = False
+
+
+def ask_of(partition: ReplicatedPartition, follower: int) -> Ask:
+    """The next fetch of this follower. Raises DiskFault.
+
+    A log without epochs cannot tell where it parts from the leader's, so what lies above its high watermark goes.
+    """
+    log = partition.log
+    if log.epochs.latest == NO_EPOCH and log.log_end_offset > partition.high_watermark:
+        partition.truncate(partition.high_watermark)
+    return Ask(
+        follower=follower,
+        offset=log.log_end_offset,
+        last_epoch=log.epochs.latest,
+        leader_epoch=partition.leader_epoch,
+        log_start_offset=log.log_start_offset,
+    )
+
+
+def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
+    """What the leader answers. Raises ApiError 1, 6, 56, 74 or 75."""
+    if not leader.is_leader:
+        message = f"{leader.topic_name}-{leader.index} is not led by this broker"
+        raise ApiError(message, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    leader.check_leader_epoch(ask.leader_epoch)
+    follower = leader.followers.get(ask.follower)
+    if follower is None:
+        message = f"broker {ask.follower} has no replica of {leader.topic_name}-{leader.index}"
+        raise ApiError(message, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    log = leader.log
+    follower.is_waiting = False
+    if ask.last_epoch != NO_EPOCH:
+        divergence = leader.divergence_from(ask.last_epoch, ask.offset)
+        if divergence is not None:
+            return Answer(divergence=divergence)
+    found = log.read(ask.offset, max_bytes, below=log.log_end_offset, min_one_message=True)
+    data = found.read(0, found.size_bytes)
+    high_watermark = leader.high_watermark
+    leader.fetched_by(follower, ask.offset, ask.log_start_offset)
+    is_news = bool(data) or follower.told != high_watermark or high_watermark != leader.high_watermark
+    is_news = is_news or ask.log_start_offset < log.log_start_offset <= leader.high_watermark
+    follower.told = high_watermark
+    follower.is_waiting = not is_news
+    return Answer(
+        data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=not is_news
+    )
+
+
+def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
+    """Brings the follower's log on by what its leader has answered. Raises: ApiError, DiskFault, CorruptRecord."""
+    if answer.divergence is not None:
+        _truncate_to_shared(partition, *answer.divergence)
+        return
+    if answer.data:
+        partition.log.append_as_is(answer.data)
+    partition.take(answer.high_watermark, answer.log_start_offset)
+
+
+def _truncate_to_shared(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:
+    """Cuts the log where the leader's epoch ends; where that epoch is not known here, where the one before it ends."""
+    log = partition.log
+    own = log.end_offset_for_epoch(epoch)
+    if own.epoch == NO_EPOCH:
+        cut = end_offset
+    elif own.epoch != epoch:
+        cut = own.start_offset
+    else:
+        cut = min(own.start_offset, end_offset)
+    partition.truncate(min(cut, log.log_end_offset))
+
+
+def reset(partition: ReplicatedPartition, leader: ReplicatedPartition) -> None:
+    """The leader does not have what was asked for: back to its end, or on to its start. Raises DiskFault."""
+    end, leaders = partition.log.log_end_offset, leader.log
+    if leaders.log_end_offset < end:
+        partition.truncate(leaders.log_end_offset)
+    elif leaders.log_start_offset > end:
+        partition.restart_at(leaders.log_start_offset)

@@ -1,0 +1,69 @@
+"""What a leader knows of one follower.
+
+    caught up at a time    its fetch at that time had all that the leader had
+                           or all that the leader had at the fetch before, for the time of that one
+    waiting                it has everything and its fetch is parked with the leader: it is caught up all the while
+
+Source: Kafka 3.9 `Replica`, `ReplicaState`.
+"""
+
+UNKNOWN = -1
+
+
+class Follower:
+    """One follower's offsets and times, renewed by its fetches. `told` is the high watermark it heard last."""
+
+    __slots__ = (
+        "_caught_up_ms",
+        "_fetched_ms",
+        "_leader_end_then",
+        "end_offset",
+        "is_waiting",
+        "log_start_offset",
+        "node_id",
+        "told",
+    )
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.end_offset = UNKNOWN
+        self.log_start_offset = UNKNOWN
+        self.told = UNKNOWN
+        self.is_waiting = False
+        self._caught_up_ms = 0
+        self._fetched_ms = 0
+        self._leader_end_then = UNKNOWN
+
+    def begin_epoch(self, leader_end: int, now_ms: int, *, is_in_sync: bool, is_new_leader: bool) -> None:
+        """A leader's epoch has begun: one in sync is given the time to fetch, another one is not."""
+        self._caught_up_ms = self._fetched_ms = now_ms if is_in_sync else 0
+        self._leader_end_then = leader_end
+        self.is_waiting = False
+        self.told = UNKNOWN
+        if is_new_leader:
+            self.end_offset = self.log_start_offset = self._leader_end_then = UNKNOWN
+            self._fetched_ms = 0
+
+    def fetched(self, fetch_offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
+        """It asks for what comes from `fetch_offset` on, so it has all before."""
+        if fetch_offset >= leader_end:
+            self._caught_up_ms = max(self._caught_up_ms, now_ms)
+        elif fetch_offset >= self._leader_end_then:
+            self._caught_up_ms = max(self._caught_up_ms, self._fetched_ms)
+        self.end_offset = fetch_offset
+        self.log_start_offset = log_start_offset
+        self._leader_end_then = max(leader_end, self._leader_end_then)
+        self._fetched_ms = now_ms
+
+    def stop_waiting(self, now_ms: int) -> None:
+        """Its parked fetch is answered, or gone."""
+        if self.is_waiting:
+            self.is_waiting = False
+            self._caught_up_ms = self._fetched_ms = now_ms
+
+    def lag_ms(self, now_ms: int) -> int:
+        """How long ago it was caught up."""
+        return 0 if self.is_waiting else now_ms - self._caught_up_ms
+
+    def is_caught_up(self, leader_end: int, now_ms: int, max_lag_ms: int) -> bool:
+        return self.end_offset == leader_end or self.lag_ms(now_ms) <= max_lag_ms

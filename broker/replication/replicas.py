@@ -1,0 +1,119 @@
+"""All replicas of one broker: whom they follow, who is woken when one grows, who leaves an ISR for lagging.
+
+Brokers of a cluster know each other here, by id (`peers`); one that was killed or is paused is out of reach.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..controller.controller import Controller
+from ..scheduling.periodic_task import Periodic
+from .fetcher import Fetcher
+from .replicated_partition import ReplicatedPartition
+
+if TYPE_CHECKING:
+    from ..core import Core
+
+CHECKS_A_LAG = 2
+
+
+class Replicas:
+    """The replicas of one broker. `is_reachable`: other brokers get through to it."""
+
+    def __init__(self, core: "Core", controller: Controller, peers: "Mapping[int, Replicas]") -> None:
+        self._core = core
+        self._controller = controller
+        self._peers = peers
+        self.is_reachable = True
+        self.fetcher = Fetcher(self.node_id, core.clock, self._leader_of, core.settings.replica_fetch_max_bytes)
+        self._shrinking: Periodic | None = None
+
+    # What replicas ask of their broker
+
+    @property
+    def node_id(self) -> int:
+        return self._core.cluster.node_id
+
+    @property
+    def max_lag_ms(self) -> int:
+        return self._core.settings.replica_lag_time_max_ms
+
+    def now_ms(self) -> int:
+        return self._core.clock.now_ms()
+
+    def is_eligible(self, node_id: int) -> bool:
+        return self._controller.brokers.is_active(node_id)
+
+    def alter_isr(self, partition: ReplicatedPartition, isr: tuple[int, ...]) -> None:
+        if self.is_reachable:
+            epochs = partition.leader_epoch, partition.partition_epoch
+            self._controller.alter_isr(self.node_id, partition.key, isr, *epochs)
+
+    def wake(self, follower: int, partition: ReplicatedPartition) -> None:
+        peer = self._peers.get(follower)
+        if peer is not None and self.is_reachable:
+            peer.fetcher.wake(partition.key)
+
+    def moved(self, partition: ReplicatedPartition) -> None:
+        self._core.moved(partition)
+
+    # What the broker asks of its replicas
+
+    def start(self) -> None:
+        """Looks from time to time who lags."""
+        interval_ms = max(1, self.max_lag_ms // CHECKS_A_LAG)
+        self._shrinking = Periodic("ISR", self._core.clock, self.shrink_all, interval_ms)
+
+    async def stop(self) -> None:
+        """Follows nobody any more, and answers no follower."""
+        self.is_reachable = False
+        self.fetcher.stop()
+        if self._shrinking is not None:
+            await self._shrinking.stop()
+
+    def settled(self, partition: ReplicatedPartition) -> None:
+        """A new epoch has begun: follow its leader, or have the followers come."""
+        if partition.is_leader:
+            self.fetcher.leave(partition.key)
+            self._wake_followers(partition)
+        else:
+            self.fetcher.follow(partition)
+
+    def forget(self, partition: ReplicatedPartition) -> None:
+        """The replica goes."""
+        self.fetcher.leave(partition.key)
+
+    def pause(self) -> None:
+        """Does nothing for others until `resume`."""
+        self.fetcher.pause()
+        self.is_reachable = False
+
+    def resume(self) -> None:
+        self.is_reachable = True
+        for partition in self._led():
+            self._wake_followers(partition)
+        self.fetcher.resume()
+
+    async def shrink_all(self) -> None:
+        """Takes out of each ISR who lags for longer than `replica.lag.time.max.ms`."""
+        if self.is_reachable:
+            for partition in self._led():
+                partition.shrink()
+
+    def find(self, key: tuple[str, int]) -> ReplicatedPartition | None:
+        """The replica here, if there is one."""
+        topic = self._core.cluster.topics.get(key[0])
+        found = None if topic is None else topic.partitions.get(key[1])
+        return found if isinstance(found, ReplicatedPartition) else None
+
+    def _led(self) -> list[ReplicatedPartition]:
+        here = self._core.cluster.partitions()
+        return [each for each in here if isinstance(each, ReplicatedPartition) and each.is_leader]
+
+    def _wake_followers(self, partition: ReplicatedPartition) -> None:
+        for node_id in partition.followers:
+            self.wake(node_id, partition)
+
+    def _leader_of(self, partition: ReplicatedPartition) -> ReplicatedPartition | None:
+        peer = self._peers.get(partition.leader_id)
+        return peer.find(partition.key) if peer is not None and peer.is_reachable else None

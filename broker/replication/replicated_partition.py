@@ -1,0 +1,229 @@
+"""A replica: the partition as one broker of a cluster has it, leading or following.
+
+| event | leader | follower |
+|---|---|---|
+| a new record of the controller | an epoch begins at the log's end; followers begin anew | follows the new leader |
+| an append | the high watermark may move; waiting followers fetch | |
+| a follower's fetch | notes where it is; it may join the ISR; the high watermark may move | |
+| an answer to its fetch | | truncates, or appends and takes over the high watermark |
+| half of replica.lag.time.max.ms | who was not caught up for so long leaves the ISR | |
+
+The high watermark is the smallest log end of the ISR, and of others that are about to join it; it stands still while
+the ISR is smaller than min.insync.replicas (KAFKA-15583). A leader never lowers it, a follower that truncates does.
+Source: Kafka 3.9 `Partition`.
+"""
+
+from typing import Protocol
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...storage.directories.partition_record import PartitionRecord
+from ...storage.log.log import Log
+from ..metadata.image import Topic
+from ..metadata.partition import Partition
+from .follower import Follower
+
+NOT_LEADING = -1
+
+
+class Host(Protocol):
+    """The broker around a replica."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def max_lag_ms(self) -> int: ...
+
+    def now_ms(self) -> int: ...
+
+    def is_eligible(self, node_id: int) -> bool:
+        """Whether that broker may be in an ISR."""
+        ...
+
+    def alter_isr(self, partition: "ReplicatedPartition", isr: tuple[int, ...]) -> None:
+        """Asks the controller for that ISR; the partition has heard of it when this returns, or it was refused."""
+        ...
+
+    def wake(self, follower: int, partition: "ReplicatedPartition") -> None:
+        """Has that broker fetch the partition from here."""
+        ...
+
+    def moved(self, partition: "ReplicatedPartition") -> None:
+        """Tells clients that wait here: the high watermark has moved, or the leader."""
+        ...
+
+
+class ReplicatedPartition(Partition):
+    """One replica of a partition. `followers` are known to its leader only."""
+
+    __slots__ = ("_high_watermark", "_host", "_topic", "epoch_start", "followers", "partition_epoch")
+
+    def __init__(self, topic: Topic, index: int, log: Log, host: Host, *, high_watermark: int) -> None:
+        super().__init__(topic.name, index, log, leader_id=NOT_LEADING, leader_epoch=-1)
+        self._topic = topic
+        self._host = host
+        self._high_watermark = max(log.log_start_offset, min(high_watermark, log.log_end_offset))
+        self.partition_epoch = -1
+        self.epoch_start = -1
+        self.followers: dict[int, Follower] = {}
+
+    def __repr__(self) -> str:
+        return f"ReplicatedPartition({self.topic_name}-{self.index} of broker {self._host.node_id})"
+
+    # What clients ask
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self._host.node_id
+
+    @property
+    def high_watermark(self) -> int:
+        return self._high_watermark
+
+    @property
+    def latest_offset(self) -> int:
+        """As for any; a new leader does not know it until its epoch's start is committed (KIP-207)."""
+        if self.is_leader and self._high_watermark < self.epoch_start:
+            raise ApiError(
+                f"{self.topic_name}-{self.index}: the high watermark of epoch {self.leader_epoch} is not known yet",
+                ErrorCode.OFFSET_NOT_AVAILABLE,
+            )
+        return self._high_watermark
+
+    @property
+    def min_in_sync(self) -> int:
+        return min(self._topic.settings.min_insync_replicas, len(self.replicas))
+
+    @property
+    def low_watermark(self) -> int:
+        """The first offset that every living replica still has."""
+        starts = [each.log_start_offset for each in self.followers.values() if self._host.is_eligible(each.node_id)]
+        return min([self.log.log_start_offset, *starts])
+
+    # What the controller decides
+
+    def apply(self, record: PartitionRecord) -> bool:
+        """Whether a new leader's epoch has begun. Raises DiskFault."""
+        if record.partition_epoch <= self.partition_epoch:
+            return False
+        begins, led_before = record.leader_epoch > self.leader_epoch, self.is_leader
+        self.partition_epoch = record.partition_epoch
+        self.leader_id, self.leader_epoch = record.leader, record.leader_epoch
+        self.replicas, self.isr = record.replicas, record.isr
+        if self.is_leader:
+            self._lead(is_new=not led_before, begins=begins)
+        else:
+            self.followers = {}
+            self.epoch_start = NOT_LEADING
+        if begins:
+            self._host.moved(self)
+        return begins
+
+    def _lead(self, *, is_new: bool, begins: bool) -> None:
+        now_ms, end = self._host.now_ms(), self.log.log_end_offset
+        known = self.followers
+        self.followers = {
+            node_id: known.get(node_id) or Follower(node_id)
+            for node_id in self.replicas
+            if node_id != self._host.node_id
+        }
+        if begins:
+            self.epoch_start = end
+            self.log.begin_epoch(self.leader_epoch)
+            for follower in self.followers.values():
+                is_in_sync = follower.node_id in self.isr
+                follower.begin_epoch(end, now_ms, is_in_sync=is_in_sync, is_new_leader=is_new)
+        self._raise_high_watermark()
+
+    # What a leader does
+
+    def appended(self) -> None:
+        if not self.is_leader:
+            return
+        now_ms = self._host.now_ms()
+        for follower in self.followers.values():
+            if follower.is_waiting:
+                follower.stop_waiting(now_ms)
+                self._host.wake(follower.node_id, self)
+        self._raise_high_watermark()
+
+    def fetched_by(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
+        """Notes where a follower is, by the offset that it asks for."""
+        before = follower.end_offset
+        follower.fetched(fetch_offset, log_start_offset, self.log.log_end_offset, self._host.now_ms())
+        self._expand(follower)
+        if follower.end_offset != before and self.is_leader:
+            self._raise_high_watermark()
+
+    def _expand(self, follower: Follower) -> None:
+        if follower.node_id in self.isr or not self._host.is_eligible(follower.node_id):
+            return
+        if follower.end_offset >= max(self._high_watermark, self.epoch_start):
+            self._host.alter_isr(self, (*self.isr, follower.node_id))
+
+    def shrink(self) -> None:
+        """Takes out of the ISR whoever lags for too long."""
+        if not self.is_leader:
+            return
+        now_ms, end = self._host.now_ms(), self.log.log_end_offset
+        stay = tuple(
+            node_id
+            for node_id in self.isr
+            if node_id == self._host.node_id or self._is_caught_up(node_id, end, now_ms)
+        )
+        if stay != self.isr:
+            self._host.alter_isr(self, stay)
+
+    def _is_caught_up(self, node_id: int, end: int, now_ms: int) -> bool:
+        follower = self.followers.get(node_id)
+        return follower is not None and follower.is_caught_up(end, now_ms, self._host.max_lag_ms)
+
+    def _raise_high_watermark(self) -> None:
+        if len(self.isr) < self.min_in_sync:
+            return
+        now_ms = self._host.now_ms()
+        end = lowest = self.log.log_end_offset
+        for follower in self.followers.values():
+            if follower.end_offset < lowest and (
+                follower.node_id in self.isr
+                or (
+                    follower.is_caught_up(end, now_ms, self._host.max_lag_ms)
+                    and self._host.is_eligible(follower.node_id)
+                )
+            ):
+                lowest = follower.end_offset
+        if lowest <= self._high_watermark:
+            return
+        self._high_watermark = lowest
+        for follower in self.followers.values():
+            if follower.is_waiting and follower.told < lowest:
+                self._host.wake(follower.node_id, self)
+        self._host.moved(self)
+
+    # What a follower does
+
+    def take(self, high_watermark: int, log_start_offset: int) -> None:
+        """Takes over what its leader says of the high watermark and the log's start. Raises DiskFault."""
+        reached = min(high_watermark, self.log.log_end_offset)
+        if self._high_watermark < log_start_offset <= self.log.log_end_offset:
+            reached = max(reached, log_start_offset)
+        has_moved = reached > self._high_watermark
+        self._high_watermark = max(self._high_watermark, reached)
+        if log_start_offset <= self._high_watermark:
+            self.log.advance_log_start(log_start_offset)
+        if has_moved:
+            self._host.moved(self)
+
+    def truncate(self, offset: int) -> None:
+        """Drops what the leader does not have. Raises DiskFault."""
+        self.log.truncate_to(offset)
+        self._lower_high_watermark()
+
+    def restart_at(self, offset: int) -> None:
+        """Drops everything: the leader's log begins behind the end of this one. Raises DiskFault."""
+        self.log.restart_at(offset)
+        self._high_watermark = offset
+        self._host.moved(self)
+
+    def _lower_high_watermark(self) -> None:
+        self._high_watermark = min(self._high_watermark, self.log.log_end_offset)

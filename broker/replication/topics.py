@@ -1,0 +1,211 @@
+"""The topics of a broker in a cluster: what is changed here goes to the controller, what it decides comes back.
+
+    create, grow, configure, delete -> the controller -> `sync` of every broker: topics, replicas and their roles
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...config import Layers
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...storage.directories.cluster_state import StoredTopic
+from ...storage.directories.partition_record import PartitionRecord
+from ..controller.controller import Controller
+from ..metadata.configuration import log_config
+from ..metadata.image import Topic
+from ..metadata.partition import Partition
+from ..metadata.topic_rules import INTERNAL_TOPICS
+from ..metadata.topics import NewTopic, Topics
+from .absent_partition import AbsentPartition
+from .replicas import Replicas
+from .replicated_partition import ReplicatedPartition
+
+if TYPE_CHECKING:
+    from ..core import Core
+    from ..maintenance.log_moves import LogMoves
+
+log = logging.getLogger(__name__)
+
+
+class ReplicatedTopics(Topics):
+    """Keeps one broker's image, logs and roles as the controller has decided."""
+
+    def __init__(
+        self,
+        core: "Core",
+        layers: Layers,
+        moves: "LogMoves",
+        *,
+        controller: Controller,
+        peers: Mapping[int, Replicas],
+    ) -> None:
+        super().__init__(core, layers, moves, controller.store)
+        self.controller = controller
+        self.replicas = Replicas(core, controller, peers)
+        self._checkpointed: Mapping[tuple[str, int], int] = {}
+
+    @property
+    def known_brokers(self) -> Collection[int]:
+        return [each.node_id for each in self.controller.brokers]
+
+    def load(self) -> None:
+        """As of a single broker. Folders of deleted topics, and of partitions that moved away meanwhile, go."""
+        self.moves.clean_up()
+        self._checkpointed = self._log_dirs.high_watermarks()
+        for (name, index), opened in tuple(self._log_dirs.logs.items()):
+            stored = self.controller.topics.get(name)
+            if stored is not None and stored.topic_id == opened.topic_id:
+                is_wanted = index < len(stored.replicas) and self._is_here(stored.replicas[index])
+            else:
+                is_wanted = opened.topic_id not in self.store.state.deleting
+                if is_wanted:
+                    log.warning("%s belongs to no topic of the cluster and is left alone", opened.directory)
+            if not is_wanted:
+                self._log_dirs.delete(name, index)
+        self.sync(self.controller.topics)
+
+    async def stop(self) -> None:
+        await self.replicas.stop()
+        await super().stop()
+
+    # What the controller is asked
+
+    async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
+        planned: dict[str, StoredTopic] = {}
+        for topic in new:
+            try:
+                planned[topic.name] = self._planned(topic)
+            except ApiError as error:
+                failed[topic.name] = error
+        self._commit(planned, failed)
+
+    def _planned(self, new: NewTopic) -> StoredTopic:
+        if new.name in self.controller.topics:
+            raise ApiError(f"topic {new.name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
+        assignment = new.assignment or self.controller.place(new.partitions, new.replication_factor)
+        records = self.controller.new_records(assignment)
+        return StoredTopic(
+            topic_id=new.topic_id, partitions=len(records), configs=dict(new.overrides), replicas=records
+        )
+
+    def _commit(self, planned: Mapping[str, StoredTopic], failed: dict[str, ApiError]) -> None:
+        try:
+            self.controller.put_topics(planned)
+        except DiskFault as fault:
+            failed.update((name, fault) for name in planned)
+
+    async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
+        stored = self.controller.topics[topic.name]
+        added = partitions - len(stored.replicas)
+        lists = assignment or self.controller.place(added, len(stored.replicas[0].replicas))
+        records = stored.replicas + self.controller.new_records(lists)
+        self.controller.put_topics({topic.name: replace(stored, partitions=len(records), replicas=records)})
+
+    def _store_configs(self, name: str, overrides: Mapping[str, str]) -> None:
+        self.controller.put_topics({name: replace(self.controller.topics[name], configs=dict(overrides))})
+
+    def configure_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
+        super().configure_broker(texts, of_cluster=of_cluster)
+        self.controller.publish(())
+
+    async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
+        try:
+            self.controller.delete_topics([name for name in names if name in self.controller.topics])
+        except DiskFault as fault:
+            return dict.fromkeys(names, fault)
+        return {}
+
+    # What the controller has decided
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Brings the image of these topics, of the living brokers and of dynamic settings up to date."""
+        self.cluster.brokers = self.controller.brokers.nodes()
+        if self.configuration.refresh():
+            self._reconfigure()
+        for name in tuple(names):
+            self._sync_topic(name)
+
+    def _sync_topic(self, name: str) -> None:
+        stored, present = self.controller.topics.get(name), self.cluster.topics.get(name)
+        if present is not None and (stored is None or stored.topic_id != present.topic_id):
+            self._drop(present)
+            present = None
+        if stored is None:
+            return
+        topic = present or self._add(name, stored)
+        if dict(stored.configs) != topic.overrides:
+            topic.overrides = dict(stored.configs)
+            self._apply(topic, self.configuration.stored_topic_settings(name, topic.overrides))
+        is_news = len(stored.replicas) > len(topic.partitions)
+        for index, record in enumerate(stored.replicas):
+            self._sync_partition(topic, index, record)
+        if is_news:
+            self._tell_changed(topic)
+
+    def _add(self, name: str, stored: StoredTopic) -> Topic:
+        topic = Topic(
+            name=name,
+            topic_id=stored.topic_id,
+            settings=self.configuration.stored_topic_settings(name, stored.configs),
+            overrides=dict(stored.configs),
+            is_internal=name in INTERNAL_TOPICS,
+        )
+        self.cluster.add(topic)
+        self.collisions.add(name)
+        return topic
+
+    def _drop(self, topic: Topic) -> None:
+        self.cluster.remove(topic.name)
+        self.collisions.remove(topic.name)
+        for partition in topic.partitions.values():
+            self._drop_replica(partition)
+        self._tell_deleted([topic])
+
+    def _drop_replica(self, partition: Partition) -> None:
+        if isinstance(partition, ReplicatedPartition):
+            self.replicas.forget(partition)
+            self._delete_log(partition)
+
+    def _sync_partition(self, topic: Topic, index: int, record: PartitionRecord) -> None:
+        present = topic.partitions.get(index)
+        begins = False
+        if isinstance(present, ReplicatedPartition):
+            begins = present.apply(record)
+            if not self._is_here(record):
+                self._drop_replica(present)
+                topic.partitions[index] = AbsentPartition(topic.name, index, record)
+        elif self._is_here(record):
+            topic.partitions[index] = opened = self._open(topic, index, record)
+            begins = isinstance(opened, ReplicatedPartition) and opened.apply(record)
+        elif isinstance(present, AbsentPartition):
+            present.apply(record)
+        else:
+            topic.partitions[index] = AbsentPartition(topic.name, index, record)
+        if begins:
+            self._settle(topic.partitions[index])
+
+    def _settle(self, partition: Partition) -> None:
+        """A leader's epoch has begun."""
+        if isinstance(partition, ReplicatedPartition):
+            self.replicas.settled(partition)
+        for tell in self.on_epoch:
+            tell(partition)
+
+    def _open(self, topic: Topic, index: int, record: PartitionRecord) -> Partition:
+        """The replica here; where its log cannot be made, a partition that says so."""
+        config = log_config(topic.settings)
+        try:
+            found = self._log_dirs.logs.get((topic.name, index))
+            if found is None:
+                found = self._log_dirs.create(topic.name, index, topic.topic_id, config)
+        except ApiError as fault:
+            log.error("%s-%d cannot be opened: %s", topic.name, index, fault)
+            return AbsentPartition(topic.name, index, record, code=ErrorCode.KAFKA_STORAGE_ERROR)
+        found.reconfigure(config)
+        mark = self._checkpointed.get((topic.name, index), 0)
+        return ReplicatedPartition(topic, index, found, self.replicas, high_watermark=mark)
+
+    def _is_here(self, record: PartitionRecord) -> bool:
+        return self.cluster.node_id in record.replicas
