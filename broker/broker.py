@@ -22,6 +22,7 @@ from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import Upkeep
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from .metadata.topics import Topics
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
 from .network.connection import Connection, Peer
@@ -32,7 +33,7 @@ from .network.sender import Sender
 from .network.transport import PlainWire
 from .quotas.connection_rates import ConnectionRates
 from .scheduling.clock import Clock, LoopClock
-from .services import Services
+from .services import MakeTopics, Services
 
 
 class Broker(Services):

@@ -25,24 +25,23 @@ seed: the same calls at the same times give the same run. Not for production: on
 
 import contextlib
 import logging
-import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from ..config import Given, Layers, Loaded, Origin, load, topic_settings
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
 from ..storage.directories.cluster_state import StoredTopic
+from ..storage.directories.meta_properties import read_meta_properties
 from ..storage.directories.metadata_store import MetadataStore
 from ..storage.files.files import Files
 from .broker import Broker
 from .controller.controller import Controller
 from .controller.partition_change import Election
-from .core import Core
 from .network.pause import Pause
 from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
@@ -52,6 +51,7 @@ from .scheduling.periodic_task import Periodic
 __all__ = ["BrokerCluster", "Election"]
 
 SECOND_MS = 1000
+ORIGIN = Origin("the cluster")
 
 LoadSettings = Callable[[Sequence[Given]], Loaded]
 """The settings of a broker, with these over what was given for all."""
@@ -127,7 +127,9 @@ class BrokerCluster:
         self._peers: dict[int, Replicas] = {}
         self._balancing: Periodic | None = None
         first = next(iter(self._members.values())).loaded
-        store = _open_store(Path(directory), self._files(0))
+        own_files = self._files(0)
+        store = _open_store(Path(directory), own_files)
+        self._cluster_id = _known_cluster_id(self._members.values(), own_files)
         self.controller = Controller(
             store,
             self.clock,
@@ -209,7 +211,7 @@ class BrokerCluster:
             raise ValueError(f"broker {node_id} runs already")
         if self.controller.brokers.is_active(node_id):
             self.controller.fence(node_id)  # the session of its former life is not waited for
-        loaded = self._load[node_id](_on_ports(member))
+        loaded = self._load[node_id](self._learned(member))
         member.pause = Pause()
         broker = Broker(
             loaded.settings,
@@ -223,7 +225,9 @@ class BrokerCluster:
         member.keep_ports(broker)
         self._peers[node_id] = member.topics.replicas
         member.topics.replicas.start()
+        self._cluster_id = broker.cluster.cluster_id
         self.controller.enter(broker.cluster.brokers[node_id], member.topics)
+        member.topics.replicas.fetcher.resume()  # what it fetched before could not bring it into an ISR
         return broker
 
     async def stop_broker(self, node_id: int) -> None:
@@ -269,14 +273,23 @@ class BrokerCluster:
         if not member.pause.is_on:
             return
         broker.interceptors.remove(member.pause)
-        member.topics.replicas.resume()
         self.controller.release_metadata(node_id)
         self.controller.hear(node_id)
+        member.topics.replicas.resume()
         member.pause.end()
 
     def fence_broker(self, node_id: int) -> None:
         """As if nothing had been heard of the broker for its session's time."""
         self.controller.fence(self._member(node_id).node_id)
+
+    def _learned(self, member: _Member) -> list[Given]:
+        """What is known of a broker, and of its cluster, since it ran for the first time."""
+        texts = {}
+        if member.ports:
+            texts["listeners"] = ",".join(map(str, member.listeners))
+        if self._cluster_id is not None:
+            texts["stepdown.cluster.id"] = self._cluster_id
+        return [Given(key, text, ORIGIN) for key, text in texts.items()]
 
     def _take_out(self, member: _Member) -> Broker:
         broker = member.running
@@ -383,17 +396,25 @@ def own_settings(node_id: int, directory: str | Path, rack: str | None = None) -
     }
     if rack is not None:
         texts["broker.rack"] = rack
-    return [Given(key, text, Origin("cluster")) for key, text in texts.items()]
+    return [Given(key, text, ORIGIN) for key, text in texts.items()]
 
 
-def _on_ports(member: _Member) -> list[Given]:
-    text = ",".join(map(str, member.listeners))
-    return [Given("listeners", text, Origin("cluster"))] if member.ports else []
+def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
+    """The id that one of them has in its settings, or in its directories. Raises: DiskFault."""
+    for member in members:
+        settings = member.loaded.settings
+        if settings.stepdown_cluster_id is not None:
+            return settings.stepdown_cluster_id
+        for directory in settings.log_dirs:
+            found = read_meta_properties(files, directory)
+            if found is not None and found.cluster_id is not None:
+                return found.cluster_id
+    return None
 
 
 def _open_store(directory: Path, files: Files) -> MetadataStore:
     """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
-    os.makedirs(directory, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     store = MetadataStore.open(files, [str(directory)])
     if store.is_new and (found := sorted(directory.glob("broker-*/*-*/partition.metadata"))):
         message = f"{found[0].parent} is a partition, but {store.path} is missing: put it back, or move the data away"

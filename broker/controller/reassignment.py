@@ -21,9 +21,7 @@ def reassigned(before: PartitionRecord, target: Ids, is_acceptable: IsAcceptable
     )
 
 
-def cancelled(
-    before: PartitionRecord, is_acceptable: IsAcceptable, *, may_be_unclean: bool
-) -> PartitionRecord | None:
+def cancelled(before: PartitionRecord, is_acceptable: IsAcceptable, *, may_be_unclean: bool) -> PartitionRecord | None:
     """The record with the replicas it had before; None when only an unclean election would bring them back."""
     replicas = without(before.replicas, before.adding)
     isr = without(before.isr, before.adding)

@@ -5,6 +5,8 @@ Rules (spec: fetch-down-conversion, section 5):
 - From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit.
   Before,
   limits are hard and a batch may be cut.
+- The leader serves all, a follower consumers of v11 and later; a consumer may be sent on to a follower in its rack and
+  gets nothing else then (KIP-392).
 - Consumers see up to the high watermark, or the last stable offset if read_committed; followers to the log end.
 - Sizes are those of stored bytes, before any conversion.
 """
@@ -22,11 +24,13 @@ from ..security.authorization.access import EVERYTHING, Access
 from .session import Interest
 
 FIRST_VERSION_WITH_SOFT_LIMITS = 3
+FIRST_VERSION_FROM_FOLLOWERS = 11
+NOBODY = -1
 PARTITIONS_A_TURN = 200
 
 
 class Terms(NamedTuple):
-    """What holds for all partitions of one fetch."""
+    """What holds for all partitions of one fetch. `rack` is the consumer's where followers are chosen by racks."""
 
     version: int
     replica_id: int
@@ -34,6 +38,7 @@ class Terms(NamedTuple):
     max_bytes: int
     min_bytes: int
     access: Access = EVERYTHING
+    rack: str = ""
 
     @property
     def limits_are_soft(self) -> bool:
@@ -42,6 +47,10 @@ class Terms(NamedTuple):
     @property
     def is_follower(self) -> bool:
         return self.replica_id >= 0
+
+    @property
+    def may_read_followers(self) -> bool:
+        return self.version >= FIRST_VERSION_FROM_FOLLOWERS and not self.is_follower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +78,11 @@ class Reading:
     log_start_offset: int = -1
     slice: FileSlice = EMPTY_SLICE
     divergence: Divergence | None = None
+    preferred_replica: int = NOBODY
 
     @property
     def ends_wait(self) -> bool:
-        return bool(self.error) or self.divergence is not None
+        return bool(self.error) or self.divergence is not None or self.preferred_replica != NOBODY
 
 
 def find_topic(cluster: Cluster, interest: Interest) -> Topic:
@@ -203,18 +213,18 @@ def _read(
     if partition is None:
         raise ApiError(f"no partition {topic.name}-{interest.index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     reading.partition = partition
-    if partition.leader_id != cluster.node_id:
-        raise ApiError(
-            f"{topic.name}-{interest.index} is led by broker {partition.leader_id}",
-            ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        )
     if interest.current_leader_epoch >= 0:
         partition.check_leader_epoch(interest.current_leader_epoch)
-    if interest.last_fetched_epoch >= 0:
+    if partition.leader_id != cluster.node_id and not terms.may_read_followers:
+        cluster.check_led_here(partition)
+    if terms.rack and terms.may_read_followers:
+        preferred = partition.preferred_reader(terms.rack, interest.fetch_offset, cluster.brokers)
+        reading.preferred_replica = NOBODY if preferred is None else preferred
+    if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
         reading.divergence = _divergence(partition, interest)
     log = partition.log
     high_watermark, last_stable_offset, below = partition.ends(terms.isolation_level, terms.replica_id)
-    if reading.divergence is None:
+    if reading.divergence is None and reading.preferred_replica == NOBODY:
         reading.slice = log.read(
             interest.fetch_offset,
             max_bytes if max_bytes > 0 else 0,

@@ -64,6 +64,7 @@ def partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: T
         last_stable_offset=reading.last_stable_offset,
         log_start_offset=reading.log_start_offset,
         diverging_epoch=_diverging(reading),
+        preferred_read_replica=reading.preferred_replica,
         current_leader=_current_leader(reading, code, terms.version),
         aborted_transactions=None
         if aborted is None

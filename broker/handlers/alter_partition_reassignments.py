@@ -1,7 +1,6 @@
 """AlterPartitionReassignments, version 0 (KIP-455): moves partitions to other brokers, or cancels that (null replicas).
 
-The only replica list there can be is this broker alone, which every partition has: naming it succeeds and changes
-nothing. There is never a reassignment to cancel.
+The only replica list of a broker that is alone is itself: naming it succeeds and changes nothing.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ from ...protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from ..metadata.topic_rules import check_replica_lists
 from ..network.call import Call
 
 if TYPE_CHECKING:
@@ -52,12 +50,8 @@ def refuse(
 
 def _reassign(broker: "Services", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
     try:
-        broker.cluster.partition(name, asked.partition_index)
-        if asked.replicas is None:
-            raise ApiError(
-                f"{name}-{asked.partition_index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-            )
-        check_replica_lists([asked.replicas], broker.cluster.brokers)
+        replicas = None if asked.replicas is None else tuple(asked.replicas)
+        broker.topics.reassign(name, asked.partition_index, replicas)
     except ApiError as error:
         return _failure(asked.partition_index, error)
     return ReassignablePartitionResponse(partition_index=asked.partition_index, error_message=None)

@@ -1,6 +1,6 @@
 """CreatePartitions, versions 0-3 (KIP-195): adds partitions to topics, or only checks whether it could.
 
-Version notes: v0-v3 are alike but for flexible fields from v2. Assignments may name this broker only.
+Version notes: v0-v3 are alike but for flexible fields from v2.
 """
 
 from collections import Counter
@@ -32,7 +32,8 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
             added = _check(broker, topic, is_repeated=counts[topic.name] > 1)
             call.quota.mutate(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             if not request.validate_only:
-                await broker.topics.grow(topic.name, topic.count)
+                assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
+                await broker.topics.grow(topic.name, topic.count, assignment)
         except ApiError as fault:
             error = fault
         results[topic.name] = _result(topic, error)
@@ -64,7 +65,7 @@ def _check(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: boo
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             )
         replicas = len(topic.partitions[0].replicas)
-        check_replica_lists([each.broker_ids for each in asked.assignments], broker.cluster.brokers, replicas)
+        check_replica_lists([each.broker_ids for each in asked.assignments], broker.topics.known_brokers, replicas)
     check_number(added)
     return added
 

@@ -68,29 +68,42 @@ def _plan(broker: "Services", topic: CreatableTopic, *, is_repeated: bool) -> Ne
             raise ApiError(f"{config.name} has no value", ErrorCode.INVALID_CONFIG)
         overrides[config.name] = config.value
     settings = broker.topics.check(topic.name, overrides)
-    partitions = _partitions(broker, topic)
-    return NewTopic(name=topic.name, partitions=partitions, settings=settings, overrides=overrides)
+    assignment = _assignment(broker, topic)
+    if assignment:
+        partitions, factor = len(assignment), len(assignment[0])
+    else:
+        partitions, factor = _layout(broker, topic)
+    return NewTopic(
+        name=topic.name,
+        partitions=partitions,
+        replication_factor=factor,
+        assignment=assignment,
+        settings=settings,
+        overrides=overrides,
+    )
 
 
-def _partitions(broker: "Services", topic: CreatableTopic) -> int:
-    """How many partitions the topic gets. Raises ApiError 37, 38, 39 or 42."""
+def _layout(broker: "Services", topic: CreatableTopic) -> tuple[int, int]:
+    """How many partitions and replicas the topic gets. Raises ApiError 37 or 38."""
+    defaults = broker.settings
+    factor = defaults.default_replication_factor if topic.replication_factor == UNSET else topic.replication_factor
+    check_layout(topic.num_partitions, factor, broker.topics.most_replicas)
+    return defaults.num_partitions if topic.num_partitions == UNSET else topic.num_partitions, max(1, factor)
+
+
+def _assignment(broker: "Services", topic: CreatableTopic) -> tuple[tuple[int, ...], ...]:
+    """The replicas of each partition where they are assigned by hand. Raises ApiError 39 or 42."""
     if not topic.assignments:
-        factor = topic.replication_factor
-        check_layout(
-            topic.num_partitions,
-            broker.settings.default_replication_factor if factor == UNSET else factor,
-            len(broker.cluster.brokers),
-        )
-        return broker.settings.num_partitions if topic.num_partitions == UNSET else topic.num_partitions
+        return ()
     if topic.replication_factor != UNSET or topic.num_partitions != UNSET:
         raise ApiError(
             "with replicas assigned by hand, partitions and replication factor have to be -1", ErrorCode.INVALID_REQUEST
         )
-    assignments = {assignment.partition_index: assignment.broker_ids for assignment in topic.assignments}
+    assignments = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in topic.assignments}
     if len(assignments) < len(topic.assignments):
         raise ApiError("a partition is assigned twice", ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-    check_assignments(assignments, broker.cluster.brokers)
-    return len(assignments)
+    check_assignments(assignments, broker.topics.known_brokers)
+    return tuple(assignments[index] for index in range(len(assignments)))
 
 
 def _failure(name: str, error: ApiError) -> CreatableTopicResult:
@@ -109,7 +122,7 @@ def _success(broker: "Services", topic: NewTopic, call: Call) -> CreatableTopicR
         name=topic.name,
         topic_id=topic.topic_id,
         num_partitions=topic.partitions,
-        replication_factor=1,
+        replication_factor=topic.replication_factor,
         configs=_configs(broker, topic) if call.version >= FIRST_VERSION_WITH_CONFIGS else (),
         error_message=None,
     )

@@ -1,7 +1,8 @@
 """DescribeCluster, versions 0-1 (KIP-700, 919): cluster id, controller and brokers.
 
 Version notes: v1 asks brokers (1) or controllers (2); this is a broker's listener, so asking for controllers is a
-mistake. The controller shown is this broker: it takes what a controller takes.
+mistake. The controller shown is a
+living broker: each takes what a controller takes.
 """
 
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ def handle(broker: "Services", request: DescribeClusterRequest, call: Call) -> D
     ids = [node.broker_id for node in brokers]
     return DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
-        controller_id=cluster.node_id if cluster.node_id in ids else -1,
+        controller_id=cluster.controller_id if cluster.controller_id in ids else -1,
         brokers=brokers,
         cluster_authorized_operations=cluster_operations(call.access, request.include_cluster_authorized_operations),
     )

@@ -1,7 +1,7 @@
 """DescribeTopicPartitions, version 0 (KIP-966): topics and their partitions, a page at a time.
 
 Topics come in the order of their names, from the cursor on; at most `response_partition_limit` partitions, and no
-more than `max.request.partition.size.limit`. Eligible leader replicas are empty: the only replica is always in sync.
+more than `max.request.partition.size.limit`. Eligible leader replicas are empty: they are not in use by default.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from ..metadata.image import Topic
+from ..metadata.image import Cluster, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..network.call import Call
@@ -56,7 +56,7 @@ def _page(
             continue
         start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         end = min(len(topic.partitions), start + remaining)
-        answers.append(_described(topic, range(start, end), access))
+        answers.append(_described(topic, range(start, end), access, broker.cluster))
         if end < len(topic.partitions):
             next_cursor = Cursor(topic_name=name, partition_index=end)
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=next_cursor)
@@ -97,17 +97,17 @@ def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _described(topic: Topic, indexes: Iterable[int], access: Access) -> DescribeTopicPartitionsResponseTopic:
+def _described(topic: Topic, indexes: Iterable[int], access: Access, cluster: Cluster) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[_partition(topic.partitions[index]) for index in indexes],
+        partitions=[_partition(topic.partitions[index], cluster) for index in indexes],
         topic_authorized_operations=access.operations(ResourceType.TOPIC, topic.name),
     )
 
 
-def _partition(partition: Partition) -> DescribeTopicPartitionsResponsePartition:
+def _partition(partition: Partition, cluster: Cluster) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         partition_index=partition.index,
         leader_id=partition.leader_id,
@@ -116,4 +116,5 @@ def _partition(partition: Partition) -> DescribeTopicPartitionsResponsePartition
         isr_nodes=partition.isr,
         eligible_leader_replicas=(),
         last_known_elr=(),
+        offline_replicas=cluster.offline(partition.replicas),
     )

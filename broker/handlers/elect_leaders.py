@@ -1,8 +1,7 @@
 """ElectLeaders, versions 0-2 (KIP-183, 460): makes preferred replicas leaders, or any replica where there is no leader.
 
-The only broker leads everything, so there is never anything to do: ELECTION_NOT_NEEDED for partitions that are named,
-nothing for those that are not (null: all). Version notes: v0 knows preferred elections only and has no error of its
-own.
+ELECTION_NOT_NEEDED for partitions that are named and have such a leader, nothing for others (null: all); a broker that
+is alone leads everything. Version notes: v0 knows preferred elections only and has no error of its own.
 """
 
 from typing import TYPE_CHECKING
@@ -27,18 +26,20 @@ FIRST_VERSION_WITH_ERROR = 1
 def handle(broker: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(f"election type {request.election_type} is not known", ErrorCode.INVALID_REQUEST)
+    is_unclean = request.election_type == UNCLEAN
     if request.topic_partitions is None:
-        return ElectLeadersResponse(
-            replica_election_results=[ReplicaElectionResult(topic=name) for name in broker.cluster.topics]
-        )
-    return ElectLeadersResponse(
-        replica_election_results=[
+        results = [_elect_all(broker, name, is_unclean=is_unclean) for name in tuple(broker.cluster.topics)]
+    else:
+        results = [
             ReplicaElectionResult(
-                topic=topic.topic, partition_result=[_elect(broker, topic.topic, index) for index in topic.partitions]
+                topic=topic.topic,
+                partition_result=[
+                    _elect(broker, topic.topic, index, is_unclean=is_unclean) for index in topic.partitions
+                ],
             )
             for topic in request.topic_partitions
         ]
-    )
+    return ElectLeadersResponse(replica_election_results=results)
 
 
 def refuse(request: ElectLeadersRequest, error: ApiError, call: Call) -> ElectLeadersResponse:
@@ -53,12 +54,19 @@ def refuse(request: ElectLeadersRequest, error: ApiError, call: Call) -> ElectLe
     )
 
 
-def _elect(broker: "Services", name: str, index: int) -> PartitionResult:
+def _elect_all(broker: "Services", name: str, *, is_unclean: bool) -> ReplicaElectionResult:
+    indexes = tuple(broker.cluster.topics[name].partitions)
+    results = [_elect(broker, name, index, is_unclean=is_unclean) for index in indexes]
+    told = [each for each in results if each.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+    return ReplicaElectionResult(topic=name, partition_result=told)
+
+
+def _elect(broker: "Services", name: str, index: int, *, is_unclean: bool) -> PartitionResult:
     try:
-        broker.cluster.partition(name, index)
+        broker.topics.elect(name, index, is_unclean=is_unclean)
     except ApiError as error:
         return _failure(index, error)
-    return _failure(index, ApiError(f"{name}-{index} has its preferred leader", ErrorCode.ELECTION_NOT_NEEDED))
+    return PartitionResult(partition_id=index, error_message=None)
 
 
 def _failure(index: int, error: ApiError) -> PartitionResult:

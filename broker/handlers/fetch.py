@@ -5,7 +5,7 @@ and answers with slices that are read, or converted, as they are sent.
 
 Version notes: v0 has no throttle time; v0-v2 hard limits; v3 a limit for the response and KIP-74's first batch; v4
 isolation; v5 log start; v7 sessions; v9 leader epochs; v10 zstd; v12 divergence; v13 topic ids; v16 endpoints of a
-new leader. Not here: preferred read replicas (one replica).
+new leader. From v11 on followers serve consumers.
 """
 
 from collections.abc import Coroutine, Mapping, Sequence
@@ -81,6 +81,7 @@ def _terms(broker: "Services", request: FetchRequest, call: Call) -> Terms:
         max_bytes,
         min(request.min_bytes, max_bytes),
         call.access,
+        request.rack_id if broker.settings.replica_selector_class else "",
     )
 
 

@@ -27,7 +27,7 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from ...storage.log.offset_lookup import TimestampOffset
-from ..metadata.partition import Partition
+from ..metadata.partition import DEBUGGING_REPLICA, Partition
 from ..network.call import Call
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LA
 
 CONSUMER = -1
 FIRST_VERSION_WITH_EPOCHS = 4
+FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
 NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 
 
@@ -91,10 +92,13 @@ def _new_style(
         raise ApiError(f"version {version} has no timestamp {timestamp}", ErrorCode.UNSUPPORTED_VERSION)
     partition = broker.cluster.partition(name, asked.partition_index)
     partition.check_leader_epoch(asked.current_leader_epoch)
+    _check_led_here(broker, request, partition)
     # A replica sees all that is written; only consumers (-1) have an isolation level.
     end = partition.log.log_end_offset
     if request.replica_id == CONSUMER:
         end = partition.visible_end(request.isolation_level)
+        if timestamp == LATEST or timestamp >= 0:
+            _check_known(partition, version)
     found = _find(partition, timestamp, end) or NOTHING
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
@@ -102,6 +106,22 @@ def _new_style(
         offset=found.offset,
         leader_epoch=found.leader_epoch if version >= FIRST_VERSION_WITH_EPOCHS else -1,
     )
+
+
+def _check_led_here(broker: "Services", request: ListOffsetsRequest, partition: Partition) -> None:
+    """All but debuggers ask the leader. Raises ApiError NOT_LEADER_OR_FOLLOWER."""
+    if request.replica_id != DEBUGGING_REPLICA:
+        broker.cluster.check_led_here(partition)
+
+
+def _check_known(partition: Partition, version: int) -> None:
+    """A leader that does not know yet what is committed says so (KIP-207). Raises ApiError 78, before v5 5."""
+    try:
+        partition.check_committed_known()
+    except ApiError as error:
+        if version < FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
+            raise ApiError(str(error), ErrorCode.LEADER_NOT_AVAILABLE) from error
+        raise
 
 
 def _find(partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
@@ -125,6 +145,7 @@ def _old_style(
     if asked.timestamp < EARLIEST:
         raise ApiError(f"version 0 has no timestamp {asked.timestamp}", ErrorCode.UNSUPPORTED_VERSION)
     partition = broker.cluster.partition(name, asked.partition_index)
+    _check_led_here(broker, request, partition)
     offsets = partition.log.legacy_offsets_before(asked.timestamp, asked.max_num_offsets)
     if request.replica_id == CONSUMER and any(offset > partition.high_watermark for offset in offsets):
         high_watermark = partition.high_watermark

@@ -1,6 +1,6 @@
 """ListPartitionReassignments, version 0 (KIP-455): partitions on their way to other brokers.
 
-There is one broker, so there are none; partitions that are named and not being reassigned are left out.
+Partitions that are named and not being reassigned are left out. A broker that is alone has none.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +9,8 @@ from ...protocol.errors import ApiError
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
 )
 from ..network.call import Call
 
@@ -19,7 +21,22 @@ if TYPE_CHECKING:
 def handle(
     broker: "Services", request: ListPartitionReassignmentsRequest, call: Call
 ) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse(error_message=None)
+    wanted = None if request.topics is None else {topic.name: set(topic.partition_indexes) for topic in request.topics}
+    topics = []
+    for name, records in broker.topics.reassignments().items():
+        told = [
+            OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=record.replicas,
+                adding_replicas=record.adding,
+                removing_replicas=record.removing,
+            )
+            for index, record in records.items()
+            if wanted is None or index in wanted.get(name, ())
+        ]
+        if told:
+            topics.append(OngoingTopicReassignment(name=name, partitions=told))
+    return ListPartitionReassignmentsResponse(error_message=None, topics=topics)
 
 
 def refuse(

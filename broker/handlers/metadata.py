@@ -55,7 +55,7 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
     operations = Operations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
         seen = [topic for topic in cluster.topics.values() if access.may_see(DESCRIBE, TOPIC, topic.name)]
-        topics = [_described(topic, operations) for topic in seen]
+        topics = [_described(topic, operations, cluster) for topic in seen]
     elif ids := _ids(request.topics):
         topics = [_by_id(cluster, topic_id, access, operations) for topic_id in ids]
     else:
@@ -63,7 +63,7 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
     return MetadataResponse(
         brokers=_brokers(cluster, call.peer.listener),
         cluster_id=cluster.cluster_id,
-        controller_id=cluster.node_id,
+        controller_id=cluster.controller_id,
         topics=topics,
         cluster_authorized_operations=_cluster_operations(request, call),
     )
@@ -118,7 +118,7 @@ def _by_id(cluster: Cluster, topic_id: UUID, access: Access, operations: Operati
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
     if not access.may(DESCRIBE, TOPIC, topic.name):
         return MetadataResponseTopic(error_code=DENIED, name=None, topic_id=topic_id)
-    return _described(topic, operations)
+    return _described(topic, operations, cluster)
 
 
 async def _by_name(
@@ -134,7 +134,7 @@ async def _by_name(
         if not call.access.may(DESCRIBE, TOPIC, name):
             topics.append(MetadataResponseTopic(error_code=DENIED, name=name))
         elif topic is not None:
-            topics.append(_described(topic, operations))
+            topics.append(_described(topic, operations, broker.cluster))
         else:
             missing.append(name)
     if creates:
@@ -185,17 +185,17 @@ def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataRespo
     )
 
 
-def _described(topic: Topic, operations: Operations) -> MetadataResponseTopic:
+def _described(topic: Topic, operations: Operations, cluster: Cluster) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[_partition(partition) for partition in topic.partitions.values()],
+        partitions=[_partition(partition, cluster) for partition in topic.partitions.values()],
         topic_authorized_operations=operations.on(topic.name),
     )
 
 
-def _partition(partition: Partition) -> MetadataResponsePartition:
+def _partition(partition: Partition, cluster: Cluster) -> MetadataResponsePartition:
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if partition.leader_id >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
@@ -203,6 +203,7 @@ def _partition(partition: Partition) -> MetadataResponsePartition:
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
+        offline_replicas=cluster.offline(partition.replicas),
     )
 
 

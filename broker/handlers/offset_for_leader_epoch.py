@@ -49,6 +49,7 @@ def _answer(broker: "Services", name: str, asked: OffsetForLeaderPartition) -> E
     try:
         partition = broker.cluster.partition(name, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)
+        broker.cluster.check_led_here(partition)
         epoch, end_offset = partition.end_of_epoch(asked.leader_epoch)
     except ApiError as error:
         return _failure(asked, error)

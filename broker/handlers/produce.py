@@ -44,7 +44,7 @@ from ..metadata.partition import Partition
 from ..network.call import Call
 from ..network.connection import CloseConnection
 from ..produce.append import Check, Effort, Job, append_by_worker, append_inline
-from ..produce.response import Outcome, are_settled, judge, note_failure, response_of
+from ..produce.response import Outcome, are_settled, give_up, note_failure, response_of
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
@@ -109,7 +109,6 @@ def _answer(
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
         if not are_settled(broker, waiting):
             return _answer_replicated(broker, request, call, outcomes, waiting)
-        judge(broker, waiting)
     if request.acks == ACKS_NONE:
         _check_unanswered(outcomes)
         return None
@@ -121,7 +120,7 @@ async def _answer_replicated(
 ) -> Answer:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
     await broker.produce_purgatory.wait(keys, lambda _: are_settled(broker, waiting), max(0, request.timeout_ms))
-    judge(broker, waiting)
+    give_up(waiting)
     return response_of(broker, outcomes, call)
 
 

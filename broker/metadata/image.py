@@ -1,6 +1,6 @@
 """The metadata image: brokers, topics, partitions. One broker is a cluster of one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -71,6 +71,21 @@ class Cluster:
         if self._producer_ids is None:
             raise RuntimeError("nobody hands out producer ids before the topics are loaded")
         return self._producer_ids()
+
+    def check_led_here(self, partition: Partition) -> None:
+        """Raises ApiError NOT_LEADER_OR_FOLLOWER."""
+        if partition.leader_id != self.node_id:
+            place = f"{partition.topic_name}-{partition.index}"
+            raise ApiError(f"{place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that clients may take for the controller; -1 when none lives."""
+        return min(self.brokers, default=-1)
+
+    def offline(self, replicas: Sequence[int]) -> list[int]:
+        """Those that are not living brokers."""
+        return [node_id for node_id in replicas if node_id not in self.brokers]
 
     def partitions(self) -> list[Partition]:
         """All partitions that this broker has a replica of now."""

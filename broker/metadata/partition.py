@@ -6,8 +6,14 @@ This is the partition of a broker that is alone: the high watermark is the log e
 cluster `replication/replicated_partition.py` is in its place (spec: replication).
 """
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log import Log
+
+if TYPE_CHECKING:
+    from .image import BrokerNode
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -16,7 +22,7 @@ FUTURE_REPLICA = -3
 
 
 class Partition:
-    """A partition led by this broker, the only one. `replicas` and `isr` are broker ids; the preferred leader comes first."""
+    """A partition led by this broker, which is alone. `replicas` and `isr` are broker ids, the preferred one first."""
 
     __slots__ = (
         "index",
@@ -51,10 +57,8 @@ class Partition:
         """First offset that not every in-sync replica has yet."""
         return self.log.log_end_offset
 
-    @property
-    def latest_offset(self) -> int:
-        """What clients may be told is the last committed offset. Raises ApiError OFFSET_NOT_AVAILABLE."""
-        return self.high_watermark
+    def check_committed_known(self) -> None:
+        """Raises ApiError OFFSET_NOT_AVAILABLE while a new leader does not know what is committed."""
 
     def appended(self) -> None:
         """The log has grown."""
@@ -111,6 +115,10 @@ class Partition:
             raise ApiError(message, ErrorCode.OFFSET_OUT_OF_RANGE)
         if epoch < last_epoch or end_offset < fetch_offset:
             return epoch, end_offset
+        return None
+
+    def preferred_reader(self, rack: str, fetch_offset: int, brokers: "Mapping[int, BrokerNode]") -> int | None:
+        """The follower that a consumer in this rack is to read from; None: this broker (KIP-392)."""
         return None
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:

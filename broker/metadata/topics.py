@@ -7,8 +7,7 @@
               half deleted goes
 
 So an acknowledged topic is never lost and a deleted one never comes back. In a cluster `replication/topics.py` is in
-its place. Changes run one after the other; they let other work have the loop between
-partitions.
+its place. Changes run one after the other; they let other work have the loop between partitions.
 """
 
 import logging
@@ -22,6 +21,7 @@ from ...config import Layers, TopicSettings
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.metadata_store import MetadataStore
+from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
 from ..scheduling.serial_queue import Turns
 from .configuration import Configuration, log_config
@@ -29,7 +29,14 @@ from .image import Topic
 from .kafka_import import take_over
 from .partition import Partition
 from .topic_loading import load_image
-from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, CollisionGuard, check_name
+from .topic_rules import (
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    CollisionGuard,
+    check_name,
+    check_replica_lists,
+)
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -42,7 +49,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic that passed all checks and does not exist yet. `assignment` has the replicas of each partition, if given."""
+    """A topic that passed all checks and does not exist yet; `assignment`: the replicas of each partition, if given."""
 
     name: str
     partitions: int
@@ -60,9 +67,7 @@ class Topics:
     begun in a partition here (in a cluster).
     """
 
-    def __init__(
-        self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None
-    ) -> None:
+    def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
         """`store` is that of a cluster; without one the broker has its own, in its log directories."""
         self.store = store or MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
         if store is None and self.store.is_new:
@@ -258,6 +263,24 @@ class Topics:
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         topic.partitions.update(addition.partitions)
         self._tell_changed(topic)
+
+    # Replicas: alone, a broker leads everything and has nobody to move it to
+
+    def elect(self, name: str, index: int, *, is_unclean: bool) -> None:
+        """A preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""
+        self.cluster.partition(name, index)
+        raise ApiError(f"{name}-{index} has its preferred leader", ErrorCode.ELECTION_NOT_NEEDED)
+
+    def reassign(self, name: str, index: int, replicas: tuple[int, ...] | None) -> None:
+        """Moves a partition to these brokers; None gives up a move that is on. Raises ApiError 3, 39 or 85."""
+        self.cluster.partition(name, index)
+        if replicas is None:
+            raise ApiError(f"{name}-{index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+        check_replica_lists([replicas], self.known_brokers)
+
+    def reassignments(self) -> dict[str, dict[int, PartitionRecord]]:
+        """The partitions that are on their way to other brokers, by topic and index."""
+        return {}
 
     # Configuration
 

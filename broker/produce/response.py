@@ -43,6 +43,7 @@ class Outcome:
     reached_log: bool = True  # not so where the transaction coordinator knows better
     info: AppendInfo | None = None
     error: ApiError | None = None
+    is_settled: bool = False  # what becomes of it is known, while others may still wait
 
 
 def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
@@ -60,27 +61,32 @@ def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: st
 
 
 def are_settled(core: "Core", waiting: Sequence[Outcome]) -> bool:
-    return all(_is_settled(core, outcome) for outcome in waiting)
-
-
-def judge(core: "Core", waiting: Sequence[Outcome]) -> None:
-    """Turns a success into REQUEST_TIMED_OUT, NOT_LEADER or NOT_ENOUGH_REPLICAS_AFTER_APPEND; the records stay."""
+    """Whether all are; each that is keeps the result of the moment, whatever comes while others are waited for."""
     for outcome in waiting:
-        outcome.error = _verdict(core, outcome)
+        if not outcome.is_settled:
+            _try_to_settle(core, outcome)
+    return all(outcome.is_settled for outcome in waiting)
 
 
-def _is_settled(core: "Core", outcome: Outcome) -> bool:
+def give_up(waiting: Sequence[Outcome]) -> None:
+    """Answers REQUEST_TIMED_OUT for what is not settled; the records stay."""
+    for outcome in waiting:
+        if not outcome.is_settled:
+            place = f"{outcome.topic}-{outcome.index}"
+            outcome.error = ApiError(f"{place}: written, but not replicated in time", ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _try_to_settle(core: "Core", outcome: Outcome) -> None:
     partition, info = outcome.partition, outcome.info
     assert partition is not None and info is not None
-    return partition.leader_id != core.cluster.node_id or partition.high_watermark > info.last_offset
+    if partition.leader_id != core.cluster.node_id or partition.high_watermark > info.last_offset:
+        outcome.is_settled = True
+        outcome.error = _verdict(core, outcome, partition)
 
 
-def _verdict(core: "Core", outcome: Outcome) -> ApiError | None:
-    partition = outcome.partition
-    assert partition is not None
+def _verdict(core: "Core", outcome: Outcome, partition: Partition) -> ApiError | None:
+    """None for a success; NOT_LEADER, or NOT_ENOUGH_REPLICAS_AFTER_APPEND, where the records stay all the same."""
     place = f"{outcome.topic}-{outcome.index}"
-    if not _is_settled(core, outcome):
-        return ApiError(f"{place}: written, but not replicated in time", ErrorCode.REQUEST_TIMED_OUT)
     if partition.leader_id != core.cluster.node_id:
         return ApiError(f"{place} is led by broker {partition.leader_id} now", ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if len(partition.isr) < outcome.min_in_sync:

@@ -41,6 +41,10 @@ class AbsentPartition(Partition):
         what = "has no replica here" if self._code == ErrorCode.NOT_LEADER_OR_FOLLOWER else "could not be opened here"
         raise ApiError(f"{self.topic_name}-{self.index} {what}", self._code)
 
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Raises: ApiError, always: without a replica there is no epoch to check."""
+        assert self.log
+
     @property
     def high_watermark(self) -> int:
         return self.log.log_end_offset

@@ -13,12 +13,13 @@ the ISR is smaller than min.insync.replicas (KAFKA-15583). A leader never lowers
 Source: Kafka 3.9 `Partition`.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
-from ..metadata.image import Topic
+from ..metadata.image import BrokerNode, Topic
 from ..metadata.partition import Partition
 from .follower import Follower
 
@@ -80,15 +81,13 @@ class ReplicatedPartition(Partition):
     def high_watermark(self) -> int:
         return self._high_watermark
 
-    @property
-    def latest_offset(self) -> int:
-        """As for any; a new leader does not know it until its epoch's start is committed (KIP-207)."""
+    def check_committed_known(self) -> None:
+        """Until its epoch's start is committed a new leader does not know what is (KIP-207). Raises ApiError 78."""
         if self.is_leader and self._high_watermark < self.epoch_start:
             raise ApiError(
                 f"{self.topic_name}-{self.index}: the high watermark of epoch {self.leader_epoch} is not known yet",
                 ErrorCode.OFFSET_NOT_AVAILABLE,
             )
-        return self._high_watermark
 
     @property
     def min_in_sync(self) -> int:
@@ -99,6 +98,27 @@ class ReplicatedPartition(Partition):
         """The first offset that every living replica still has."""
         starts = [each.log_start_offset for each in self.followers.values() if self._host.is_eligible(each.node_id)]
         return min([self.log.log_start_offset, *starts])
+
+    def preferred_reader(self, rack: str, fetch_offset: int, brokers: Mapping[int, BrokerNode]) -> int | None:
+        """Of the in-sync followers in that rack that have the offset the one that is furthest, then the least behind.
+
+        None for the leader where it is in that rack, or nobody is (Kafka: `RackAwareReplicaSelector`).
+        """
+        own = brokers.get(self._host.node_id)
+        if not self.is_leader or (own is not None and own.rack == rack):
+            return None
+        now_ms = self._host.now_ms()
+        near = [
+            each
+            for each in self.followers.values()
+            if each.node_id in self.isr
+            and each.node_id in brokers
+            and brokers[each.node_id].rack == rack
+            and each.log_start_offset <= fetch_offset <= each.end_offset
+        ]
+        if not near:
+            return None
+        return max(near, key=lambda each: (each.end_offset, -each.lag_ms(now_ms), each.node_id)).node_id
 
     # What the controller decides
 
@@ -167,9 +187,7 @@ class ReplicatedPartition(Partition):
             return
         now_ms, end = self._host.now_ms(), self.log.log_end_offset
         stay = tuple(
-            node_id
-            for node_id in self.isr
-            if node_id == self._host.node_id or self._is_caught_up(node_id, end, now_ms)
+            node_id for node_id in self.isr if node_id == self._host.node_id or self._is_caught_up(node_id, end, now_ms)
         )
         if stay != self.isr:
             self._host.alter_isr(self, stay)

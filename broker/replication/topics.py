@@ -1,6 +1,6 @@
 """The topics of a broker in a cluster: what is changed here goes to the controller, what it decides comes back.
 
-    create, grow, configure, delete -> the controller -> `sync` of every broker: topics, replicas and their roles
+create, grow, configure, delete -> the controller -> `sync` of every broker: topics, replicas and their roles
 """
 
 import logging
@@ -13,10 +13,11 @@ from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.partition_record import PartitionRecord
 from ..controller.controller import Controller
+from ..controller.partition_change import Election
 from ..metadata.configuration import log_config
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from ..metadata.topic_rules import INTERNAL_TOPICS
+from ..metadata.topic_rules import INTERNAL_TOPICS, check_replica_lists
 from ..metadata.topics import NewTopic, Topics
 from .absent_partition import AbsentPartition
 from .replicas import Replicas
@@ -102,6 +103,22 @@ class ReplicatedTopics(Topics):
         lists = assignment or self.controller.place(added, len(stored.replicas[0].replicas))
         records = stored.replicas + self.controller.new_records(lists)
         self.controller.put_topics({topic.name: replace(stored, partitions=len(records), replicas=records)})
+
+    def elect(self, name: str, index: int, *, is_unclean: bool) -> None:
+        self.controller.elect(name, index, Election.UNCLEAN if is_unclean else Election.PREFERRED)
+
+    def reassign(self, name: str, index: int, replicas: tuple[int, ...] | None) -> None:
+        self.controller.record(name, index)
+        if replicas is not None:
+            check_replica_lists([replicas], self.known_brokers)
+        self.controller.reassign(name, index, replicas)
+
+    def reassignments(self) -> dict[str, dict[int, PartitionRecord]]:
+        found: dict[str, dict[int, PartitionRecord]] = {}
+        for (name, index), record in self.controller.records():
+            if record.is_being_reassigned:
+                found.setdefault(name, {})[index] = record
+        return found
 
     def _store_configs(self, name: str, overrides: Mapping[str, str]) -> None:
         self.controller.put_topics({name: replace(self.controller.topics[name], configs=dict(overrides))})
