@@ -97,7 +97,9 @@ def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _described(topic: Topic, indexes: Iterable[int], access: Access, cluster: Cluster) -> DescribeTopicPartitionsResponseTopic:
+def _described(
+    topic: Topic, indexes: Iterable[int], access: Access, cluster: Cluster
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

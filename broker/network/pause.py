@@ -3,11 +3,13 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from .interceptor import Interceptor
+
 if TYPE_CHECKING:
     from .call import Call
 
 
-class Pause:
+class Pause(Interceptor):
     """An interceptor that holds every request before it is handled, and every response before it is sent."""
 
     def __init__(self) -> None:

@@ -9,11 +9,13 @@ from uuid import UUID
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.partition import Partition
+from stepdown.broker.replication.absent_partition import AbsentPartition
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
+from stepdown.storage.directories.partition_record import PartitionRecord
 from stepdown.storage.log.log import Log
 from support.client import RawClient
 from support.clock import ManualClock, settle
@@ -119,7 +121,9 @@ async def test_who_leads_now_is_said_from_v16_on(
     partition.leader_epoch = 4
     if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
         broker.cluster.node_id, ours = 2, broker.cluster.node_id
-        broker.cluster.brokers[ours], partition.leader_id = next(iter(broker.cluster.brokers.values())), ours
+        broker.cluster.brokers[ours] = next(iter(broker.cluster.brokers.values()))
+        record = PartitionRecord(replicas=(ours,), isr=(ours,), leader=ours, leader_epoch=4)
+        topic.partitions[0] = AbsentPartition("t", 0, record)
     request = of_partition(version, topic.topic_id, current_leader_epoch=3)
     response = await client.send(request, version)
     answer = response.responses[0].partitions[0]
@@ -159,8 +163,12 @@ async def test_a_failing_disk_looks_like_a_moved_leader_to_clients_that_do_not_k
 
 def replicated_up_to(partition: Partition, offset: int) -> None:
     """As if another replica in sync had so much."""
-    partition.isr = partition.replicas = (partition.leader_id, 9)
-    partition._ends[9] = offset
+
+    class Replicated(Partition):
+        __slots__ = ()
+        high_watermark = property(lambda self: min(offset, self.log.log_end_offset))
+
+    partition.__class__ = Replicated
 
 
 @pytest.mark.parametrize(
