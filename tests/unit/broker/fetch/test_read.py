@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.metadata.partition import Partition
 from stepdown.broker.replication.absent_partition import AbsentPartition
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -21,6 +20,7 @@ from support.client import RawClient
 from support.clock import ManualClock, settle
 from support.fetching import connect, create, fetch, fetched, parked, produce, read, records
 from support.record_sets import NOW
+from support.replicas import replicated_up_to
 from support.running import running_broker
 
 
@@ -159,16 +159,6 @@ async def test_a_failing_disk_looks_like_a_moved_leader_to_clients_that_do_not_k
 
 
 # How far one may see
-
-
-def replicated_up_to(partition: Partition, offset: int) -> None:
-    """As if another replica in sync had so much."""
-
-    class Replicated(Partition):
-        __slots__ = ()
-        high_watermark = property(lambda self: min(offset, self.log.log_end_offset))
-
-    partition.__class__ = Replicated
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from support.client import RawClient
 from support.clock import ManualClock, settle
 from support.files import FaultyFiles
 from support.record_sets import NOW, record_set, records, with_wrong_checksum
+from support.replicas import replicated_up_to
 from support.running import running_broker
 
 VERSIONS = range(12)
@@ -244,7 +245,7 @@ async def test_acks_all_waits_for_the_replicas_until_its_time_is_up(
     broker: Broker, client: RawClient, clock: ManualClock
 ) -> None:
     partition = broker.cluster.partition("safe", 0)
-    partition.replicas = partition.isr = (partition.leader_id, 88)
+    replicated_up_to(partition, 0, 88)
     request = produce(("safe", 0, record_set(2)), acks=-1, timeout_ms=500)
     sent = await client.begin(request, 11)
     while not len(broker.produce_purgatory):
@@ -258,11 +259,12 @@ async def test_acks_all_waits_for_the_replicas_until_its_time_is_up(
 
 async def test_acks_all_is_answered_when_the_replicas_have_it(broker: Broker, client: RawClient) -> None:
     partition = broker.cluster.partition("safe", 0)
-    partition.replicas = partition.isr = (partition.leader_id, 88)
+    replicated_up_to(partition, 0, 88)
     request = produce(("safe", 0, record_set(2)), acks=-1)
     sent = await client.begin(request, 11)
     while not len(broker.produce_purgatory):
         await settle()
+    replicated_up_to(partition, 3, 88)
     partition.isr = (partition.leader_id,)
     broker.appended(partition)
     (topic,) = (await client.finish(request, 11, sent)).responses
