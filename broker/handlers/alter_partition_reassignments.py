@@ -5,7 +5,7 @@ The only replica list of a broker that is alone is itself: naming it succeeds an
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.errors import ApiError
 from ...protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
