@@ -41,6 +41,8 @@ EXPECTED_FAILURES = (
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 )
 
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 
 def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     try:
@@ -81,7 +83,7 @@ def _terms(broker: "Services", request: FetchRequest, call: Call) -> Terms:
         max_bytes,
         min(request.min_bytes, max_bytes),
         call.access,
-        request.rack_id if broker.settings.replica_selector_class else "",
+        request.rack_id if broker.settings.replica_selector_class == RACK_AWARE else "",
     )
 
 

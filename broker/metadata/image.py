@@ -83,6 +83,10 @@ class Cluster:
         """The broker that clients may take for the controller; -1 when none lives."""
         return min(self.brokers, default=-1)
 
+    def racks(self) -> dict[int, str | None]:
+        """The rack of each living broker."""
+        return {node_id: node.rack for node_id, node in self.brokers.items()}
+
     def offline(self, replicas: Sequence[int]) -> list[int]:
         """Those that are not living brokers."""
         return [node_id for node_id in replicas if node_id not in self.brokers]

@@ -7,13 +7,9 @@ cluster `replication/replicated_partition.py` is in its place (spec: replication
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log import Log
-
-if TYPE_CHECKING:
-    from .image import BrokerNode
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -117,8 +113,11 @@ class Partition:
             return epoch, end_offset
         return None
 
-    def preferred_reader(self, rack: str, fetch_offset: int, brokers: "Mapping[int, BrokerNode]") -> int | None:
-        """The follower that a consumer in this rack is to read from; None: this broker (KIP-392)."""
+    def preferred_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
+        """The follower that a consumer in this rack is to read from; None: this broker (KIP-392).
+
+        `racks` are those of the living brokers.
+        """
         return None
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:

@@ -19,7 +19,7 @@ from typing import Protocol
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
-from ..metadata.image import BrokerNode, Topic
+from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from .follower import Follower
 
@@ -99,21 +99,19 @@ class ReplicatedPartition(Partition):
         starts = [each.log_start_offset for each in self.followers.values() if self._host.is_eligible(each.node_id)]
         return min([self.log.log_start_offset, *starts])
 
-    def preferred_reader(self, rack: str, fetch_offset: int, brokers: Mapping[int, BrokerNode]) -> int | None:
+    def preferred_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
         """Of the in-sync followers in that rack that have the offset the one that is furthest, then the least behind.
 
         None for the leader where it is in that rack, or nobody is (Kafka: `RackAwareReplicaSelector`).
         """
-        own = brokers.get(self._host.node_id)
-        if not self.is_leader or (own is not None and own.rack == rack):
+        if not self.is_leader or racks.get(self._host.node_id) == rack:
             return None
         now_ms = self._host.now_ms()
         near = [
             each
             for each in self.followers.values()
             if each.node_id in self.isr
-            and each.node_id in brokers
-            and brokers[each.node_id].rack == rack
+            and racks.get(each.node_id) == rack
             and each.log_start_offset <= fetch_offset <= each.end_offset
         ]
         if not near:

@@ -56,8 +56,6 @@ PENDING = frozenset(
         "group.consumer.min.heartbeat.interval.ms",
         "group.consumer.max.heartbeat.interval.ms",
         # More than one replica.
-        "offsets.topic.replication.factor",
-        "transaction.state.log.replication.factor",
     )
 )
 """Keys whose values are checked and kept in the settings, but not used so far."""

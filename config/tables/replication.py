@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, STRING, accepted, acted_on
-from ..keys.value_checks import AtLeast, OneOf
-
-RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+from ..keys.value_checks import AtLeast
 
 KEYS = (
     acted_on(
         "replica.lag.time.max.ms",
         LONG,
         30_000,
-        AtLeast(1),
+        None,
         AT_START,
         "In a cluster: a follower that was not caught up for so long leaves the ISR. Looked at twice in this time.",
     ),
@@ -28,15 +26,16 @@ KEYS = (
         "replica.selector.class",
         STRING,
         None,
-        OneOf((RACK_AWARE,)),
+        None,
         AT_START,
-        "In a cluster: with it, consumers that name their rack are sent to a follower in it (KIP-392).",
+        "In a cluster: org.apache.kafka.common.replica.RackAwareReplicaSelector sends consumers that name a rack to "
+        "a follower in it (KIP-392); others have no effect.",
     ),
     acted_on(
         "broker.session.timeout.ms",
         INT,
         9000,
-        AtLeast(1),
+        None,
         AT_START,
         "In a cluster: a broker that was killed or is paused is fenced after this time.",
     ),
