@@ -10,8 +10,12 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, HostPort, Layers
+from ..config.listener_security import ListenerSecurity
+from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
 from .handlers import SERVED
@@ -25,7 +29,7 @@ from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
-from .network.connection import Connection, Peer
+from .network.connection import Answerer, Connection, Peer
 from .network.dispatch import Dispatcher
 from .network.listener import Limits, Server
 from .network.output_buffer_pool import BufferPool
@@ -34,6 +38,9 @@ from .network.transport import PlainWire
 from .quotas.connection_rates import ConnectionRates
 from .scheduling.clock import Clock, LoopClock
 from .services import MakeTopics, Services
+
+if TYPE_CHECKING:
+    from .network.admission import ListenerAdmission
 
 
 class Broker(Services):
@@ -57,10 +64,10 @@ class Broker(Services):
         self.http_address: HostPort | None = None
         self.is_ready = False
         self._buffers = BufferPool()
+        self._dispatcher = Dispatcher(self, SERVED, RULES)
+        self._admissions: dict[str, ListenerAdmission] = {}
         self._rates = ConnectionRates(self.quotas, lambda: self.settings.max_connection_creation_rate)
-        self._server = Server(
-            self._limits, self.clock, Dispatcher(self, SERVED, RULES), self._connect, self._on_closed, self._rates
-        )
+        self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
         self._loop_delay = LoopDelay(LoopClock(), self.metrics.loop_delay)
@@ -79,12 +86,13 @@ class Broker(Services):
     async def start(self) -> None:
         """Returns when clients are served.
 
-        Raises: OSError when an address cannot be bound; the logs have been closed again then, and marked clean.
+        Raises: OSError when an address cannot be bound, DiskFault when keys or certificates of a listener cannot be
+        used; the logs have been closed again then, and marked clean.
         """
         self.topics.load()
         try:
             await self._listen()
-        except OSError:
+        except (OSError, DiskFault):
             await self.stop()
             raise
         self._upkeep.start()
@@ -97,6 +105,7 @@ class Broker(Services):
             asyncio.get_running_loop().call_soon(lambda: self.transactions)
 
     async def _listen(self) -> None:
+        self._secure_listeners()
         for listener in self.settings.listeners:
             with naming_address(listener.host, listener.port):
                 host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
@@ -146,10 +155,32 @@ class Broker(Services):
         self.workers.shutdown()
         self.log_dirs.abandon()
 
-    def _connect(self, wire: PlainWire, peer: Peer) -> Connection:
+    def _secure_listeners(self) -> None:
+        """What lets connections in at the listeners with TLS or SASL; read only if there is one."""
+        secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
+        if not secured:
+            return
+        from .network.admission import SecuredListeners
+
+        shared = SecuredListeners(
+            self.metrics, self.clock, self.settings.stepdown_authentication_timeout_ms, self.scram_credentials.find
+        )
+        for name in secured:
+            self._admissions[name] = shared.listener(name, partial(self._security_of, name))
+
+    def _security_of(self, listener: str) -> ListenerSecurity:
+        return self.topics.configuration.settings.listener_security[listener]
+
+    def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
+        loop = asyncio.get_running_loop()
+        admission = self._admissions.get(peer.listener)
+        wire = PlainWire(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
         sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
-        return Connection(wire, peer, parser, sender, self.clock, self.request_memory)
+        connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory)
+        if admission is None:
+            return connection, self._dispatcher
+        return connection, admission.admit(connection, wire, self._dispatcher)
 
     def _limits(self) -> Limits:
         return _limits(self.settings)

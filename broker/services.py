@@ -15,6 +15,7 @@ from .metadata.topics import Topics
 from .scheduling.clock import Clock
 from .security.authorization.acls import Acls
 from .security.authorization.authorizer import Authorizer
+from .security.sasl.credentials import ScramCredentials
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
@@ -41,6 +42,7 @@ class Services(Core):
         self.topics.on_deleted.append(self.metrics.forget_topics)
         self.quotas.replace(self.topics.store.state.client_quotas)
         self._acls = self._authorize()
+        self.scram_credentials = ScramCredentials(lambda: self.topics.store)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._is_stopping = False

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from .errors import ConfigError, Problem, wrong_value
 from .keys.addresses import (
-    SERVED_PROTOCOLS,
     Endpoint,
     HostPort,
     parse_host_port,
@@ -19,6 +18,7 @@ from .keys.addresses import (
     parse_protocol_map,
 )
 from .layered_values import Layers
+from .listener_security import listener_security
 from .settings import BrokerSettings
 from .tables.all_keys import BROKER_KEYS
 
@@ -62,6 +62,9 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     }
     values.update(_identity(taken), **_listeners(taken), **_directories(taken))
     values["log_flush_scheduler_interval_ms"] = layers.value("log.flush.scheduler.interval.ms")
+    values["listener_security"] = {
+        endpoint.listener_name: listener_security(layers, endpoint, taken.problems) for endpoint in values["listeners"]
+    }
     none: tuple[tuple[str, int], ...] = ()
     overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
     values["max_connections_per_ip_overrides"] = overrides
@@ -121,11 +124,7 @@ def _served(
     """The endpoints of a key, the controller's left out."""
     nothing: tuple[Endpoint, ...] = ()
     endpoints = taken.take(name, lambda text: parse_listeners(text, protocols), nothing)
-    served = tuple(endpoint for endpoint in endpoints if endpoint.listener_name not in controllers)
-    for endpoint in served:
-        if endpoint.protocol not in SERVED_PROTOCOLS:
-            taken.refuse(name, f"protocol {' or '.join(SERVED_PROTOCOLS)} for {endpoint.listener_name}")
-    return served
+    return tuple(endpoint for endpoint in endpoints if endpoint.listener_name not in controllers)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -5,9 +5,11 @@ Units stand in the names. Values that belong to topics have no field here: they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .keys.addresses import Endpoint, HostPort
+from .listener_security import ListenerSecurity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,9 @@ class BrokerSettings:
     advertised_listeners: tuple[Endpoint, ...]
     """What clients are told, one for each listener that is advertised; host "" is for the broker to fill in."""
     inter_broker_listener_name: str | None
+    listener_security: Mapping[str, ListenerSecurity]
+    """What is asked at each listener, by its name."""
+    stepdown_authentication_timeout_ms: int
 
     # Connections and requests
     connections_max_idle_ms: int

@@ -14,6 +14,7 @@ from .broker_settings_builder import broker_settings
 from .errors import ConfigError, Problem, wrong_value
 from .keys.key import Key, Status
 from .layered_values import Layers
+from .listener_security import key_of_listener
 from .settings import BrokerSettings
 from .similar_names import nearest
 from .sources.command_line import OVERRIDE, parse_override
@@ -102,7 +103,9 @@ class _SourceMerge:
     def take(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
         for given in givens:
             key = BROKER_KEYS.get(given.key)
-            if key is not None:
+            if key_of_listener(given.key) is not None:
+                self.static[given.key], self.origins[given.key] = given.text.strip(), given.origin
+            elif key is not None:
                 self._take_known(key, given)
             else:
                 self._take_unknown(given, from_environment)

@@ -12,7 +12,8 @@ over.
 | 3 | partition | | 18 | access rule |
 | 4 | config | | 19 | access rule removed |
 | 9 | topic removed | | 23, 24, 25 | begin, end, abort of a metadata transaction (KIP-868) |
-| 14 | client quota | | other | skipped |
+| 11, 22 | SCRAM credential, removed | | other | skipped |
+| 14 | client quota | | | |
 
 Source: Kafka 3.9 `AbstractApiMessageSerde`, metadata/src/main/resources/common/metadata.
 """
@@ -23,7 +24,21 @@ from uuid import UUID
 
 from .errors import MalformedFrame
 from .primitives import read_uvarint
-from .schema import array, boolean, decode, float64, int8, int32, int64, message, schema_of, string, struct, uuid
+from .schema import (
+    array,
+    binary,
+    boolean,
+    decode,
+    float64,
+    int8,
+    int32,
+    int64,
+    message,
+    schema_of,
+    string,
+    struct,
+    uuid,
+)
 
 FRAME_VERSION: Final = 1
 
@@ -106,6 +121,22 @@ class RemoveAccessControlEntryRecord:
 
 
 @message(versions="0", flexible="0+")
+class UserScramCredentialRecord:
+    name: str = string()
+    mechanism: int = int8()
+    salt: bytes = binary()
+    stored_key: bytes = binary()
+    server_key: bytes = binary()
+    iterations: int = int32()
+
+
+@message(versions="0", flexible="0+")
+class RemoveUserScramCredentialRecord:
+    name: str = string()
+    mechanism: int = int8()
+
+
+@message(versions="0", flexible="0+")
 class BeginTransactionRecord:
     """What follows counts when the transaction ends, not before."""
 
@@ -125,10 +156,12 @@ _TYPES: Final[Mapping[int, type[Any]]] = {
     3: PartitionRecord,
     4: ConfigRecord,
     9: RemoveTopicRecord,
+    11: UserScramCredentialRecord,
     14: ClientQuotaRecord,
     15: ProducerIdsRecord,
     18: AccessControlEntryRecord,
     19: RemoveAccessControlEntryRecord,
+    22: RemoveUserScramCredentialRecord,
     23: BeginTransactionRecord,
     24: EndTransactionRecord,
     25: AbortTransactionRecord,

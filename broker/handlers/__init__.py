@@ -49,6 +49,7 @@ SERVED: dict[ApiKey, Served] = {
     ApiKey.CREATE_ACLS: Served(module="create_acls", first=0, last=3),
     ApiKey.DELETE_ACLS: Served(module="delete_acls", first=0, last=3),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Served(module="describe_user_scram_credentials", first=0, last=0),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Served(module="alter_user_scram_credentials", first=0, last=0),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Served(module="alter_replica_log_dirs", first=0, last=2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(module="describe_topic_partitions", first=0, last=0),
     ApiKey.ELECT_LEADERS: Served(module="elect_leaders", first=0, last=2),

@@ -1,6 +1,7 @@
-"""DescribeUserScramCredentials, version 0 (KIP-554): which users have SCRAM passwords. None has: nobody authenticates.
+"""DescribeUserScramCredentials, version 0 (KIP-554): who has SCRAM passwords, by which mechanism, with how many
+iterations; nothing else of what is stored.
 
-Users that are named are not found (91), those named twice are refused (92); of all users (none named) there are none.
+Users that are named and have none are not found (91), those named twice are refused (92); null asks for all.
 """
 
 from collections import Counter
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
@@ -21,10 +23,22 @@ if TYPE_CHECKING:
 def handle(
     broker: "Services", request: DescribeUserScramCredentialsRequest, call: Call
 ) -> DescribeUserScramCredentialsResponse:
-    counts = Counter(user.name for user in request.users or ())
-    return DescribeUserScramCredentialsResponse(
-        error_message=None, results=[_result(name, count) for name, count in counts.items()]
-    )
+    known = broker.scram_credentials.described()
+    names = Counter(known.keys() if not request.users else (user.name for user in request.users))
+    results = []
+    for name, count in names.items():
+        if count > 1:
+            results.append(_failed(name, ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"))
+        elif name not in known:
+            results.append(_failed(name, ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"))
+        else:
+            infos = [CredentialInfo(mechanism=code, iterations=iterations) for code, iterations in known[name]]
+            results.append(
+                DescribeUserScramCredentialsResult(
+                    user=name, error_code=ErrorCode.NONE, error_message=None, credential_infos=infos
+                )
+            )
+    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
 
 
 def refuse(
@@ -33,9 +47,5 @@ def refuse(
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message)
 
 
-def _result(name: str, count: int) -> DescribeUserScramCredentialsResult:
-    if count > 1:
-        code, message = ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"
-    else:
-        code, message = ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"
+def _failed(name: str, code: ErrorCode, message: str) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(user=name, error_code=code, error_message=message)

@@ -275,6 +275,7 @@ RULES: Mapping[ApiKey, Rule] = {
     ApiKey.CREATE_ACLS: _cluster(AclOperation.ALTER),
     ApiKey.DELETE_ACLS: _cluster(AclOperation.ALTER),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _cluster(AclOperation.DESCRIBE),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _cluster(AclOperation.ALTER),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Rule(asks="DESCRIBE of each topic"),
     ApiKey.ELECT_LEADERS: _cluster(AclOperation.ALTER),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _cluster(AclOperation.ALTER),

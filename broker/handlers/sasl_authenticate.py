@@ -1,17 +1,31 @@
-"""SaslAuthenticate, versions 0-2 (KIP-152, 368): one step of a SASL authentication. None is on: ILLEGAL_SASL_STATE."""
+"""SaslAuthenticate, versions 0-2 (KIP-152, 368): one step of a login.
+
+A login that fails is answered SASL_AUTHENTICATION_FAILED, after `connection.failed.authentication.delay.ms`, and the
+connection closed. Where no login is under way: ILLEGAL_SASL_STATE. Version notes: v1 tells, with the last step, how
+long the session may last.
+"""
 
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..network.call import Call
+from ..security.sasl.exchange import State
+from ..security.sasl.mechanism import Refused
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
 def handle(broker: "Services", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
-    raise ApiError("this listener does not authenticate", ErrorCode.ILLEGAL_SASL_STATE)
+    exchange = call.peer.sasl
+    if exchange is None or exchange.state is not State.TOKENS:
+        raise ApiError("no login is under way", ErrorCode.ILLEGAL_SASL_STATE)
+    try:
+        token, lifetime_ms = exchange.step(bytes(request.auth_bytes))
+    except Refused as refusal:
+        return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=refusal.told)
+    return SaslAuthenticateResponse(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)
 
 
 def refuse(request: SaslAuthenticateRequest, error: ApiError, call: Call) -> SaslAuthenticateResponse:

@@ -44,4 +44,5 @@ def _fill(state: ClusterState, metadata: KraftMetadata, log_dirs: LogDirs, node_
     state.broker_configs = metadata.configs.get((BROKER_RESOURCE, str(node_id)), {})
     state.client_quotas = {entity: quotas for entity, quotas in metadata.quotas.items() if quotas}
     state.acls = frozenset(metadata.acls.values())
+    state.scram_credentials = dict(metadata.scram_credentials)
     state.next_producer_id = metadata.next_producer_id

@@ -49,6 +49,11 @@ class Metrics:
         self.closed_connections = kept.counter(
             "stepdown_connections_closed", "Connections that ended, by why", "reason"
         )
+        self.failed_authentications = kept.counter(
+            "stepdown_failed_authentications",
+            "Connections that ended without, or lost, authentication by TLS and SASL; mechanism of SASL, if any",
+            *("listener", "mechanism"),
+        )
 
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
         self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")

@@ -11,7 +11,7 @@ or `TURN_S`, whichever comes first: then others have theirs.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -24,12 +24,15 @@ from ...protocol.schema import Piece
 from ..metrics.request_metrics import RequestMeter
 from ..scheduling.clock import Clock
 from ..security.principal import ANONYMOUS, KafkaPrincipal
+from ..security.sasl.exchange import SaslExchange
 from .memory_budget import Claim, MemoryBudget
 from .sender import Sender
 from .transport import PlainWire
 
 READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 256 * 1024
+RESTRICTED_BYTES = 4 * 1024
+"""Of a frame before authentication that costs nothing else."""
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 TURN_REQUESTS = 64
@@ -39,20 +42,25 @@ log = logging.getLogger(__name__)
 
 
 class CloseConnection(Exception):
-    """The only answer left is to hang up; the message says why."""
+    """All that is left is to send `last`, an answer that is ready, if any, and to hang up; the message says why."""
+
+    def __init__(self, reason: str, *, last: bytes = b"") -> None:
+        super().__init__(reason)
+        self.last = last
 
 
 @dataclass(slots=True, kw_only=True)
 class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
-    `on_leave`, if set, hears that it sends no more.
+    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more.
     """
 
     host: str
     port: int
     listener: str
     principal: KafkaPrincipal = ANONYMOUS
+    sasl: SaslExchange | None = None
     client_id: str = ""
     software_name: str = "unknown"
     software_version: str = "unknown"
@@ -91,7 +99,9 @@ class Answerer(Protocol):
 class Connection:
     """Serves one accepted socket until it ends.
 
-    `is_busy`: a request is being answered; `is_waiting`: and it is the broker's turn, not the peer's.
+    `is_busy`: a request is being answered; `is_waiting`: and it is the broker's turn, not the peer's. `first` has to
+    succeed before the first request, and may raise what `serve` ends with; `at_end` hears of the end. `is_restricted`:
+    the peer is not authenticated.
     """
 
     def __init__(
@@ -107,11 +117,16 @@ class Connection:
         self.last_active_ms = clock.now_ms()
         self.is_busy = False
         self.is_waiting = False
+        self.is_restricted = False
+        self.first: Callable[[], Awaitable[None]] | None = None
+        self.at_end: Callable[[], None] | None = None
         self._wire = wire
         self._parser = parser
         self._sender = sender
         self._clock = clock
-        self._request_memory = request_memory
+        self._request_memory = self._frame_memory = request_memory
+        self._free_frame_bytes = READ_AHEAD_BYTES
+        self._unrestricted_frame_bytes = parser.max_bytes
         self._claim: Claim | None = None
         self._seen_sent_bytes = 0
         self._turn_began_s = 0.0
@@ -126,6 +141,9 @@ class Connection:
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
         try:
+            if self.first is not None:
+                await self.first()
+                self.first = None
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
@@ -170,6 +188,8 @@ class Connection:
             self._release()
             with suppress(OSError):
                 await self._send_held(answerer)
+                if isinstance(fault, CloseConnection) and fault.last:
+                    await self._sender.send((fault.last,))
             return "fault"
         except OSError:
             return "lost"
@@ -178,6 +198,21 @@ class Connection:
             return "failure"
         finally:
             self.close()
+            if self.at_end is not None:
+                self.at_end()
+
+    def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
+        """Until `unrestrict`: reads little at a time, and charges frames that are not small to `memory`."""
+        self.is_restricted = True
+        self._free_frame_bytes, self._frame_memory = RESTRICTED_BYTES, memory
+        if most_frame_bytes is not None:
+            self._parser.max_bytes = min(most_frame_bytes, self._unrestricted_frame_bytes)
+
+    def unrestrict(self) -> None:
+        """The peer is authenticated."""
+        self.is_restricted = False
+        self._free_frame_bytes, self._frame_memory = READ_AHEAD_BYTES, self._request_memory
+        self._parser.max_bytes = self._unrestricted_frame_bytes
 
     def _is_turn_over(self) -> bool:
         """Whether others are to have their turn before the next request is answered."""
@@ -290,9 +325,9 @@ class Connection:
     async def _charge_frame(self) -> None:
         """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read."""
         size = self._parser.pending_frame_bytes
-        if size > READ_AHEAD_BYTES and self._claim is None:
+        if size > self._free_frame_bytes and self._claim is None:
             self._wire.unwatch()
-            self._claim = await self._request_memory.claim(size)
+            self._claim = await self._frame_memory.claim(size)
             self._claim.reclaimable(self._give_up_frame)
 
     def _give_up_frame(self) -> None:
@@ -310,7 +345,7 @@ class Connection:
 
     def _read(self) -> bool:
         """Feeds what has arrived to the parser; False when nothing has."""
-        data = self._wire.try_receive(READ_BYTES)
+        data = self._wire.try_receive(min(READ_BYTES, self._free_frame_bytes))
         if data is None:
             return False
         if data:
@@ -336,7 +371,8 @@ class Connection:
 
     def _read_ahead(self) -> None:
         """While a request is being answered: takes a little more, then leaves the rest to the kernel."""
-        if self._parser.buffered_bytes >= READ_AHEAD_BYTES or self._parser.pending_frame_bytes > READ_AHEAD_BYTES:
+        most = self._free_frame_bytes
+        if self._parser.buffered_bytes >= most or self._parser.pending_frame_bytes > most:
             self._wire.unwatch()
             return
         try:

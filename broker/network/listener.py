@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from ..quotas.connection_rates import ConnectionRates
 from ..scheduling.clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
-from .transport import PlainWire
 
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64
@@ -44,14 +43,12 @@ class Server:
         self,
         limits: Callable[[], Limits],
         clock: Clock,
-        answerer: Answerer,
-        connect: Callable[[PlainWire, Peer], Connection],
+        connect: Callable[[socket.socket, Peer], tuple[Connection, Answerer]],
         on_closed: Callable[[str], None],
         rates: ConnectionRates,
     ) -> None:
         self._limits_now = limits
         self._clock = clock
-        self._answerer = answerer
         self._connect = connect
         self._on_closed = on_closed
         self._rates = rates
@@ -212,14 +209,14 @@ class Server:
             if self._limits.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         loop = asyncio.get_running_loop()
-        connection = self._connect(PlainWire(sock, loop), peer)
+        connection, answerer = self._connect(sock, peer)
         self._per_host[peer.host] += 1
-        self._open[connection] = loop.create_task(self._serve(connection))
+        self._open[connection] = loop.create_task(self._serve(connection, answerer))
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, connection: Connection, answerer: Answerer) -> None:
         host = connection.peer.host
         try:
-            self._on_closed(await connection.serve(self._answerer))
+            self._on_closed(await connection.serve(answerer))
         finally:
             connection.close()
             del self._open[connection]

@@ -41,6 +41,7 @@ class Sender:
         self._buffers = buffers
         self._workers = workers
         self._metrics = metrics
+        self._file_bytes = metrics.sendfile_bytes if wire.sends_files else metrics.copied_bytes
         self._turn_left = TURN_BYTES
 
     async def send(self, pieces: Sequence[Piece]) -> None:
@@ -72,7 +73,7 @@ class Sender:
             size = min(piece.size_bytes - sent, TURN_BYTES)
             taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
             sent += taken
-            self._metrics.sendfile_bytes.add(taken)
+            self._file_bytes.add(taken)
             if taken < size:
                 await self._wire.room()
             else:

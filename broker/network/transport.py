@@ -16,8 +16,10 @@ LINGER_NOT = Struct("ii").pack(1, 0)
 
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read.
+    the end, to be read. `sends_files`: bytes of files do not pass through this process.
     """
+
+    sends_files = True
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         sock.setblocking(False)

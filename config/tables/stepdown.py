@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, CLUSTER, INT, LONG, PASSWORD, STRING, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, PASSWORD, STRING, acted_on
 from ..keys.value_checks import AtLeast, Matching, OneOf
 
 KEYS = (
@@ -75,6 +75,23 @@ KEYS = (
         None,
         AT_START,
         "What who uses the control port has to send, as Authorization: Bearer.",
+    ),
+    acted_on(
+        "stepdown.authentication.timeout.ms",
+        INT,
+        30_000,
+        AtLeast(1),
+        AT_START,
+        "Time that a client has for the TLS handshake and for SASL, both together; then it is hung up on.",
+    ),
+    acted_on(
+        "stepdown.oauthbearer.unsecured",
+        BOOLEAN,
+        False,
+        None,
+        AT_START,
+        "For tests only: OAUTHBEARER takes any token, also one that nobody has signed, and says so at every start.",
+        attribute="",
     ),
     acted_on(
         "stepdown.shutdown.grace.ms",

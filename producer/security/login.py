@@ -17,9 +17,10 @@ from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ...protocol.scram import HASHES
 from ..errors import AuthenticationFailed, code_of
 from ..sender.network_client import Answer, VersionRanges, common_version
-from .scram import HASHES, ScramClient, ScramFailed
+from .scram import ScramClient, ScramFailed
 from .settings import Sasl, TokenProvider
 
 Steps = Generator[bytes, bytes, None]

@@ -1,26 +1,20 @@
-"""The client's side of SCRAM (RFC 5802), as Kafka speaks it: no channel binding, and text as it is, without SASLprep.
+"""The client's side of SCRAM; `protocol/scram.py` has messages and formulas. Source: Kafka 3.9, ScramSaslClient."""
 
-    client first   n,,n=user,r=nonce                          user: , is =2C and = is =3D
-    server first   r=nonce+more,s=base64 salt,i=iterations
-    client final   c=biws,r=nonce+more,p=base64 proof
-    server final   v=base64 signature, or e=error
-
-    salted = PBKDF2(password, salt, iterations)      client key = HMAC(salted, "Client Key")
-    proof  = client key xor HMAC(H(client key), messages)
-    signature = HMAC(HMAC(salted, "Server Key"), messages)
-
-Source: Kafka 3.9, ScramSaslClient, ScramFormatter, ScramMessages.
-"""
-
-import base64
-import binascii
-import hashlib
 import hmac
 import secrets
 from typing import Final
 
-HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-LEAST_ITERATIONS: Final = 4096
+from ...protocol.scram import (
+    LEAST_ITERATIONS,
+    base64_bytes,
+    base64_text,
+    digest,
+    escaped,
+    keyed,
+    salted_password,
+    xor,
+)
+
 MOST_ITERATIONS: Final = 1 << 22
 """A server may not keep the client counting for longer than seconds."""
 
@@ -33,11 +27,10 @@ class ScramClient:
     """One exchange."""
 
     def __init__(self, mechanism: str, username: str, password: str, nonce: str | None = None) -> None:
-        self._hash = HASHES[mechanism]
-        self._password = password.encode()
+        self._mechanism = mechanism
+        self._password = password
         self._nonce = nonce or secrets.token_urlsafe(24)
-        name = username.replace("=", "=3D").replace(",", "=2C")
-        self._bare = f"n={name},r={self._nonce}"
+        self._bare = f"n={escaped(username)},r={self._nonce}"
         self._signature = b""
 
     def first(self) -> bytes:
@@ -53,13 +46,13 @@ class ScramClient:
             raise ScramFailed(f"{iterations!r} iterations")
         if not LEAST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
             raise ScramFailed(f"{iterations} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, int(iterations))
+        salted = salted_password(self._mechanism, self._password, salt, int(iterations))
         bare = f"c=biws,r={nonce}"
         messages = b",".join((self._bare.encode(), server_first, bare.encode()))
-        client_key = self._hmac(salted, b"Client Key")
-        proof = _xor(client_key, self._hmac(hashlib.new(self._hash, client_key).digest(), messages))
-        self._signature = self._hmac(self._hmac(salted, b"Server Key"), messages)
-        return f"{bare},p={base64.b64encode(proof).decode()}".encode()
+        client_key = self._keyed(salted, b"Client Key")
+        proof = xor(client_key, self._keyed(digest(self._mechanism, client_key), messages))
+        self._signature = self._keyed(self._keyed(salted, b"Server Key"), messages)
+        return f"{bare},p={base64_text(proof)}".encode()
 
     def check(self, server_final: bytes) -> None:
         """Raises: ScramFailed unless the server has shown that it knows the password."""
@@ -69,8 +62,8 @@ class ScramClient:
         if not hmac.compare_digest(_decoded(fields.get("v", "")), self._signature):
             raise ScramFailed("the server's signature is wrong: it does not know the password")
 
-    def _hmac(self, key: bytes, message: bytes) -> bytes:
-        return hmac.new(key, message, self._hash).digest()
+    def _keyed(self, key: bytes, message: bytes) -> bytes:
+        return keyed(self._mechanism, key, message)
 
 
 def _fields(message: bytes) -> dict[str, str]:
@@ -83,10 +76,6 @@ def _fields(message: bytes) -> dict[str, str]:
 
 def _decoded(text: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        return base64_bytes(text)
+    except ValueError:
         raise ScramFailed("the server's message is not in base64") from None
-
-
-def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))

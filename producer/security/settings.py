@@ -12,12 +12,12 @@ Stores are PEM, which Kafka has too since 2.7 (KIP-651); Java's own formats are 
 Source: Kafka 3.9, SslConfigs, SaslConfigs, CommonClientConfigs.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from ssl import SSLContext
 
 from ...config import Problem
+from ...config.keys.jaas import parse_jaas
 from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
 from ...config.keys.value_checks import EachOf, OneOf, Only
 from ...config.keys.value_types import Value
@@ -27,9 +27,6 @@ OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 LOGIN_MODULES = {"PLAIN": "PlainLoginModule"}
 _PEM = Only("PEM", "Java's own formats are not read")
-_QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
-_JAAS = re.compile(rf"""\s*(?P<module>[\w.$]+)\s+required\b(?P<options>(?:[^;"']|{_QUOTED})*);\s*""")
-_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"';]+))""")
 
 KEYS: dict[str, Key] = {
     key.name: key
@@ -183,11 +180,7 @@ def _sasl(values: Mapping[str, Value | None], problems: list[Problem], token_pro
 def _jaas(text: str, mechanism: str, problems: list[Problem]) -> tuple[str, str]:
     """User and password of `org.apache.kafka…LoginModule required username="…" password="…";`."""
     module = LOGIN_MODULES.get(mechanism, "ScramLoginModule")
-    found = _JAAS.fullmatch(text)
-    options: dict[str, str] = {}
-    if found is not None and found["module"].rpartition(".")[2] == module:
-        for name, *values in _OPTION.findall(found["options"]):
-            options[name] = re.sub(r"\\(.)", r"\1", "".join(values))
+    options = parse_jaas(text, module) or {}
     if not options.get("username") or not options.get("password"):
         expected = f'expected {module} required username="…" password="…";'
         problems.append(Problem(key="sasl.jaas.config", expected=expected))

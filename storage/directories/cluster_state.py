@@ -14,6 +14,8 @@ Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one J
       "client_quotas": [{"entity": {"user": "a", "client-id": null}, "quotas": {"producer_byte_rate": 1024.0}}],
       "acls": [[2, "orders", 3, "User:a", "*", 3, 3]],    resource type, name, pattern type, principal, host, operation,
                                                           permission: the codes of `protocol/acls.py`
+      "scram_credentials": [{"user": "a", "mechanism": "SCRAM-SHA-256", "salt": …, "stored_key": …, "server_key": …,
+                             "iterations": 4096}],           bytes in base64
       "features": {"metadata.version": 21},   finalized levels
       "features_epoch": 4
     }
@@ -30,6 +32,7 @@ from typing import Any
 from uuid import UUID
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
+from ...protocol.scram import HASHES, ScramCredential, base64_bytes, base64_text
 from ..files.partition_metadata import decode_uuid, encode_uuid
 from .partition_record import PartitionRecord, decode_record, encode_record
 
@@ -69,6 +72,8 @@ class ClusterState:
     next_producer_id: int = 0
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
+    scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    """By user and mechanism."""
     features: dict[str, int] = field(default_factory=dict)
     features_epoch: int = 0
     configs_of_brokers: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -84,6 +89,7 @@ class ClusterState:
             client_quotas=dict(self.client_quotas),
             features=dict(self.features),
             configs_of_brokers=dict(self.configs_of_brokers),
+            scram_credentials=dict(self.scram_credentials),
         )
 
 
@@ -102,6 +108,10 @@ def encode(state: ClusterState) -> dict[str, Any]:
             {"entity": dict(entity), "quotas": quotas} for entity, quotas in state.client_quotas.items() if quotas
         ],
         "acls": [_encode_acl(acl) for acl in sorted(state.acls)],
+        "scram_credentials": [
+            _encode_credential(user, mechanism, credential)
+            for (user, mechanism), credential in state.scram_credentials.items()
+        ],
         "features": state.features,
         "features_epoch": state.features_epoch,
         **({"configs_of_brokers": of_brokers} if of_brokers else {}),
@@ -125,6 +135,9 @@ def decode(document: object) -> ClusterState:
         cluster_configs=_texts(fields.get("cluster_configs"), "cluster_configs"),
         next_producer_id=_whole(fields, "next_producer_id"),
         client_quotas=dict(_quotas(value) for value in _list(fields.get("client_quotas"), "client_quotas")),
+        scram_credentials=dict(
+            _credential(value) for value in _list(fields.get("scram_credentials", []), "scram_credentials")
+        ),
         acls=frozenset(_acl(value) for value in _list(fields.get("acls", []), "acls")),
         features={name: _level(name, level) for name, level in _mapping(fields.get("features"), "features").items()},
         features_epoch=_whole(fields, "features_epoch"),
@@ -210,6 +223,35 @@ def _acl(value: object) -> Acl:
     if not all(isinstance(text, str) for text in (name, principal, host)):
         raise MalformedState(f"acls: texts expected for name, principal and host, found {value!r}")
     return acl
+
+
+def _encode_credential(user: str, mechanism: str, credential: ScramCredential) -> dict[str, Any]:
+    return {
+        "user": user,
+        "mechanism": mechanism,
+        "salt": base64_text(credential.salt),
+        "stored_key": base64_text(credential.stored_key),
+        "server_key": base64_text(credential.server_key),
+        "iterations": credential.iterations,
+    }
+
+
+def _credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
+    """No message shows what is stored."""
+    fields = _mapping(value, "scram_credentials")
+    user, mechanism = fields.get("user"), fields.get("mechanism")
+    if not isinstance(user, str) or mechanism not in HASHES:
+        raise MalformedState("scram_credentials: a user and a mechanism expected")
+    try:
+        salt, stored_key, server_key = (
+            base64_bytes(str(fields.get(name))) for name in ("salt", "stored_key", "server_key")
+        )
+    except ValueError:
+        raise MalformedState("scram_credentials: salt and keys in base64 expected") from None
+    iterations = _whole(fields, "iterations", "scram_credentials")
+    return (user, mechanism), ScramCredential(
+        salt=salt, stored_key=stored_key, server_key=server_key, iterations=iterations
+    )
 
 
 def _level(name: str, level: object) -> int:

@@ -28,10 +28,13 @@ from ...protocol.metadata_log import (
     ProducerIdsRecord,
     RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
     decode_metadata_record,
 )
 from ...protocol.records.batches import view
+from ...protocol.scram import SCRAM_MECHANISMS, ScramCredential
 from ..files.file_names import LOG
 from ..files.files import Files
 from ..log.batch_scan import valid_batches
@@ -57,6 +60,7 @@ class KraftMetadata:
     quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
     acls: dict[UUID, Acl] = field(default_factory=dict)
     next_producer_id: int = 0
+    scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
 
     def apply(self, record: Any) -> None:
         match record:
@@ -71,6 +75,15 @@ class KraftMetadata:
                 self._configure(record)
             case ClientQuotaRecord():
                 self._set_quota(record)
+            case UserScramCredentialRecord() if record.mechanism in SCRAM_MECHANISMS:
+                self.scram_credentials[record.name, SCRAM_MECHANISMS[record.mechanism]] = ScramCredential(
+                    salt=bytes(record.salt),
+                    stored_key=bytes(record.stored_key),
+                    server_key=bytes(record.server_key),
+                    iterations=record.iterations,
+                )
+            case RemoveUserScramCredentialRecord():
+                self.scram_credentials.pop((record.name, SCRAM_MECHANISMS.get(record.mechanism, "")), None)
             case ProducerIdsRecord():
                 self.next_producer_id = max(self.next_producer_id, record.next_producer_id)
             case AccessControlEntryRecord():

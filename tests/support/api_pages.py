@@ -21,7 +21,6 @@ ABSENT: Mapping[ApiKey, str] = {
     ApiKey.RENEW_DELEGATION_TOKEN: "delegation tokens",
     ApiKey.EXPIRE_DELEGATION_TOKEN: "delegation tokens",
     ApiKey.DESCRIBE_DELEGATION_TOKEN: "delegation tokens",
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: "SASL",
     ApiKey.ADD_RAFT_VOTER: "a quorum of controllers",
     ApiKey.REMOVE_RAFT_VOTER: "a quorum of controllers",
 }

@@ -1,6 +1,7 @@
 """A broker inside the test's own process and event loop."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -30,3 +31,10 @@ async def running_broker(
         yield broker
     finally:
         await broker.stop()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Returns when something has come about that nobody tells."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0)

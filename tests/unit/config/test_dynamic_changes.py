@@ -41,7 +41,7 @@ def test_taking_a_dynamic_value_away_brings_the_start_value_back(layers: Layers)
         ({"num.io.threads": "3"}, "from 4 to 16, half to double the present 8"),
         ({"num.io.threads": "17"}, "from 4 to 16, half to double the present 8"),
         ({"log.cleaner.min.compaction.lag.ms": "9", "log.cleaner.max.compaction.lag.ms": "8"}, "at most log.cleaner"),
-        ({"listeners": "SSL://:1"}, "protocol PLAINTEXT"),
+        ({"listeners": "SSL://:1"}, r"listener\.name\.ssl\.ssl\.keystore\.location: expected a file"),
     ],
 )
 def test_a_change_that_cannot_be_is_refused(layers: Layers, texts: dict[str, str], expected: str) -> None:

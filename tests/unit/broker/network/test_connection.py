@@ -5,7 +5,6 @@ import logging
 import socket
 import struct
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from stepdown.protocol.records.builder import build_batch
 from support.client import RawClient
 from support.clock import ManualClock, settle
 from support.fetching import create, fetch, parked, produce, records
-from support.running import running_broker
+from support.running import running_broker, until
 
 NARROW = {"socket_send_buffer_bytes": 16384}
 """The kernel takes little of a response ahead of its reader, however long the reader lets it wait."""
@@ -378,7 +377,7 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
         def answered(self, reply: Reply) -> None: ...
 
     async with running_broker(tmp_path) as broker:
-        broker._server._answerer = Answering()
+        broker._dispatcher = Answering()  # type: ignore[assignment]
         client = await connect(broker)
         await client.send_raw(framed(bytes(100_000)))
         await until(lambda: len(held) > 0)
@@ -434,13 +433,6 @@ async def test_a_pipelining_client_does_not_hold_up_the_stop(tmp_path: Path) -> 
     while await client.read_frame() is not None:
         answered += 1
     assert answered < 1000
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Returns when something has come about that nobody tells."""
-    async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0)
 
 
 async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() -> None:

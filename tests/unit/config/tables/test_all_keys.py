@@ -12,6 +12,7 @@ from stepdown.config.keys.key import Key, Status
 from stepdown.config.keys.value_types import parse, render
 from stepdown.config.settings import BrokerSettings, TopicSettings
 from stepdown.config.tables.all_keys import BROKER_KEYS, PENDING, TOPIC_KEYS
+from stepdown.config.tables.security import LISTENERS
 
 ROOT = Path(__file__).parents[4]
 VECTORS = Path(__file__).parents[3] / "vectors" / "config" / "kafka-3.9.1-settings.tsv"
@@ -139,7 +140,7 @@ def test_every_default_is_in_its_own_range() -> None:
 
 
 def test_every_field_of_the_settings_is_a_key_and_every_key_with_an_attribute_a_field() -> None:
-    joined = {"listeners", "advertised_listeners", "log_dirs", "broker_id"}
+    joined = {"listeners", "advertised_listeners", "listener_security", "log_dirs", "broker_id"}
     attributes = {key.attribute for key in BROKER_KEYS.values() if key.attribute}
     assert {field.name for field in fields(BrokerSettings)} == attributes | joined
     assert {field.name for field in fields(TopicSettings)} == {key.attribute for key in TOPIC_KEYS.values()}
@@ -147,7 +148,14 @@ def test_every_field_of_the_settings_is_a_key_and_every_key_with_an_attribute_a_
 
 def test_a_broker_key_acted_on_has_an_attribute_or_gives_a_default_or_is_part_of_another() -> None:
     defaults = {name for key in TOPIC_KEYS.values() for name in key.synonyms}
-    parts = {"log.dir", "node.id", "listener.security.protocol.map", "controller.listener.names"}
+    parts = {
+        "log.dir",
+        "node.id",
+        "listener.security.protocol.map",
+        "controller.listener.names",
+        "stepdown.oauthbearer.unsecured",
+    }
+    parts |= {key.name for key in LISTENERS} | {"stepdown.oauthbearer.unsecured"}
     for key in BROKER_KEYS.values():
         if key.status is Status.ACTED_ON:
             assert key.attribute or key.name in defaults | parts

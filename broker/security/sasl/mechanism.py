@@ -1,0 +1,29 @@
+"""What the mechanisms have in common."""
+
+from typing import Protocol
+
+
+class Refused(Exception):
+    """The client is not who it says. `told` is what it hears; None: a text that tells nothing.
+
+    The message is for the log: it names no password, no key and no token.
+    """
+
+    def __init__(self, reason: str, told: str | None = None) -> None:
+        super().__init__(reason)
+        self.told = told
+
+
+class Mechanism(Protocol):
+    """One exchange. `user` is there when it has succeeded, `expires_ms` when what it showed does so."""
+
+    user: str | None
+    expires_ms: int | None
+
+    def step(self, token: bytes) -> bytes:
+        """The answer to the client's next token. Raises: Refused."""
+
+
+def shown(text: str) -> str:
+    """A name that a stranger chose, for the log."""
+    return repr(text if len(text) <= 100 else text[:100] + "…")

@@ -1,0 +1,92 @@
+"""The server's side of SCRAM; `protocol/scram.py` has messages and formulas. Source: Kafka 3.9 `ScramSaslServer`."""
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+
+from ....protocol.scram import (
+    LEAST_ITERATIONS,
+    ScramCredential,
+    base64_bytes,
+    base64_text,
+    digest,
+    keyed,
+    unescaped,
+    xor,
+)
+from .mechanism import Refused, shown
+
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_NONCE = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
+_FIRST = re.compile(
+    rf"(?P<gs2>n,(?:a=(?P<wanted>{_NAME}))?,)(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE}){_EXTENSIONS})"
+)
+_FINAL = re.compile(
+    rf"(?P<bare>c=(?P<gs2>[A-Za-z0-9+/=]+),r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>[A-Za-z0-9+/=]+)"
+)
+_TOKEN_LOGIN = re.compile(r",tokenauth=true(?:,|$)")
+
+
+class Scram:
+    """One exchange. `credential_of` has what is stored of a user's password, None for nobody."""
+
+    def __init__(
+        self, mechanism: str, credential_of: Callable[[str], ScramCredential | None], nonce: str | None = None
+    ) -> None:
+        self.user: str | None = None
+        self.expires_ms: int | None = None
+        self._mechanism = mechanism
+        self._credential_of = credential_of
+        self._own_nonce = nonce or secrets.token_urlsafe(24)
+        self._credential: ScramCredential | None = None
+        self._name = self._gs2 = self._nonce = self._messages = ""
+
+    def step(self, token: bytes) -> bytes:
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            raise Refused("a message that is no text") from None
+        return self._first(text) if self._credential is None else self._final(text, self._credential)
+
+    def _first(self, text: str) -> bytes:
+        found = _FIRST.fullmatch(text)
+        if found is None:
+            raise Refused("no first message of a client")
+        if _TOKEN_LOGIN.search(text):
+            raise Refused("there are no delegation tokens")
+        self._name = unescaped(found["name"])
+        credential = self._credential_of(self._name)
+        if credential is None:
+            raise Refused(f"there is no user {shown(self._name)}")
+        if found["wanted"] and unescaped(found["wanted"]) != self._name:
+            told = "Authentication failed: Client requested an authorization id that is different from username"
+            raise Refused(f"{shown(self._name)} asks to be {shown(found['wanted'])}", told)
+        if credential.iterations < LEAST_ITERATIONS:
+            raise Refused(f"the password of {shown(self._name)} is stored with {credential.iterations} iterations")
+        self._credential, self._gs2, self._nonce = credential, found["gs2"], found["nonce"] + self._own_nonce
+        answer = f"r={self._nonce},s={base64_text(credential.salt)},i={credential.iterations}"
+        self._messages = f"{found['bare']},{answer}"
+        return answer.encode()
+
+    def _final(self, text: str, credential: ScramCredential) -> bytes:
+        found = _FINAL.fullmatch(text)
+        if found is None:
+            raise Refused("no final message of a client")
+        if not hmac.compare_digest(found["nonce"], self._nonce):
+            raise Refused("the nonce is not the one that was sent")
+        try:
+            gs2, proof = base64_bytes(found["gs2"]), base64_bytes(found["proof"])
+        except ValueError:
+            raise Refused("a message that is not in base64") from None
+        if gs2 != self._gs2.encode():
+            raise Refused("the channel binding is not the one of the first message")
+        messages = f"{self._messages},{found['bare']}".encode()
+        signature = keyed(self._mechanism, credential.stored_key, messages)
+        if len(proof) != len(signature) or not hmac.compare_digest(
+            digest(self._mechanism, xor(signature, proof)), credential.stored_key
+        ):
+            raise Refused(f"wrong password of {shown(self._name)}")
+        self.user = self._name
+        return b"v=" + base64_text(keyed(self._mechanism, credential.server_key, messages)).encode()
