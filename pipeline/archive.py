@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from .connector import DELTA_SETTINGS, JarSet, broker_errors, check_reachable, find_jars, read_options
 from .failures import BadUsage
 from .job_source import Source, add_source_options, source_of
 from .places.place_files import PlaceFiles, is_remote
 from .printing import print_rows, say
+from .spark_packages import DELTA_SETTINGS, JarSet, broker_errors, check_reachable, find_jars, read_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

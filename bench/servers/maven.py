@@ -21,7 +21,7 @@ SILENT_LOG = "org.slf4j:slf4j-nop:1.7.36"
 STDERR_LOG = "org.slf4j:slf4j-simple:1.7.36"
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
-_COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+_COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+(:[\w.-]+)?")
 _MAVEN_TIMEOUT_S = 600
 
 
@@ -44,7 +44,7 @@ class JarStore:
             yield
 
     def class_path(self, *coordinates: str) -> tuple[Path, ...]:
-        """The jars of `group:artifact:version` coordinates and all they need, in class path order.
+        """The jars of `group:artifact:version[:classifier]` coordinates and all they need, in class path order.
 
         Versions that conflict are settled as Maven does: nearest, then first. Raises: JarsMissing.
         """
@@ -99,9 +99,10 @@ def _pom(coordinates: Sequence[str]) -> str:
 
 def _dependency(coordinates: str) -> str:
     if not _COORDINATES.fullmatch(coordinates):
-        raise ValueError(f"Maven coordinates are group:artifact:version, found {coordinates!r}")
-    group, artifact, version = (escape(part) for part in coordinates.split(":"))
+        raise ValueError(f"Maven coordinates are group:artifact:version[:classifier], found {coordinates!r}")
+    group, artifact, version, *classifier = (escape(part) for part in coordinates.split(":"))
+    more = f"<classifier>{classifier[0]}</classifier>" if classifier else ""
     return (
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>\n"
+        f"<version>{version}</version>{more}</dependency>\n"
     )

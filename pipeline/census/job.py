@@ -10,9 +10,9 @@ from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles
 from ..printing import print_rows, say
 from ..session import build_session
-from .cost_tables import batch_costs, by_segment, summary
+from .downconversion_costs import ExactTask
+from .exact_census import batch_costs, by_segment, summary
 from .report import write_report
-from .segment_costs import ExactTask
 
 COUNTED = "topic string, partition int, size int, magic int, codec string, records int, control boolean"
 """The columns of `kafka-batches` that are counted; the others are not made."""

@@ -19,7 +19,7 @@ from ...storage.log.batch_scan import batch_headers
 from ..failures import BadUsage, PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..printing import say
-from ..reading.header_columns import TYPES, header_batch
+from ..reading.batch_header_columns import TYPES, header_batch
 from ..reading.segment_file import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
 from .options import ReadOptions, read_options

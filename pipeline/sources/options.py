@@ -5,7 +5,7 @@ Spark's options are strings, whatever their case.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..failures import BadUsage
@@ -14,13 +14,10 @@ from ..places.place_files import PlaceFiles, located, store_options
 from ..printing import say
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import DEFAULT_SPLIT_BYTES
+from .offset_bounds import OffsetBound, ending_bound, starting_bound
 
 STORE_PREFIX = "store."
 """How the names of options begin that are for an object store."""
-EARLIEST = -2
-LATEST = -1
-
-StartingOffsets = int | dict[str, dict[int, int]]
 
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
@@ -30,7 +27,7 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 class ReadOptions:
     """What to read and how. `topics` is None for all but internal ones; sizes are in bytes.
 
-    `store` are options of object stores, by obstore's names.
+    `store` are options of object stores, by obstore's names; `assigned` are the only partitions to read, by topic.
 
     `pushdown` is off unless asked for: Spark 4.2 keeps the read plan of a DataFrame, with the filters of its first
     query, for every later one, which then lacks rows (docs/decisions/pushdown.md).
@@ -40,13 +37,15 @@ class ReadOptions:
     topics: tuple[str, ...] | None = None
     include_headers: bool = False
     max_partition_bytes: int = DEFAULT_SPLIT_BYTES
-    starting_offsets: StartingOffsets = EARLIEST
+    starting: OffsetBound = field(default_factory=lambda: starting_bound({}))
+    ending: OffsetBound = field(default_factory=lambda: ending_bound({}))
     max_offsets_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     check_crc: bool = True
     pushdown: bool = False
     skip_corrupt: bool = False
     tiered_path: str | None = None
+    assigned: Mapping[str, frozenset[int]] | None = None
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def files(self) -> PlaceFiles:
@@ -56,6 +55,8 @@ class ReadOptions:
     def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionLog]:
         """The logs to read, as `partition_logs` finds them; what was found missing or double is told."""
         found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
+        if self.assigned is not None:
+            found = [log for log in found if log.partition in self.assigned[log.topic]]
         for log in found:
             for note in log.notes:
                 say(f"{log.topic}-{log.partition}: {note}")
@@ -64,7 +65,8 @@ class ReadOptions:
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """The options, with their defaults. Raises: BadUsage naming the option."""
-    topics = [topic.strip() for topic in given.get("subscribe", "").split(",")]
+    assigned = _assigned(given)
+    topics = [topic.strip() for topic in given.get("subscribe", "").split(",")] if assigned is None else list(assigned)
     maximum = given.get("maxOffsetsPerTrigger")
     tiered = given.get("tieredPath")
     path = required_path(given)
@@ -73,11 +75,13 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     return ReadOptions(
         path=path,
         tiered_path=tiered_path,
+        assigned=assigned,
         store=store_options([path, tiered_path or ""], store),
         topics=tuple(topic for topic in topics if topic) or None,
         include_headers=flag(given, "includeHeaders", False),
         max_partition_bytes=size(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),
-        starting_offsets=_starting_offsets(given.get("startingOffsets", "earliest")),
+        starting=starting_bound(given),
+        ending=ending_bound(given),
         max_offsets_per_trigger=None if maximum is None else _positive("maxOffsetsPerTrigger", maximum),
         fail_on_data_loss=flag(given, "failOnDataLoss", True),
         check_crc=flag(given, "checkCrc", True),
@@ -118,27 +122,14 @@ def _positive(name: str, text: str) -> int:
     return int(text)
 
 
-def _starting_offsets(text: str) -> StartingOffsets:
-    word = text.strip()
-    if word.lower() in {"earliest", "latest"}:
-        return EARLIEST if word.lower() == "earliest" else LATEST
+def _assigned(given: Mapping[str, str]) -> Mapping[str, frozenset[int]] | None:
+    """Raises: BadUsage."""
+    text = given.get("assign")
+    if text is None:
+        return None
+    if "subscribe" in given:
+        raise BadUsage("the options assign and subscribe do not go together")
     try:
-        found = json.loads(word)
-        return {
-            str(topic): {int(partition): int(offset) for partition, offset in partitions.items()}
-            for topic, partitions in found.items()
-        }
+        return {str(topic): frozenset(map(int, partitions)) for topic, partitions in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
-        raise BadUsage(
-            'the option startingOffsets is earliest, latest or JSON like {"topic":{"0":23,"1":-2}},'
-            f" -2 for earliest and -1 for latest; not {text!r}"
-        ) from None
-
-
-def starting_offset(options: ReadOptions, log: PartitionLog, end: Callable[[], int]) -> int:
-    """The first offset to read of one log, whose end `end` tells; its earliest where JSON does not name it."""
-    wanted = options.starting_offsets
-    offset = wanted if isinstance(wanted, int) else wanted.get(log.topic, {}).get(log.partition, EARLIEST)
-    if offset == EARLIEST:
-        return log.start_offset
-    return end() if offset == LATEST else offset
+        raise BadUsage(f'the option assign is JSON like {{"topic":[0,1]}}, not {text!r}') from None

@@ -34,11 +34,11 @@ from pyspark.sql.types import (
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..printing import say
-from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import Range, SplitPlanner
 from .filters import PushedFilters, push
-from .options import ReadOptions, read_options, starting_offset
+from .offset_bounds import end_offset, first_offset
+from .options import ReadOptions, read_options
 from .split_task import SplitPartition, check_start, read_split
 from .stream import SegmentsStreamReader
 
@@ -118,9 +118,10 @@ class SegmentsReader(DataSourceReader):
         return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
 
     def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
-        first = starting_offset(self._options, log, lambda: log_end_offset(files, log))
+        first = first_offset(self._options.starting, files, log)
         check_start(self._options, log, first)
-        return Range(first=max(first, self._pushed.first), end=self._pushed.end)
+        end = end_offset(self._options.ending, files, log)
+        return Range(first=max(first, self._pushed.first), end=min(end, self._pushed.end))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)

@@ -20,7 +20,8 @@ from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
-from .options import ReadOptions, starting_offset
+from .offset_bounds import LATEST, OffsetBound, first_offset
+from .options import ReadOptions
 from .split_task import SplitPartition, check_start, read_split
 
 Offsets = dict[str, dict[str, int]]
@@ -30,6 +31,8 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what has come since the last micro-batch."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        if options.ending != OffsetBound(offsets=LATEST):
+            raise BadUsage("a stream has no end: endingOffsets and its like are for batch queries")
         self._options = options
         self._schema = schema
         self._target: Offsets | None = None
@@ -39,7 +42,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = self._options.files()
         found: Offsets = {}
         for log in self._options.logs(files):
-            offset = _first(self._options, files, log)
+            offset = first_offset(self._options.starting, files, log)
             check_start(self._options, log, offset)
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
         return found
@@ -124,10 +127,6 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"{self._options.path}/{topic}-{partition}: offset {offset} was there before, the log {found};"
                 " failOnDataLoss=false goes on"
             )
-
-
-def _first(options: ReadOptions, files: PlaceFiles, log: PartitionLog) -> int:
-    return starting_offset(options, log, lambda: log_end_offset(files, log))
 
 
 def _each(offsets: Offsets) -> Iterator[tuple[str, str, int]]:

@@ -4,9 +4,9 @@ import argparse
 from dataclasses import fields
 
 from ...protocol.records.layout import Codec
-from ..connector import check_reachable, find_jars
 from ..failures import BadUsage
 from ..printing import print_rows, say
+from ..spark_packages import check_reachable, find_jars
 from .log_directory import write_log_directory
 from .records import KEYS, START_MS, Workload
 

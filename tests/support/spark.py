@@ -33,8 +33,8 @@ def write_spark_defaults(folder: Path) -> None:
 
 def start_spark() -> "SparkSession":
     """Return a session of two cores, small enough to share a machine."""
-    from stepdown.pipeline.connector import DELTA_SETTINGS
     from stepdown.pipeline.session import build_session
+    from stepdown.pipeline.spark_packages import DELTA_SETTINGS
 
     jars = jars_at_hand("delta")
     settings = (dict(DELTA_SETTINGS) if jars else {}) | SETTINGS

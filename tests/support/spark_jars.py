@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
-from stepdown.pipeline.connector import JarSet, find_jars, jar_folder, maven_command
 from stepdown.pipeline.failures import BadUsage
+from stepdown.pipeline.spark_packages import JarSet, find_jars, jar_folder, maven_command
 
 from .maven import build_lock, skip_or_fail
 

@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 from stepdown.pipeline.failures import said_by
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
-from support.log_directories import write_topic
+from support.log_directories import keyed_records, write_batches, write_topic
+from support.s3 import s3_server
 from support.segments import START_MS
+from support.tiered import to_aiven
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,28 @@ def test_starting_offsets_leave_out_what_lies_before(spark: SparkSession, log_di
     offsets = '{"plain": {"0": 75, "1": -1}}'
     rows = load(spark, log_dir, subscribe="plain", startingOffsets=offsets).collect()
     assert sorted((row.partition, row.offset) for row in rows) == [(0, offset) for offset in range(75, 80)]
+
+
+def test_a_range_of_one_partition_is_read_by_one_task(spark: SparkSession, log_dir: Path) -> None:
+    ends = {"startingOffsets": '{"plain": {"1": 35}}', "endingOffsets": '{"plain": {"1": 46}}'}
+    rows = load(spark, log_dir, assign='{"plain": [1]}', **ends)
+    assert sorted((row.partition, row.offset) for row in rows.collect()) == [(1, offset) for offset in range(35, 46)]
+
+
+def test_tiered_storage_in_a_bucket_is_read_with_a_log_directory(spark: SparkSession, tmp_path: Path) -> None:
+    write_topic(tmp_path / "all", "topic", segments=3)
+    logs = sorted((tmp_path / "all").rglob("*.log"))
+    for number, log in enumerate(logs[:2]):
+        to_aiven(log, tmp_path / "tiered", "topic", number, {0: 0}, end_offset=number * 40 + 39)
+    write_batches(tmp_path / "local", "topic", 0, [keyed_records(80 + at * 10, 10) for at in range(4)], base=80)
+    with s3_server() as server:
+        tiered = server.upload(tmp_path / "tiered", "tiered")
+        both = load(spark, tmp_path / "local", tieredPath=tiered, **server.spark_options)
+        everything = load(spark, tmp_path / "all")
+        assert both.count() == 120
+        assert both.exceptAll(everything).count() == 0
+        batches = spark.read.format("kafka-batches").options(**server.spark_options).load(tiered)
+        assert batches.count() == 8
 
 
 def test_bad_input_is_named_in_one_line(spark: SparkSession, log_dir: Path, tmp_path: Path) -> None:

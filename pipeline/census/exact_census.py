@@ -1,4 +1,4 @@
-"""The exact census on Spark: a task a segment gives a row a batch, which are summed up by segment and topic."""
+"""The exact census: one Spark task per segment converts its batches, giving a row each, summed by segment and topic."""
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from .segment_costs import ExactTask, segment_costs
+from .downconversion_costs import ExactTask, segment_costs
 
 _TYPES: dict[str, tuple[str, Any]] = {
     "topic": ("string", pa.string()),

@@ -1,4 +1,4 @@
-"""Columns of the headers of batches as Arrow: what Spark takes from `kafka-batches`.
+"""Batch headers as Arrow columns: what Spark takes from `kafka-batches`.
 
 They are made a column at a time over thousands of headers, from numpy's arrays: `pa.array` of a list imports pandas,
 a third of a second for each worker of Spark.

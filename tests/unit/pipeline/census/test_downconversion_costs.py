@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.census.segment_costs import CHUNK_BYTES, BatchCost, ExactTask, segment_costs
+from stepdown.pipeline.census.downconversion_costs import CHUNK_BYTES, BatchCost, ExactTask, segment_costs
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.connector import POM, check_reachable, find_jars, jar_folder, maven_command
 from stepdown.pipeline.failures import EXIT_BAD_USAGE, BadUsage, PipelineFailure
+from stepdown.pipeline.spark_packages import POM, check_reachable, find_jars, jar_folder, maven_command
 
 MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 

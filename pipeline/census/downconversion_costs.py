@@ -1,4 +1,4 @@
-"""What fetches of one segment by an old client would promise, send and hold: found by converting its batches.
+"""Down-conversion cost of one segment for old clients (bytes promised, sent, held), measured by converting it.
 
 A fetch takes consecutive batches of up to `fetch_bytes`, one at least, from one segment, as a broker does. Its answer
 promises Spre = max(what the stored batches take, what the first of them becomes) and has Spost bytes to send (KIP-283).

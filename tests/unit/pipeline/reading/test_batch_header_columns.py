@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from stepdown.pipeline.reading.header_columns import TYPES, header_batch
+from stepdown.pipeline.reading.batch_header_columns import TYPES, header_batch
 from stepdown.pipeline.reading.splits import Split
 from stepdown.protocol.records.batch_header import BatchHeader, headers_in
 from stepdown.protocol.records.builder import build_batch
@@ -19,7 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WITHOUT_PANDAS = """
 import sys
 import pyarrow as pa
-from stepdown.pipeline.reading.header_columns import TYPES, header_batch
+from stepdown.pipeline.reading.batch_header_columns import TYPES, header_batch
 from stepdown.pipeline.reading.splits import Split
 from stepdown.protocol.records.batch_header import BatchHeader
 split = Split(topic="t", partition=0, path="", base_offset=0, start=0, end=1, first_offset=0, end_offset=9)

@@ -1,0 +1,121 @@
+"""Where reading starts and ends, by the options of Spark's Kafka source, whose names and JSON these are.
+
+| option | value |
+|---|---|
+| startingOffsets, endingOffsets | `earliest` (no end), `latest`, `{"topic":{"0":23,"1":-2}}`: -2 earliest, -1 latest |
+| startingTimestamp, endingTimestamp | milliseconds since 1970, for all partitions |
+| startingOffsetsByTimestamp, endingOffsetsByTimestamp | `{"topic":{"0":1700000000000}}` |
+| startingOffsetsByTimestampStrategy | `error` or `latest`, where no record is so late |
+
+Times win over offsets, one for all over those by partition. Ends are open. A partition that JSON does not name is read
+from its earliest offset to its latest.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..failures import BadUsage, PipelineFailure
+from ..places.place_files import PlaceFiles
+from ..reading.log_end import log_end_offset
+from ..reading.offset_for_time import offset_for_time
+from ..reading.partition_log import PartitionLog
+from ..reading.splits import MAX_OFFSET
+
+EARLIEST = -2
+LATEST = -1
+
+ByPartition = Mapping[str, Mapping[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetBound:
+    """One end of what is read. A number counts for all partitions; `times` (ms) win over `offsets`."""
+
+    offsets: int | ByPartition
+    times: int | ByPartition | None = None
+    late_is_error: bool = False
+
+    def offset(self, files: PlaceFiles, log: PartitionLog, default: int) -> int:
+        """The offset of one log, -2 for the earliest, -1 for the latest; `default` where JSON does not name it.
+
+        Raises: PipelineFailure for a time behind all records, unless that counts as the latest.
+        """
+        if self.times is not None:
+            time_ms = _of(self.times, log, -1)
+            if time_ms >= 0:
+                return self._at_time(files, log, time_ms)
+            return default
+        return _of(self.offsets, log, default)
+
+    def _at_time(self, files: PlaceFiles, log: PartitionLog, time_ms: int) -> int:
+        found = offset_for_time(files, log, time_ms)
+        if found is None and self.late_is_error:
+            raise PipelineFailure(
+                f"{log.topic}-{log.partition} has no record at {time_ms} ms or later;"
+                " startingOffsetsByTimestampStrategy=latest starts at its end"
+            )
+        return LATEST if found is None else found
+
+
+def first_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog) -> int:
+    """The first offset to read of a log."""
+    offset = bound.offset(files, log, EARLIEST)
+    if offset == EARLIEST:
+        return log.start_offset
+    return log_end_offset(files, log) if offset == LATEST else offset
+
+
+def end_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog) -> int:
+    """The offset where reading a log ends (open)."""
+    offset = bound.offset(files, log, LATEST)
+    return MAX_OFFSET if offset == LATEST else offset
+
+
+def starting_bound(given: Mapping[str, str]) -> OffsetBound:
+    """The options of the start. Raises: BadUsage."""
+    strategy = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
+    if strategy not in {"error", "latest"}:
+        raise BadUsage(f"the option startingOffsetsByTimestampStrategy is error or latest, not {strategy!r}")
+    words = {"earliest": EARLIEST, "latest": LATEST}
+    offsets = _offsets("startingOffsets", given.get("startingOffsets", "earliest"), words)
+    return OffsetBound(offsets=offsets, times=_times(given, "starting"), late_is_error=strategy == "error")
+
+
+def ending_bound(given: Mapping[str, str]) -> OffsetBound:
+    """The options of the end. Raises: BadUsage."""
+    offsets = _offsets("endingOffsets", given.get("endingOffsets", "latest"), {"latest": LATEST})
+    if not isinstance(offsets, int) and any(EARLIEST in each.values() for each in offsets.values()):
+        raise BadUsage("the option endingOffsets: -2 (earliest) is no end")
+    return OffsetBound(offsets=offsets, times=_times(given, "ending"))
+
+
+def _of(values: int | ByPartition, log: PartitionLog, default: int) -> int:
+    return values if isinstance(values, int) else values.get(log.topic, {}).get(log.partition, default)
+
+
+def _offsets(name: str, text: str, words: Mapping[str, int]) -> int | ByPartition:
+    word = text.strip().lower()
+    if word in words:
+        return words[word]
+    return _by_partition(name, text, f'{", ".join(words)} or JSON like {{"topic":{{"0":23,"1":-1}}}}')
+
+
+def _times(given: Mapping[str, str], end: str) -> int | ByPartition | None:
+    everywhere = given.get(f"{end}Timestamp")
+    if everywhere is not None:
+        if not everywhere.strip().isdecimal():
+            raise BadUsage(f"the option {end}Timestamp is in milliseconds since 1970, not {everywhere!r}")
+        return int(everywhere)
+    name = f"{end}OffsetsByTimestamp"
+    return _by_partition(name, given[name], 'JSON like {"topic":{"0":1700000000000}}') if name in given else None
+
+
+def _by_partition(name: str, text: str, expected: str) -> ByPartition:
+    try:
+        return {
+            str(topic): {int(partition): int(offset) for partition, offset in partitions.items()}
+            for topic, partitions in json.loads(text).items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        raise BadUsage(f"the option {name} is {expected}, -2 for earliest and -1 for latest; not {text!r}") from None

@@ -1,0 +1,160 @@
+"""What Kafka 3.9.1 has put into its LocalTieredStorage, joined with what it kept: the rows that its consumer read."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.places.place_files import PlaceFiles
+from stepdown.pipeline.reading.arrow_columns import ArrowRows
+from stepdown.pipeline.reading.partition_log import PartitionLog
+from stepdown.pipeline.reading.rows import Leniency, SplitRows
+from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.protocol.records.columns import Wanted
+from support.kafka import ApacheKafka
+from support.maven import class_path
+from support.s3 import s3_server
+
+pytestmark = pytest.mark.java
+
+LOCAL_TIERED_STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
+TEST_JAR = "org.apache.kafka:kafka-storage:3.9.1:test"
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+TOPIC = {
+    "remote.storage.enable": "true",
+    "segment.bytes": "20000",
+    "local.retention.bytes": "1",
+    "file.delete.delay.ms": "0",
+}
+WAIT_S = 90.0
+Row = tuple[int, int, bytes | None, bytes | None]
+"""Offset, timestamp, key, value."""
+
+
+class Written:
+    """A stopped Kafka: its directories, and what a consumer had read of each topic before."""
+
+    def __init__(self, log_dir: Path, tiered: Path, read: dict[str, list[Row]]) -> None:
+        self.log_dir = log_dir
+        self.tiered = tiered
+        self.read = read
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    folder = tmp_path_factory.mktemp("tiered")
+    jar = next(path for path in class_path(TEST_JAR) if path.name.endswith("-test.jar"))
+    properties = {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": LOCAL_TIERED_STORAGE,
+        "remote.log.storage.manager.class.path": str(jar),
+        "rsm.config.dir": str(folder / "remote"),
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+        "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": "200",
+        "remote.log.manager.task.interval.ms": "300",
+        "log.initial.task.delay.ms": "300",
+        "log.retention.check.interval.ms": "300",
+    }
+    with ApacheKafka(folder / "kafka", properties=properties) as kafka:
+        for topic in ("again", *CODECS):
+            kafka.create_topic(topic, configs=TOPIC)
+        produce(kafka.address, "again", "none", b"of the first topic of this name")
+        admin = AdminClient({"bootstrap.servers": kafka.address})
+        admin.delete_topics(["again"])["again"].result(30)
+        kafka.create_topic("again", configs=TOPIC)
+        for topic in CODECS:
+            produce(kafka.address, topic, topic, b"value")
+        produce(kafka.address, "again", "lz4", b"of the second")
+        tiered = folder / "remote" / "kafka-tiered-storage"
+        for topic in ("again", *CODECS):
+            await_upload(kafka.log_dir / f"{topic}-0", tiered)
+        read = {topic: consume(kafka.address, topic) for topic in ("again", *CODECS)}
+    yield Written(folder / "kafka" / "data", tiered, read)
+
+
+def produce(address: str, topic: str, codec: str, value: bytes) -> None:
+    """A few hundred records in transactions, each third of which is aborted, and some beside them."""
+    common = {"bootstrap.servers": address, "compression.type": codec, "linger.ms": 5, "batch.size": 8000}
+    producer = Producer(common | {"transactional.id": f"{topic}-{value.decode()}"})
+    producer.init_transactions(30)
+    for number in range(9):
+        producer.begin_transaction()
+        for at in range(40):
+            key = None if at % 7 == 0 else b"%d" % at
+            text = b"%d %d " % (number, at) + value * (1 + (number * at) % 97)
+            producer.produce(topic, text, key, partition=0, timestamp=1_700_000_000_000 + number * 1000 + at)
+        producer.flush(30)
+        (producer.abort_transaction if number % 3 == 2 else producer.commit_transaction)(30)
+    plain = Producer(common)
+    for number in range(200):
+        plain.produce(topic, value * (number % 31), b"plain %d" % number, partition=0)
+    assert plain.flush(30) == 0
+
+
+def await_upload(log: Path, tiered: Path) -> None:
+    """Return when the broker has only its newest segment left of its log, so all others are in tiered storage."""
+    end = time.monotonic() + WAIT_S
+    while len(list(log.glob("*.log"))) > 1:
+        assert time.monotonic() < end, [sorted(path.name for path in log.iterdir()), list(tiered.glob("*"))]
+        time.sleep(0.1)
+
+
+def consume(address: str, topic: str) -> list[Row]:
+    """All records of the topic's one partition, those of aborted transactions as well."""
+    settings = {"bootstrap.servers": address, "group.id": "reader", "isolation.level": "read_uncommitted"}
+    consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "error"})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    rows: list[Row] = []
+    while (message := consumer.poll(WAIT_S)) is not None:
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            break
+        assert error is None, error
+        rows.append((message.offset(), message.timestamp()[1], message.key(), message.value()))
+    assert message is not None, f"{topic}: no end after {len(rows)} records"
+    consumer.close()
+    return rows
+
+
+def stored(files: PlaceFiles, log: PartitionLog) -> list[Row]:
+    """All rows of a log, by split."""
+    arrow = ArrowRows(("offset", "timestamp", "key", "value"), log.topic, log.partition)
+    found: list[Row] = []
+    for split in SplitPlanner(files, 50_000).splits(log, Range()):
+        wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
+        for columns in SplitRows(files, split, wanted, Leniency()):
+            batch = arrow.batch(columns)
+            times_ms = [time_us // 1000 for time_us in batch.column(1).cast("int64").to_pylist()]
+            offsets, keys, values = (batch.column(at).to_pylist() for at in (0, 2, 3))
+            found += list(zip(offsets, times_ms, keys, values, strict=True))
+    return found
+
+
+def test_rows_are_those_that_a_consumer_read(written: Written) -> None:
+    files = PlaceFiles()
+    logs = partition_logs(files, str(written.log_dir), tiered_path=str(written.tiered))
+    assert {log.topic for log in logs} == set(written.read)
+    for log in logs:
+        assert len(log.segments) > 1, log.topic
+        assert stored(files, log) == written.read[log.topic], log.topic
+        assert not log.notes
+
+
+def test_so_are_those_from_an_object_store_that_fails_now_and_then(written: Written) -> None:
+    with s3_server(failing=0.01, latency_s=0.05) as server:
+        files = PlaceFiles(server.options)
+        local, tiered = server.upload(written.log_dir, "local"), server.upload(written.tiered, "tiered")
+        for log in partition_logs(files, local, CODECS, tiered_path=tiered):
+            assert stored(files, log) == written.read[log.topic], log.topic
+
+
+def test_tiered_storage_alone_has_all_but_the_newest_segment(written: Written) -> None:
+    files = PlaceFiles()
+    for log in partition_logs(files, str(written.tiered), CODECS):
+        newest = int(next((written.log_dir / f"{log.topic}-0").glob("*.log")).stem)
+        assert stored(files, log) == [row for row in written.read[log.topic] if row[0] < newest]

@@ -1,0 +1,107 @@
+"""Where reading starts and ends, with the options of Spark's Kafka source."""
+
+import json
+from pathlib import Path
+
+import pytest
+from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from stepdown.pipeline.reading.rows import Leniency, SplitRows
+from stepdown.pipeline.reading.splits import MAX_OFFSET, Range, SplitPlanner
+from stepdown.pipeline.sources.offset_bounds import end_offset, first_offset
+from stepdown.pipeline.sources.options import read_options
+from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.layout import Codec
+from support.log_directories import write_topic
+from support.segments import START_MS
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """Two partitions of three segments of 40 records, one a millisecond."""
+    write_topic(tmp_path, "topic", partitions=2, segments=3, codec=Codec.LZ4)
+    return tmp_path
+
+
+def ranges(log_dir: Path, **options: str) -> list[tuple[int, int]]:
+    """First and end (open) of each partition."""
+    asked = read_options({"path": str(log_dir)} | options)
+    files = asked.files()
+    logs = asked.logs(files)
+    return [(first_offset(asked.starting, files, log), end_offset(asked.ending, files, log)) for log in logs]
+
+
+def of_topic(**partitions: int) -> str:
+    return json.dumps({"topic": {name[1:]: value for name, value in partitions.items()}})
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [(0, MAX_OFFSET), (0, MAX_OFFSET)]),
+        ({"startingOffsets": "latest"}, [(120, MAX_OFFSET), (120, MAX_OFFSET)]),
+        (
+            {"startingOffsets": of_topic(p0=7, p1=-1), "endingOffsets": of_topic(p0=18, p1=-1)},
+            [(7, 18), (120, MAX_OFFSET)],
+        ),
+        ({"startingOffsets": of_topic(p1=9)}, [(0, MAX_OFFSET), (9, MAX_OFFSET)]),
+        ({"startingTimestamp": str(START_MS + 63)}, [(63, MAX_OFFSET), (63, MAX_OFFSET)]),
+        ({"startingTimestamp": "0", "endingTimestamp": str(START_MS + 41)}, [(0, 41), (0, 41)]),
+        ({"startingTimestamp": str(START_MS + 1), "startingOffsets": "latest"}, [(1, MAX_OFFSET), (1, MAX_OFFSET)]),
+        ({"endingTimestamp": str(START_MS + 500)}, [(0, MAX_OFFSET), (0, MAX_OFFSET)]),
+        (
+            {
+                "startingOffsetsByTimestamp": of_topic(p0=START_MS + 40, p1=START_MS + 999),
+                "startingOffsetsByTimestampStrategy": "latest",
+            },
+            [(40, MAX_OFFSET), (120, MAX_OFFSET)],
+        ),
+        ({"assign": '{"topic":[1]}', "startingOffsets": of_topic(p1=3)}, [(3, MAX_OFFSET)]),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_options_say_which_offsets(log_dir: Path, options: dict[str, str], expected: list[tuple[int, int]]) -> None:
+    assert ranges(log_dir, **options) == expected
+
+
+@pytest.mark.parametrize("damage", ["none", "missing", "empty"])
+def test_a_time_is_found_whatever_the_time_index_has(log_dir: Path, damage: str) -> None:
+    for path in log_dir.rglob("*.timeindex"):
+        if damage == "missing":
+            path.unlink()
+        elif damage == "empty":
+            path.write_bytes(b"")
+    for at in (0, 1, 39, 40, 77, 119):
+        assert ranges(log_dir, startingTimestamp=str(START_MS + at))[0][0] == at
+
+
+def test_a_time_behind_all_records_is_told(log_dir: Path) -> None:
+    with pytest.raises(PipelineFailure, match=r"topic-0 has no record at .* ms or later"):
+        ranges(log_dir, startingTimestamp=str(START_MS + 999))
+
+
+def test_eleven_offsets_are_a_piece_of_one_segment(log_dir: Path) -> None:
+    asked = read_options({"path": str(log_dir), "assign": '{"topic":[0]}'})
+    files = asked.files()
+    (log,) = asked.logs(files)
+    (split,) = SplitPlanner(files).splits(log, Range(first=52, end=63))
+    assert split.base_offset == 40
+    assert split.size_bytes < log.segments[1].size_bytes
+    wanted = Wanted(first_offset=52, end_offset=63)
+    assert sum(columns.rows for columns in SplitRows(files, split, wanted, Leniency())) == 11
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("startingOffsets", "newest"),
+        ("endingOffsets", "earliest"),
+        ("endingOffsets", of_topic(p0=-2)),
+        ("startingTimestamp", "today"),
+        ("endingOffsetsByTimestamp", "[1]"),
+        ("assign", "topic"),
+        ("startingOffsetsByTimestampStrategy", "guess"),
+    ],
+)
+def test_what_cannot_be_read_is_bad_usage_that_names_the_option(log_dir: Path, name: str, value: str) -> None:
+    with pytest.raises(BadUsage, match=f"the option {name}"):
+        ranges(log_dir, **{name: value})
