@@ -16,6 +16,8 @@ COMMANDS = {
     "topics": (".topics.commands", "topics"),
     "groups": (".groups.commands", "groups"),
     "transactions": (".transactions.commands", "transactions"),
+    "acls": (".acls.commands", "acls"),
+    "users": (".users.commands", "users"),
     "produce": (".produce.command", "produce"),
     "consume": (".consume.command", "consume"),
     "log": (".log.command", "log"),

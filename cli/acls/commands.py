@@ -1,0 +1,204 @@
+"""`stepdown acls`: list, add and remove access rules of a running broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...config.similar_names import nearest
+from ...protocol.acls import CLUSTER_NAME, Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+acls = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List, add and remove access rules of a broker that has an authorizer.",
+)
+
+Topics = Annotated[list[str] | None, typer.Option("--topic", metavar="NAME", help="May be repeated; * for all.")]
+Groups = Annotated[list[str] | None, typer.Option("--group", metavar="NAME", help="May be repeated; * for all.")]
+Transactions = Annotated[
+    list[str] | None, typer.Option("--transactional-id", metavar="NAME", help="May be repeated; * for all.")
+]
+OnCluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
+Prefixed = Annotated[bool, typer.Option("--prefixed", help="Names are beginnings of names.")]
+Principals = Annotated[list[str] | None, typer.Option("--principal", metavar="User:NAME", help="May be repeated.")]
+Operations = Annotated[
+    list[str] | None, typer.Option("--operation", metavar="OPERATION", help="Such as read; may be repeated.")
+]
+Hosts = Annotated[list[str] | None, typer.Option("--host", metavar="ADDRESS", help="May be repeated.")]
+
+Resource = tuple[ResourceType, str]
+KNOWN_OPERATIONS = {
+    operation.name.lower().replace("_", "-"): operation for operation in AclOperation if operation >= AclOperation.ALL
+}
+
+
+@acls.command(name="list")
+def list_command(
+    topic: Topics = None,
+    group: Groups = None,
+    transactional_id: Transactions = None,
+    cluster: OnCluster = False,
+    principal: Principals = None,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """List rules: all of them, or those that apply to what is named."""
+    from . import requests
+
+    resources = _resources(topic, group, transactional_id, cluster)
+    with connect(bootstrap) as client:
+        shown = {
+            acl
+            for wanted in _filters(resources, PatternType.MATCH, principal)
+            for acl in requests.found(client, wanted)
+        }
+    _show(sorted(shown), as_json=as_json)
+
+
+@acls.command()
+def add(
+    principal: Principals = None,
+    operation: Operations = None,
+    topic: Topics = None,
+    group: Groups = None,
+    transactional_id: Transactions = None,
+    cluster: OnCluster = False,
+    prefixed: Prefixed = False,
+    deny: Annotated[bool, typer.Option("--deny", help="Deny it; else it is allowed.")] = False,
+    host: Hosts = None,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Add rules: each operation, on each resource, for each principal, from each host (any unless given)."""
+    from . import requests
+
+    resources = _resources(topic, group, transactional_id, cluster)
+    if not resources or not principal or not operation:
+        raise CommandFailed(
+            "a rule needs a principal, an operation and a resource",
+            "As in: stepdown acls add --principal User:alice --operation read --topic orders",
+            EXIT_BAD_USAGE,
+        )
+    wanted = [
+        Acl(
+            resource_type=kind,
+            resource_name=name,
+            pattern_type=PatternType.PREFIXED if prefixed else PatternType.LITERAL,
+            principal=who,
+            host=where,
+            operation=what,
+            permission_type=PermissionType.DENY if deny else PermissionType.ALLOW,
+        )
+        for kind, name in resources
+        for who in principal
+        for what in _operations(operation)
+        for where in host or ["*"]
+    ]
+    with connect(bootstrap) as client:
+        requests.add(client, wanted)
+    _show(wanted, as_json=as_json)
+
+
+@acls.command()
+def remove(
+    principal: Principals = None,
+    operation: Operations = None,
+    topic: Topics = None,
+    group: Groups = None,
+    transactional_id: Transactions = None,
+    cluster: OnCluster = False,
+    prefixed: Prefixed = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every rule there is.")] = False,
+    bootstrap: Bootstrap = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the rules that have all that is named, and show them."""
+    from . import requests
+
+    resources = _resources(topic, group, transactional_id, cluster)
+    if not (resources or principal or operation or everything):
+        raise CommandFailed("nothing says which rules to remove", "Pass --all to remove every rule.", EXIT_BAD_USAGE)
+    pattern = PatternType.ANY if not resources else PatternType.PREFIXED if prefixed else PatternType.LITERAL
+    filters = [
+        AclFilter(
+            resource_type=each.resource_type,
+            resource_name=each.resource_name,
+            pattern_type=pattern,
+            principal=each.principal,
+            operation=what,
+        )
+        for each in _filters(resources, pattern, principal)
+        for what in (_operations(operation) if operation else [AclOperation.ANY])
+    ]
+    with connect(bootstrap) as client:
+        removed = requests.remove(client, filters)
+    _show(removed, as_json=as_json)
+
+
+def _resources(
+    topics: Sequence[str] | None, groups: Sequence[str] | None, transactions: Sequence[str] | None, cluster: bool
+) -> list[Resource]:
+    named = (
+        (ResourceType.TOPIC, topics),
+        (ResourceType.GROUP, groups),
+        (ResourceType.TRANSACTIONAL_ID, transactions),
+        (ResourceType.CLUSTER, [CLUSTER_NAME] if cluster else None),
+    )
+    return [(kind, name) for kind, names in named for name in names or ()]
+
+
+def _filters(
+    resources: Sequence[Resource], pattern: PatternType, principals: Sequence[str] | None
+) -> Iterator[AclFilter]:
+    """Filters for what is named; what is not is left open."""
+    anybody: list[str | None] = [None]
+    for principal in principals or anybody:
+        if not resources:
+            yield AclFilter(principal=principal)
+        for kind, name in resources:
+            yield AclFilter(resource_type=kind, resource_name=name, pattern_type=pattern, principal=principal)
+
+
+def _operations(names: Sequence[str]) -> list[AclOperation]:
+    """Raises: CommandFailed for a name that is none."""
+    found = []
+    for name in names:
+        operation = KNOWN_OPERATIONS.get(name.lower().replace("_", "-"))
+        if operation is None:
+            near = nearest(name.lower(), KNOWN_OPERATIONS)
+            hint = f"Did you mean {near}?" if near else f"There are: {', '.join(KNOWN_OPERATIONS)}."
+            raise CommandFailed(f"--operation: there is no operation {name!r}", hint, EXIT_BAD_USAGE)
+        found.append(operation)
+    return found
+
+
+def _show(rules: Sequence[Acl], *, as_json: bool) -> None:
+    columns = ("resource", "name", "pattern", "principal", "host", "operation", "permission")
+    rows = [
+        (
+            acl.resource_type.name.lower().replace("_", "-"),
+            acl.resource_name,
+            acl.pattern_type.name.lower(),
+            acl.principal,
+            acl.host,
+            acl.operation.name.lower().replace("_", "-"),
+            acl.permission_type.name.lower(),
+        )
+        for acl in rules
+    ]
+    if as_json:
+        typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    print_table(columns, rows)

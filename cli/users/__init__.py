@@ -1,0 +1,1 @@
+"""`stepdown users`: users with SCRAM passwords come in, what became of them goes out."""

@@ -1,0 +1,67 @@
+"""What the `users` commands ask of a broker, and the answers as plain values. A password itself is never sent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+from ...protocol.api import ApiKey
+from ...protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from ..support.broker_client import BrokerClient, error_name
+from ..support.failures import fail_for
+
+MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
+"""By name: the code in requests, the hash."""
+
+SALT_BYTES = 24
+HINTS = {
+    "UNACCEPTABLE_CREDENTIAL": "Names are not empty; iterations are 4096 to 16384.",
+    "RESOURCE_NOT_FOUND": "`stepdown users list` shows who has a password.",
+    "CLUSTER_AUTHORIZATION_FAILED": "Seeing users takes DESCRIBE on the cluster, changing them ALTER; super.users may.",
+}
+
+
+def known(client: BrokerClient) -> list[tuple[str, str, int]]:
+    """(user, mechanism, iterations) of all that have a password."""
+    response = client.call(
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, lambda version: DescribeUserScramCredentialsRequest(users=None)
+    )
+    _fail([("users", response.error_code, response.error_message)])
+    names = {code: name for name, (code, _) in MECHANISMS.items()}
+    return [
+        (result.user, names.get(info.mechanism, f"mechanism {info.mechanism}"), info.iterations)
+        for result in response.results
+        for info in result.credential_infos
+    ]
+
+
+def set_password(client: BrokerClient, user: str, password: str, mechanism: str, iterations: int) -> None:
+    """Gives a user a password for a mechanism, or another one."""
+    code, digest = MECHANISMS[mechanism]
+    salt = os.urandom(SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
+    upsertion = ScramCredentialUpsertion(
+        name=user, mechanism=code, iterations=iterations, salt=salt, salted_password=salted
+    )
+    _alter(client, AlterUserScramCredentialsRequest(upsertions=[upsertion]))
+
+
+def remove(client: BrokerClient, user: str, mechanism: str) -> None:
+    """Takes a user's password for a mechanism away."""
+    deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[mechanism][0])
+    _alter(client, AlterUserScramCredentialsRequest(deletions=[deletion]))
+
+
+def _alter(client: BrokerClient, request: AlterUserScramCredentialsRequest) -> None:
+    response = client.call(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, lambda version: request)
+    _fail([(result.user, result.error_code, result.error_message) for result in response.results])
+
+
+def _fail(results: Sequence[tuple[str, int, str | None]]) -> None:
+    fail_for([(name, error_name(code), message or "") for name, code, message in results if code], HINTS)
