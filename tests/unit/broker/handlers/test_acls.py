@@ -10,8 +10,12 @@ from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from stepdown.protocol.messages.describe_acls import DescribeAclsRequest
+from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.record import Record
 from support.admin import create
 from support.client import RawClient
 from support.running import running_broker
@@ -160,3 +164,66 @@ async def test_without_an_authorizer_there_are_no_rules(tmp_path: Path) -> None:
         assert (await client.send(DescribeAclsRequest(**ANY), 3)).error_code == ErrorCode.SECURITY_DISABLED
         answer = await client.send(CreateAclsRequest(creations=[READ_ORDERS]), 3)
         assert [result.error_code for result in answer.results] == [ErrorCode.SECURITY_DISABLED]
+
+
+def fetch_as(replica_id: int, name: str) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    topics = [FetchTopic(topic=name, partitions=[partition])]
+    return FetchRequest(replica_id=replica_id, max_wait_ms=0, min_bytes=1, topics=topics)
+
+
+async def test_cve_2018_1288_nobody_reads_as_a_replica_without_cluster_action(
+    broker: Broker, client: RawClient
+) -> None:
+    """A client that said to be a broker could read, and move high watermarks, with no right to either."""
+    await create(client, "orders")
+    broker.acls.add(
+        [
+            rule(ResourceType.TOPIC, "orders", AclOperation.ALL, PermissionType.ALLOW),
+            rule(ResourceType.CLUSTER, "kafka-cluster", AclOperation.CLUSTER_ACTION, PermissionType.DENY),
+        ]
+    )
+    for name in ("orders", "absent"):
+        answer = await client.send(fetch_as(1, name), 6)
+        assert answer.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert (await client.send(fetch_as(-1, "orders"), 6)).responses[0].partitions[0].error_code == 0
+
+
+async def test_cve_2018_17196_a_crafted_produce_request_does_not_get_around_the_rules_of_transactions(
+    broker: Broker, client: RawClient
+) -> None:
+    """Records of a transaction were let through with WRITE on the topic alone."""
+    await create(client, "orders")
+    broker.acls.add([rule(ResourceType.TOPIC, "orders", AclOperation.ALL, PermissionType.ALLOW)])
+    records = build_batch(
+        [Record(offset=0, timestamp=0, value=b"v")],
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
+    data = [PartitionProduceData(index=0, records=records)]
+    for transactional_id in ("mine", None):
+        request = ProduceRequest(
+            transactional_id=transactional_id,
+            acks=1,
+            timeout_ms=1000,
+            topic_data=[TopicProduceData(name="orders", partition_data=data)],
+        )
+        (part,) = (await client.send(request, 9)).responses[0].partition_responses
+        assert part.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+async def test_cve_2024_27309_the_other_rules_of_a_resource_stay_when_one_is_removed(
+    broker: Broker, client: RawClient
+) -> None:
+    """After the removal of one rule Kafka could take the resource for one with a single rule left."""
+    await create(client, "orders")
+    allowed = rule(ResourceType.TOPIC, "orders", AclOperation.ALL, PermissionType.ALLOW)
+    denied = rule(ResourceType.TOPIC, "orders", AclOperation.READ, PermissionType.DENY)
+    other = rule(ResourceType.TOPIC, "orders", AclOperation.WRITE, PermissionType.DENY)
+    broker.acls.add([allowed, denied, other])
+    wanted = DeleteAclsFilter(**{**ANY, "operation": AclOperation.WRITE})
+    await client.send(DeleteAclsRequest(filters=[wanted]), 3)
+    answer = await client.send(fetch_as(-1, "orders"), 6)
+    assert answer.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
