@@ -220,6 +220,7 @@ class BrokerCluster:
             files=self._files(node_id),
             make_topics=partial(ReplicatedTopics, controller=self.controller, peers=self._peers),
         )
+        broker.find_peer = self._reachable
         await broker.start()
         member.broker = broker
         member.keep_ports(broker)
@@ -281,6 +282,10 @@ class BrokerCluster:
     def fence_broker(self, node_id: int) -> None:
         """As if nothing had been heard of the broker for its session's time."""
         self.controller.fence(self._member(node_id).node_id)
+
+    def _reachable(self, node_id: int) -> Broker | None:
+        peer = self._peers.get(node_id)
+        return self.brokers.get(node_id) if peer is not None and peer.is_reachable else None
 
     def _learned(self, member: _Member) -> list[Given]:
         """What is known of a broker, and of its cluster, since it ran for the first time."""

@@ -5,11 +5,12 @@ A room is handed this, and beside it the rooms that it needs; `broker.py` puts t
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
+from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.directories.log_dirs import LogDirs
 from ..storage.files.files import Files
@@ -93,6 +94,19 @@ class Core:
         """Tells those who wait that a partition has grown."""
         partition.appended()
         self.moved(partition)
+
+    async def replicated(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
+        """Returns when all before `end_offset` is committed. Raises: ApiError 6 or 7."""
+
+        def is_over(_: Hashable | None) -> bool:
+            return partition.leader_id != self.cluster.node_id or partition.high_watermark >= end_offset
+
+        in_time = is_over(None) or await self.produce_purgatory.wait([partition.key], is_over, timeout_ms)
+        self.cluster.check_led_here(partition)
+        if not in_time:
+            place = f"{partition.topic_name}-{partition.index}"
+            message = f"{place}: offset {end_offset} was not replicated within {timeout_ms} ms"
+            raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
 
     def moved(self, partition: Partition) -> None:
         """Tells those who wait that a partition's high watermark has moved, or its leader."""

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, Layers
+from ..protocol.coordinator.partitioning import partition_of
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.files.files import Files
 from .core import Core
 from .maintenance.log_moves import LogMoves
+from .metadata.topic_rules import TRANSACTION_TOPIC
 from .metadata.topics import Topics
 from .scheduling.clock import Clock
 from .security.authorization.acls import Acls
@@ -20,6 +22,7 @@ from .security.sasl.credentials import ScramCredentials
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
     from .transactions.coordinator import TransactionCoordinator
+    from .transactions.markers import Markers
 
 
 MakeTopics = Callable[[Core, Layers, LogMoves], Topics]
@@ -46,6 +49,8 @@ class Services(Core):
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._is_stopping = False
+        self.find_peer: Callable[[int], Services | None] = lambda _: None
+        """The other brokers of a cluster that can be reached, by id."""
 
     def _authorize(self) -> Acls | None:
         """The access rules, if an authorizer is set; it begins to be asked."""
@@ -96,7 +101,7 @@ class Services(Core):
                 raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
             from .transactions.coordinator import TransactionCoordinator
 
-            self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups)
+            self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups, self._markers_of)
             self._transactions.start()
         return self._transactions
 
@@ -104,3 +109,17 @@ class Services(Core):
     def transactions_in_use(self) -> "TransactionCoordinator | None":
         """The transaction coordinator if it has begun."""
         return self._transactions
+
+    def transactions_for(self, transactional_id: str) -> "TransactionCoordinator":
+        """The coordinator of a transactional id, which may be another broker's."""
+        topic = self.cluster.topics.get(TRANSACTION_TOPIC)
+        if topic is not None:
+            leader_id = topic.partitions[partition_of(transactional_id, len(topic.partitions))].leader_id
+            peer = None if leader_id == self.cluster.node_id else self.find_peer(leader_id)
+            if peer is not None:
+                return peer.transactions
+        return self.transactions
+
+    def _markers_of(self, node_id: int) -> "Markers | None":
+        peer = self.find_peer(node_id)
+        return None if peer is None else peer.transactions.markers

@@ -17,6 +17,7 @@ from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ..metadata.image import Topic
+from ..metadata.partition import Partition
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..scheduling.keyed_timers import Timers
 from ..scheduling.periodic_task import Periodic
@@ -93,6 +94,7 @@ class GroupCoordinator:
         self._is_active = True
         self._topics.on_deleted.append(self._on_topics_deleted)
         self._topics.on_changed.append(lambda topic: self.on_topic_changed(topic.name))
+        self._topics.on_epoch.append(self._on_epoch)
         self._loading.start()
         interval_ms = self._core.settings.offsets_retention_check_interval_ms
         self._expiry = Periodic("offset expiry", self._core.clock, self.expire_offsets, interval_ms)
@@ -360,10 +362,25 @@ class GroupCoordinator:
             if isinstance(group, ConsumerGroup) and (group.uses_patterns or group.is_subscribed_to(name)):
                 group.refresh_at_ms = 0
 
+    def _on_epoch(self, partition: Partition) -> None:
+        """A partition has a new leader: its groups are read if that is this broker, else they are another's."""
+        if partition.topic_name != OFFSETS_TOPIC:
+            return
+        index = partition.index
+        self._loading.unload(index)
+        for group in self.groups:
+            if self._topic.partition_of(group.group_id) == index:
+                self._forget(group)
+        if self._topic.has_records(index):
+            self._loading.load([index])
+
     def _forget_all(self) -> None:
         log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
         for group in self.groups:
-            self._release(group)
-            if isinstance(group, ConsumerGroup):
-                self._consumers.forget(group)
-            self._commits.forget_group(group)
+            self._forget(group)
+
+    def _forget(self, group: Group) -> None:
+        self._release(group)
+        if isinstance(group, ConsumerGroup):
+            self._consumers.forget(group)
+        self._commits.forget_group(group)

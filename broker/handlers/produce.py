@@ -241,7 +241,7 @@ def _check_transaction(
     first = prepared.batches[0]
     outcome.reached_log = False
     verify_produce(
-        broker.settings, lambda: broker.transactions, outcome.partition,
+        broker.settings, lambda: broker.transactions_for(transactional_id), outcome.partition,
         transactional_id, first.producer_id, first.producer_epoch,
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip

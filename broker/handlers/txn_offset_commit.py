@@ -71,10 +71,13 @@ async def _commit(
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
     topic = await broker.topics.ensure(OFFSETS_TOPIC)
+    partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]
+    if not partition.is_here:
+        raise ApiError(f"{OFFSETS_TOPIC}-{partition.index} is not led here", ErrorCode.NOT_COORDINATOR)
     verify(
         broker.settings,
-        lambda: broker.transactions,
-        topic.partitions[partition_of(request.group_id, len(topic.partitions))],
+        lambda: broker.transactions_for(request.transactional_id),
+        partition,
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,

@@ -17,15 +17,15 @@ RECORDS_A_TURN = 200
 
 
 class PartitionLoading(ABC):
-    """The partitions that are not loaded yet, and the task that loads them."""
+    """The partitions that are not loaded yet, and the tasks that load them."""
 
     def __init__(self) -> None:
-        self._waiting: set[int] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._waiting: dict[int, object] = {}  # which loading each of them waits for
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @abstractmethod
-    async def load_all(self, partitions: Sequence[int]) -> None:
-        """Loads the partitions and takes each out of `_waiting`."""
+    async def load_all(self, partitions: Sequence[int], loading: object) -> None:
+        """Loads those that are wanted, and says that they are `done`."""
 
     @property
     def is_on(self) -> bool:
@@ -34,22 +34,39 @@ class PartitionLoading(ABC):
     def is_loading(self, partition: int) -> bool:
         return partition in self._waiting
 
+    def is_wanted(self, partition: int, loading: object) -> bool:
+        """Whether the partition still waits for this loading: it may be led by another broker now, or anew by ours."""
+        return self._waiting.get(partition) is loading
+
+    def done(self, partition: int, loading: object) -> None:
+        """The partition is loaded."""
+        if self.is_wanted(partition, loading):
+            del self._waiting[partition]
+
     def load(self, partitions: Sequence[int]) -> None:
         """Begins to load; with no partitions it is over at once."""
-        self._waiting.update(partitions)
-        if partitions:
-            self._task = asyncio.get_running_loop().create_task(self.load_all(partitions))
+        if not partitions:
+            return
+        loading = object()
+        self._waiting.update(dict.fromkeys(partitions, loading))
+        task = asyncio.get_running_loop().create_task(self.load_all(partitions, loading))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def unload(self, partition: int) -> None:
+        """The partition is not to be loaded any more."""
+        self._waiting.pop(partition, None)
 
     async def finished(self) -> None:
         """Returns when all partitions have been loaded."""
-        if self._task is not None:
-            await self._task
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
 
     async def stop(self) -> None:
         """Gives up what is not loaded yet."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def read_back(

@@ -56,6 +56,9 @@ class Partition:
     def check_committed_known(self) -> None:
         """Raises ApiError OFFSET_NOT_AVAILABLE while a new leader does not know what is committed."""
 
+    def check_enough_in_sync(self) -> None:
+        """Raises ApiError NOT_ENOUGH_REPLICAS where min.insync.replicas asks for more; one replica alone is enough."""
+
     def appended(self) -> None:
         """The log has grown."""
 

@@ -93,6 +93,12 @@ class ReplicatedPartition(Partition):
     def min_in_sync(self) -> int:
         return min(self._topic.settings.min_insync_replicas, len(self.replicas))
 
+    def check_enough_in_sync(self) -> None:
+        if len(self.isr) < self.min_in_sync:
+            place = f"{self.topic_name}-{self.index}"
+            message = f"{place} has {len(self.isr)} replicas in sync, {self.min_in_sync} are asked for"
+            raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
+
     @property
     def low_watermark(self) -> int:
         """The first offset that every living replica still has."""

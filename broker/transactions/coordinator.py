@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
 from ..metadata.image import Topic
+from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 from ..scheduling.periodic_task import Periodic
 from .ending import Ending
@@ -38,12 +39,18 @@ log = logging.getLogger(__name__)
 class TransactionCoordinator:
     """The transactional ids of one broker."""
 
-    def __init__(self, core: "Core", topics: "Topics", groups: "Callable[[], GroupCoordinator]") -> None:
-        """`groups` gives the group coordinator, which begins then if it has not."""
+    def __init__(
+        self,
+        core: "Core",
+        topics: "Topics",
+        groups: "Callable[[], GroupCoordinator]",
+        markers_of: Callable[[int], Markers | None] = lambda _: None,
+    ) -> None:
+        """`groups` gives the group coordinator, which begins then if it has not; `markers_of` another broker's."""
         self._topics = topics
         self._groups = groups
         self.transactions = Transactions()
-        self.markers = Markers(core, groups)
+        self.markers = Markers(core, groups, markers_of)
         self._core = core
         self._topic = StateTopic(core, topics)
         self._ending = Ending(core.clock, self._topic, self.markers, self.write)
@@ -58,6 +65,7 @@ class TransactionCoordinator:
         settings, clock = self._core.settings, self._core.clock
         self._is_active = True
         self._topics.on_deleted.append(self._on_topics_deleted)
+        self._topics.on_epoch.append(self._on_epoch)
         self._loading.start()
         abort_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expire_ms = settings.transaction_remove_expired_transaction_cleanup_interval_ms
@@ -89,12 +97,27 @@ class TransactionCoordinator:
         await self._loading.stop()
         await self._ending.stop()
 
-    async def _resume(self) -> None:
+    async def _resume(self, partitions: Sequence[int]) -> None:
         """The groups come first: their offsets have to be there when markers decide about them."""
         await self._groups().loaded()
         for transaction in self.transactions:
-            if transaction.now.state.is_prepared:
+            if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
                 self._ending.begin(transaction)
+
+    def _index_of(self, transaction: Transaction) -> int:
+        return self._topic.partition_of(transaction.transactional_id)
+
+    def _on_epoch(self, partition: Partition) -> None:
+        """A partition has a new leader: its ids are read if that is this broker, else they are another's."""
+        if partition.topic_name != TRANSACTION_TOPIC:
+            return
+        index = partition.index
+        self._loading.unload(index)
+        for transaction in self.transactions:
+            if self._index_of(transaction) == index:
+                self.transactions.remove(transaction.transactional_id)
+        if self._topic.has_records(index):
+            self._loading.load([index])
 
     def _raise_producer_ids(self) -> None:
         """No producer id of the log is handed out again, whoever wrote it."""

@@ -55,6 +55,13 @@ class Ending:
 
     async def _complete(self, transaction: Transaction) -> None:
         await self.gate.wait()
+        try:
+            await self._write_out(transaction)
+        except ApiError as error:
+            log.info("%s is ended by another broker: %s", transaction.transactional_id, error)
+
+    async def _write_out(self, transaction: Transaction) -> None:
+        """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""
         left = set(transaction.now.partitions)
         while left:
             left = await self._markers.write_all(self._marker(transaction), left)
@@ -77,6 +84,7 @@ class Ending:
         try:
             await self._write(transaction, transaction.complete(self._clock.now_ms()))
         except ApiError as error:
+            self._topic.led(self._topic.partition_of(transaction.transactional_id))
             log.warning("%s cannot be completed yet: %s", transaction.transactional_id, error)
             return False
         return True

@@ -23,7 +23,7 @@ class Loading(PartitionLoading):
         topic: StateTopic,
         transactions: Transactions,
         settle: Callable[[], None],
-        resume: Callable[[], Awaitable[None]],
+        resume: Callable[[Sequence[int]], Awaitable[None]],
     ) -> None:
         super().__init__()
         self._topic = topic
@@ -35,19 +35,23 @@ class Loading(PartitionLoading):
         """Begins to load what there is; with nothing there it is over at once."""
         self.load(self._topic.with_records())
 
-    async def load_all(self, partitions: Sequence[int]) -> None:
+    async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            await self._load(partition)
+            await self._load(partition, loading)
         seconds = perf_counter() - began
         log.info("loaded %d transactional ids in %.3f s", len(self._transactions), seconds)
         self._settle()
-        self._waiting.clear()
-        await self._resume()
+        loaded = [partition for partition in partitions if self.is_wanted(partition, loading)]
+        for partition in loaded:
+            self.done(partition, loading)
+        await self._resume(loaded)
 
-    async def _load(self, partition: int) -> None:
+    async def _load(self, partition: int, loading: object) -> None:
         try:
             async for record in self._topic.read(partition):
+                if not self.is_wanted(partition, loading):
+                    return
                 self._transactions.apply(record)
         except ApiError as error:
             log.error("partition %d of the transactions could be loaded in part only: %s", partition, error)

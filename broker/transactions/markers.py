@@ -45,9 +45,15 @@ class MarkerOf:
 
 
 class Markers:
-    """Writes markers into the partitions of one broker."""
+    """Writes markers into the partitions of one broker, or has the broker write them that leads a partition."""
 
-    def __init__(self, core: "Core", groups: "Callable[[], GroupCoordinator]") -> None:
+    def __init__(
+        self,
+        core: "Core",
+        groups: "Callable[[], GroupCoordinator]",
+        markers_of: "Callable[[int], Markers | None]" = lambda _: None,
+    ) -> None:
+        self._markers_of = markers_of
         self._groups = groups
         self._core = core
 
@@ -76,11 +82,15 @@ class Markers:
         return False
 
     def write(self, marker: MarkerOf, topic_name: str, index: int) -> None:
+        """Has the partition's leader append the marker. Raises: ApiError."""
+        leader_id = self._core.cluster.partition(topic_name, index).leader_id
+        leader = None if leader_id == self._core.cluster.node_id else self._markers_of(leader_id)
+        (leader or self).write_here(marker, topic_name, index)
+
+    def write_here(self, marker: MarkerOf, topic_name: str, index: int) -> None:
         """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
-        cluster = self._core.cluster
-        partition = cluster.partition(topic_name, index)
-        if partition.leader_id != cluster.node_id:
-            raise ApiError(f"{topic_name}-{index} is not led here", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition = self._core.cluster.partition(topic_name, index)
+        self._core.cluster.check_led_here(partition)
         self._append(marker, partition)
         if topic_name == OFFSETS_TOPIC:
             self._groups().complete_transaction(

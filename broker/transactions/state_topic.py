@@ -86,9 +86,19 @@ class StateTopic:
         topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
         if topic is None:
             return []
-        return [
-            index for index, each in topic.partitions.items() if each.log.log_end_offset > each.log.log_start_offset
-        ]
+        return [index for index in topic.partitions if self.has_records(index)]
+
+    def leads(self, index: int) -> bool:
+        topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
+        partition = None if topic is None else topic.partitions.get(index)
+        return partition is not None and partition.leader_id == self._core.cluster.node_id
+
+    def has_records(self, index: int) -> bool:
+        """Whether there is something to load of a partition that is led here."""
+        if not self.leads(index):
+            return False
+        source = self.led(index).log
+        return source.log_end_offset > source.log_start_offset
 
     # Writing
 
@@ -96,7 +106,7 @@ class StateTopic:
         """Returns when the records are in one batch of the partition, and replicated. Raises: ApiError."""
         try:
             partition, end_offset = self._append(index, records)
-            await self._replicated(partition, end_offset, timeout_ms)
+            await self._core.replicated(partition, end_offset, timeout_ms)
         except ApiError as error:
             self._core.metrics.transaction_append_errors.of("state").add()
             code = _ERRORS.get(error.code, error.code)
@@ -104,6 +114,7 @@ class StateTopic:
 
     def _append(self, index: int, records: Sequence[TransactionRecord]) -> tuple[Partition, int]:
         partition = self.led(index)
+        partition.check_enough_in_sync()
         topic = self._core.cluster.topics[TRANSACTION_TOPIC]
         now_ms = self._core.clock.now_ms()
         encoded = []
@@ -116,16 +127,6 @@ class StateTopic:
         info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
         self._core.appended(partition)
         return partition, info.last_offset + 1
-
-    async def _replicated(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
-        if partition.high_watermark >= end_offset:
-            return
-        is_there = await self._core.produce_purgatory.wait(
-            [partition.key], lambda _: partition.high_watermark >= end_offset, timeout_ms
-        )
-        if not is_there:
-            message = f"offset {end_offset} was not replicated within {timeout_ms} ms"
-            raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
 
     # Reading back
 

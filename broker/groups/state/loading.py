@@ -35,23 +35,27 @@ class Loading(PartitionLoading):
         """Begins to load what there is; with nothing there it is over at once."""
         self.load(self._topic.with_records())
 
-    async def load_all(self, partitions: Sequence[int]) -> None:
+    async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            await self._load(partition)
+            await self._load(partition, loading)
         seconds = perf_counter() - began
         log.info("loaded %d groups and %d offsets in %.3f s", len(self._groups), len(self._offsets), seconds)
 
-    async def _load(self, partition: int) -> None:
+    async def _load(self, partition: int, loading: object) -> None:
         try:
             async for entry in self._topic.read(partition):
+                if not self.is_wanted(partition, loading):
+                    return
                 if entry.record is not None:
                     self._replay.apply(entry.record, entry.offset, entry.producer_id)
                 else:
                     self._end_transaction(partition, entry.producer_id, is_commit=entry.is_commit)
         except ApiError as error:
             log.error("partition %d of the committed offsets could be loaded in part only: %s", partition, error)
-        self._waiting.discard(partition)
+        if not self.is_wanted(partition, loading):
+            return
+        self.done(partition, loading)
         for group in self._groups:
             if self._topic.partition_of(group.group_id) == partition:
                 self._settle(group)

@@ -74,15 +74,21 @@ class OffsetsTopic:
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         if topic is None:
             return []
-        return [
-            index for index, each in topic.partitions.items() if each.log.log_end_offset > each.log.log_start_offset
-        ]
+        return [index for index in topic.partitions if self.has_records(index)]
+
+    def has_records(self, index: int) -> bool:
+        """Whether there is something to load of a partition that is led here."""
+        if not self.leads(index):
+            return False
+        source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
+        return source.log_end_offset > source.log_start_offset
 
     # Writing
 
     def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
         partition = self._led(self.partition_of(group_id))
+        partition.check_enough_in_sync()
         topic = self._core.cluster.topics[OFFSETS_TOPIC]
         now_ms = self._core.clock.now_ms()
         data = self._batch(records, producer, now_ms)
@@ -114,16 +120,9 @@ class OffsetsTopic:
         )
 
     async def replicated(self, stored: Stored, timeout_ms: int) -> None:
-        """Returns when the in-sync replicas have them. Raises: ApiError REQUEST_TIMED_OUT."""
+        """Returns when the in-sync replicas have them. Raises: ApiError 6 or 7."""
         partition = self._core.cluster.partition(OFFSETS_TOPIC, stored.partition)
-        if partition.high_watermark >= stored.end_offset:
-            return
-        is_there = await self._core.produce_purgatory.wait(
-            [partition.key], lambda _: partition.high_watermark >= stored.end_offset, timeout_ms
-        )
-        if not is_there:
-            message = f"{OFFSETS_TOPIC}-{stored.partition} was not replicated within {timeout_ms} ms"
-            raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
+        await self._core.replicated(partition, stored.end_offset, timeout_ms)
 
     # Reading back
 

@@ -1,0 +1,285 @@
+"""Brokers in one process: acks, high watermark, ISR, elections, truncation, reading from followers.
+
+The three scenarios of the blog that everyone reads about acks and min.insync.replicas are among them.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from stepdown.broker.cluster import BrokerCluster, Election
+from stepdown.broker.handlers import find_coordinator, list_offsets, metadata, offset_commit, offset_fetch
+from stepdown.protocol.api import ApiKey
+from stepdown.protocol.errors import ApiError, ErrorCode
+from stepdown.protocol.messages import find_coordinator as fc
+from stepdown.protocol.messages import list_offsets as lo
+from stepdown.protocol.messages import metadata as md
+from stepdown.protocol.messages import offset_commit as oc
+from stepdown.protocol.messages import offset_fetch as of
+from support.brokers import begin_produce, call, create_topic, fetched, produced, running_cluster, values_in
+from support.clock import ManualClock, settle
+
+NONE = ErrorCode.NONE
+LAG_MS = 30_000
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path, clock: ManualClock) -> AsyncIterator[BrokerCluster]:
+    async with running_cluster(tmp_path, clock=clock) as running:
+        await create_topic(running, "t", min_insync_replicas=2)
+        yield running
+
+
+def ends(cluster: BrokerCluster) -> dict[int, tuple[int, int]]:
+    """Log end and high watermark by broker."""
+    return {
+        node_id: (partition.log.log_end_offset, partition.high_watermark)
+        for node_id, broker in cluster.brokers.items()
+        for partition in [broker.cluster.partition("t", 0)]
+    }
+
+
+# The blog's scenarios
+
+
+async def test_with_all_in_sync_acks_all_is_answered_when_all_have_it(cluster: BrokerCluster) -> None:
+    assert await produced(cluster.brokers[1], "t", "a", "b") == (NONE, 0)
+    await settle()
+    assert ends(cluster) == {1: (2, 2), 2: (2, 2), 3: (2, 2)}
+    assert cluster.isr("t", 0) == (1, 2, 3)
+
+
+async def test_a_slow_follower_is_waited_for_until_it_leaves_the_isr(
+    cluster: BrokerCluster, clock: ManualClock
+) -> None:
+    cluster.pause_follower(3)
+    waiting = await begin_produce(cluster.brokers[1], "t", "a", timeout_ms=120_000)
+    await clock.advance(LAG_MS)
+    assert not waiting.done()
+    await clock.advance(LAG_MS // 2)
+    found = await waiting
+    assert found is not None
+    assert (found.error_code, cluster.isr("t", 0)) == (NONE, (1, 2))
+    cluster.resume_follower(3)
+    await settle()
+    assert cluster.isr("t", 0) == (1, 2, 3)
+
+
+async def test_waiting_for_a_slow_follower_may_take_too_long(cluster: BrokerCluster, clock: ManualClock) -> None:
+    cluster.pause_follower(3)
+    waiting = await begin_produce(cluster.brokers[1], "t", "a", timeout_ms=1000)
+    await clock.advance(1000)
+    found = await waiting
+    assert found is not None
+    assert (found.error_code, found.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+
+
+async def test_a_leader_alone_refuses_acks_all_and_hides_what_others_write(
+    cluster: BrokerCluster, clock: ManualClock
+) -> None:
+    assert await produced(cluster.brokers[1], "t", "a") == (NONE, 0)
+    await cluster.kill_broker(2)
+    await cluster.kill_broker(3)
+    await clock.advance(9000)
+    assert cluster.isr("t", 0) == (1,)
+    code, _ = await produced(cluster.brokers[1], "t", "b")
+    assert code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert await produced(cluster.brokers[1], "t", "c", acks=1) == (NONE, 1)
+    assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "a"}
+    assert ends(cluster) == {1: (2, 1)}
+    await cluster.start_broker(2)
+    await settle()
+    assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "a", 1: "c"}
+
+
+async def test_what_only_the_leader_had_is_lost_with_acks_1_and_never_acknowledged_with_all(
+    cluster: BrokerCluster, clock: ManualClock
+) -> None:
+    cluster.pause_follower(2)
+    cluster.pause_follower(3)
+    assert await produced(cluster.brokers[1], "t", "lost", acks=1) == (NONE, 0)
+    waiting = await begin_produce(cluster.brokers[1], "t", "unsure")
+    await settle()
+    assert not waiting.done()
+    cluster.move_leader("t", 0, 2)
+    found = await waiting
+    assert found is not None
+    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert found.current_leader.leader_id == 2
+    cluster.resume_follower(3)
+    assert await produced(cluster.brokers[2], "t", "kept") == (NONE, 0)
+    await settle()
+    assert ends(cluster) == {1: (1, 1), 2: (1, 1), 3: (1, 1)}
+    assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "kept"}
+
+
+# Brokers that come and go
+
+
+async def test_a_stopped_broker_hands_over_and_comes_back_on_its_ports(cluster: BrokerCluster) -> None:
+    await produced(cluster.brokers[1], "t", "a")
+    address = cluster.brokers[1].address
+    await cluster.stop_broker(1)
+    assert (cluster.leader("t", 0), cluster.isr("t", 0)) == (2, (2, 3))
+    assert await produced(cluster.brokers[2], "t", "b") == (NONE, 1)
+    await cluster.start_broker(1)
+    await settle()
+    assert cluster.brokers[1].address == address
+    assert (cluster.leader("t", 0), set(cluster.isr("t", 0))) == (2, {1, 2, 3})
+    cluster.elect("t", 0)
+    assert cluster.leader("t", 0) == 1
+    assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "a", 1: "b"}
+
+
+async def test_the_last_in_sync_replica_is_waited_for(cluster: BrokerCluster, clock: ManualClock) -> None:
+    await cluster.stop_broker(2)
+    await cluster.stop_broker(3)
+    await cluster.kill_broker(1)
+    await clock.advance(9000)
+    await cluster.start_broker(2)
+    assert (cluster.leader("t", 0), cluster.isr("t", 0)) == (-1, (1,))
+    request = md.MetadataRequest(topics=(md.MetadataRequestTopic(name="t"),))
+    told = await metadata.handle(cluster.brokers[2], request, call(ApiKey.METADATA, 9, request))
+    (partition,) = told.topics[0].partitions
+    assert (partition.error_code, partition.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    assert sorted(partition.offline_replicas) == [1, 3]
+    with pytest.raises(ApiError) as refused:
+        cluster.elect("t", 0)
+    assert refused.value.code == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    await cluster.start_broker(1)
+    assert cluster.leader("t", 0) == 1
+
+
+async def test_an_unclean_election_loses_what_was_acknowledged(cluster: BrokerCluster, clock: ManualClock) -> None:
+    cluster.pause_follower(3)
+    waiting = await begin_produce(cluster.brokers[1], "t", "a", timeout_ms=120_000)
+    await clock.advance(LAG_MS + LAG_MS // 2)
+    assert (await waiting).error_code == NONE  # type: ignore[union-attr]
+    await cluster.stop_broker(2)
+    await cluster.kill_broker(1)
+    await clock.advance(9000)
+    cluster.elect("t", 0, Election.UNCLEAN)
+    assert (cluster.leader("t", 0), cluster.isr("t", 0)) == (3, (3,))
+    await cluster.start_broker(1)
+    await settle()
+    assert ends(cluster) == {1: (0, 0), 3: (0, 0)}
+
+
+async def test_a_paused_broker_is_fenced_and_steps_down_when_it_goes_on(
+    cluster: BrokerCluster, clock: ManualClock
+) -> None:
+    cluster.pause_broker(1)
+    await clock.advance(9000)
+    assert (cluster.leader("t", 0), cluster.isr("t", 0)) == (2, (2, 3))
+    assert await produced(cluster.brokers[2], "t", "a") == (NONE, 0)
+    cluster.resume_broker(1)
+    await settle()
+    assert await produced(cluster.brokers[1], "t", "b") == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert set(cluster.isr("t", 0)) == {1, 2, 3}
+
+
+async def test_a_broker_with_old_metadata_believes_that_it_leads(cluster: BrokerCluster) -> None:
+    cluster.hold_metadata(1)
+    cluster.move_leader("t", 0, 2)
+    assert await produced(cluster.brokers[1], "t", "lost", acks=1) == (NONE, 0)
+    waiting = await begin_produce(cluster.brokers[1], "t", "never")
+    await settle()
+    assert not waiting.done()
+    cluster.release_metadata(1)
+    assert (await waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER  # type: ignore[union-attr]
+    await settle()
+    assert ends(cluster)[1] == (0, 0)
+
+
+async def test_a_cluster_comes_back_as_it_went(tmp_path: Path) -> None:
+    async with running_cluster(tmp_path) as cluster:
+        await create_topic(cluster, "t")
+        await produced(cluster.brokers[1], "t", "a")
+    async with running_cluster(tmp_path) as cluster:
+        await settle()
+        assert set(cluster.isr("t", 0)) == {1, 2, 3}
+        leader = cluster.brokers[cluster.leader("t", 0)]
+        assert values_in((await fetched(leader, "t")).records) == {0: "a"}
+
+
+# Reading
+
+
+async def test_a_follower_serves_new_consumers_up_to_its_own_high_watermark(cluster: BrokerCluster) -> None:
+    await produced(cluster.brokers[1], "t", "a")
+    await settle()
+    assert (await fetched(cluster.brokers[2], "t", version=10)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert values_in((await fetched(cluster.brokers[2], "t", version=11)).records) == {0: "a"}
+
+
+async def test_a_consumer_with_a_rack_is_sent_to_the_follower_there(tmp_path: Path) -> None:
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    cluster = BrokerCluster.of(
+        tmp_path, 3, settings={"replica.selector.class": selector}, racks=("a", "b", "c"), clock=ManualClock()
+    )
+    async with cluster:
+        await create_topic(cluster, "t")
+        await produced(cluster.brokers[1], "t", "x")
+        await settle()
+        sent_on = await fetched(cluster.brokers[1], "t", rack="b")
+        assert (sent_on.preferred_read_replica, bytes(sent_on.records or b"")) == (2, b"")
+        assert values_in((await fetched(cluster.brokers[1], "t", rack="a")).records) == {0: "x"}
+        assert values_in((await fetched(cluster.brokers[1], "t", rack="nowhere")).records) == {0: "x"}
+
+
+async def test_a_new_leader_does_not_know_yet_what_is_committed(cluster: BrokerCluster) -> None:
+    cluster.pause_follower(3)
+    await begin_produce(cluster.brokers[1], "t", "a")
+    await settle()
+    cluster.move_leader("t", 0, 2)
+    asked = lo.ListOffsetsPartition(partition_index=0, timestamp=-1)
+    request = lo.ListOffsetsRequest(replica_id=-1, topics=(lo.ListOffsetsTopic(name="t", partitions=(asked,)),))
+    codes = {}
+    for version in (4, 5):
+        told = list_offsets.handle(cluster.brokers[2], request, call(ApiKey.LIST_OFFSETS, version, request))
+        codes[version] = told.topics[0].partitions[0].error_code
+    assert codes == {4: ErrorCode.LEADER_NOT_AVAILABLE, 5: ErrorCode.OFFSET_NOT_AVAILABLE}
+
+
+# Moving partitions and coordinators
+
+
+async def test_a_reassigned_partition_moves_with_its_records(cluster: BrokerCluster) -> None:
+    await create_topic(cluster, "m", replicas=(1,))
+    await produced(cluster.brokers[1], "m", "a", "b")
+    cluster.brokers[2].topics.reassign("m", 0, (3,))
+    assert list(cluster.brokers[2].topics.reassignments()) == ["m"]
+    await settle()
+    record = cluster.controller.record("m", 0)
+    assert (record.replicas, record.isr, record.leader, record.is_being_reassigned) == ((3,), (3,), 3, False)
+    assert values_in((await fetched(cluster.brokers[3], "m")).records) == {0: "a", 1: "b"}
+    assert (await fetched(cluster.brokers[1], "m")).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert not (Path(cluster.brokers[1].log_dirs.directories[0]) / "m-0").exists()
+
+
+async def test_committed_offsets_move_with_their_coordinator(cluster: BrokerCluster) -> None:
+    request = fc.FindCoordinatorRequest(key="g", key_type=0)
+    found = await find_coordinator.handle(cluster.brokers[1], request, call(ApiKey.FIND_COORDINATOR, 3, request))
+    assert found.error_code == NONE
+    first = found.node_id
+    new = oc.OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+    commit = oc.OffsetCommitRequest(group_id="g", topics=(oc.OffsetCommitRequestTopic(name="t", partitions=(new,)),))
+    told = await offset_commit.handle(cluster.brokers[first], commit, call(ApiKey.OFFSET_COMMIT, 8, commit))
+    assert told.topics[0].partitions[0].error_code == NONE
+    await cluster.stop_broker(first)
+    other = next(iter(cluster.brokers.values()))
+    found = await find_coordinator.handle(other, request, call(ApiKey.FIND_COORDINATOR, 3, request))
+    assert found.node_id != first
+    asked = of.OffsetFetchRequest(group_id="g", topics=(of.OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),))
+    second = cluster.brokers[found.node_id]
+    await second.groups.loaded()
+    offsets = await offset_fetch.handle(second, asked, call(ApiKey.OFFSET_FETCH, 5, asked))
+    assert offsets.topics[0].partitions[0].committed_offset == 7
+    wrong = next(broker for node_id, broker in cluster.brokers.items() if node_id != found.node_id)
+    refused = await offset_fetch.handle(wrong, asked, call(ApiKey.OFFSET_FETCH, 5, asked))
+    assert refused.error_code == ErrorCode.NOT_COORDINATOR
