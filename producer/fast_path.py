@@ -271,6 +271,10 @@ class Delivery:
         self._tell()
         return True
 
+    def _make_cancelled_error(self):
+        """What `asyncio.gather` asks of a Future."""
+        return asyncio.CancelledError()
+
     def result(self):
         """Raises: the error, CancelledError, InvalidStateError while it is open."""
         error = self.exception()

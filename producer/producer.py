@@ -16,6 +16,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
+from ..protocol.records.layout import NO_TIMESTAMP
 from ..protocol.records.record import Header
 from .accumulator.append import Appender
 from .accumulator.batch_outcome import Callback, telling
@@ -266,7 +267,9 @@ class Producer(FastSend, TransactionCalls):
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
             callback = telling(self._interceptors, callback)
-        ensure_valid(topic, partition, timestamp)
+            ensure_valid(topic, partition, None if timestamp == NO_TIMESTAMP else timestamp)
+        else:
+            ensure_valid(topic, partition, timestamp)
         now_ms = self._clock.now_ms()
         headers = headers_of(headers) if headers else ()
         encoded = encode_headers(headers)

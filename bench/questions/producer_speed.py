@@ -1,6 +1,7 @@
 """What does a record cost each producer? Ours, aiokafka, confluent-kafka and Java write 1 kB records to one broker.
 
     python bench/questions/producer_speed.py 127.0.0.1:9092 --records 100000 --rounds 5 [--java] [--latency]
+    python bench/questions/producer_speed.py 127.0.0.1:9092 --size 100 --shape key-header     or bare, callback
 
 The broker may be stepdown or Apache Kafka, in a process of its own. Each producer runs in a process of its own, one
 after the other, in as many rounds as asked; medians count. CPU seconds are the producer's whole process, all threads,
@@ -24,7 +25,8 @@ from typing import Any
 from stepdown.bench.servers.kafka import java
 from stepdown.bench.servers.maven import user_store
 
-VALUE = (bytes(range(256)) * 4)[:1000]
+SHAPE: dict[str, Any] = {"value": (bytes(range(256)) * 4)[:1000], "key": None, "headers": [], "callback": None}
+"""What is sent; `main` changes it by the arguments."""
 BATCH_BYTES, LINGER_MS = 16384, 5
 RECORDS_PER_TURN = 64
 WARM_UP_RECORDS = 2000
@@ -43,15 +45,16 @@ async def stepdown(address: str, topic: str, count: int, latency: bool) -> list[
     latencies = []
     async with Producer(address, linger_ms=0 if latency else LINGER_MS, batch_size=BATCH_BYTES, **SETTINGS) as producer:
         send = producer.send
+        value, key, headers, callback = SHAPE["value"], SHAPE["key"], SHAPE["headers"], SHAPE["callback"]
         if latency:
             for _ in range(count):
                 started = time.perf_counter()
-                await send(topic, VALUE)
+                await send(topic, value, key=key, headers=headers)
                 latencies.append((time.perf_counter() - started) * 1000)
         else:
             for at in range(0, count, RECORDS_PER_TURN):
                 for _ in range(min(RECORDS_PER_TURN, count - at)):
-                    delivery = send(topic, VALUE)
+                    delivery = send(topic, value, key=key, headers=headers, callback=callback)
                 await delivery.accepted()
                 await asyncio.sleep(0)
             await producer.flush()
@@ -67,14 +70,17 @@ async def aiokafka(address: str, topic: str, count: int, latency: bool) -> list[
     latencies = []
     try:
         send = producer.send
+        value, key, headers, callback = SHAPE["value"], SHAPE["key"], SHAPE["headers"], SHAPE["callback"]
         if latency:
             for _ in range(count):
                 started = time.perf_counter()
-                await (await send(topic, VALUE))
+                await (await send(topic, value, key=key, headers=headers))
                 latencies.append((time.perf_counter() - started) * 1000)
         else:
             for _ in range(count):
-                await send(topic, VALUE)
+                future = await send(topic, value, key=key, headers=headers)
+                if callback is not None:
+                    future.add_done_callback(callback)
             await producer.flush()
     finally:
         await producer.stop()
@@ -88,12 +94,15 @@ async def confluent(address: str, topic: str, count: int, latency: bool) -> list
     settings = {"bootstrap.servers": address, "linger.ms": linger_ms, "batch.size": BATCH_BYTES}
     producer = Producer(settings | {"acks": "all"})
     produce, poll = producer.produce, producer.poll
+    more = {"key": SHAPE["key"], "headers": SHAPE["headers"] or None}
+    if SHAPE["callback"] is not None:
+        more["on_delivery"] = SHAPE["callback"]
     latencies = []
     for _ in range(count):
         started = time.perf_counter()
         while True:
             try:
-                produce(topic, VALUE)
+                produce(topic, SHAPE["value"], **more)
                 break
             except BufferError:
                 poll(0.01)
@@ -122,7 +131,9 @@ async def measure(name: str, address: str, topic: str, count: int, latency: bool
 
 def in_a_process(name: str, asked: argparse.Namespace) -> dict[str, float]:
     command = [sys.executable, __file__, asked.address, "--topic", asked.topic, "--records", str(asked.records)]
-    command += ["--only", name] + (["--latency"] if asked.latency else [])
+    command += ["--size", str(asked.size), "--shape", asked.shape, "--only", name] + (
+        ["--latency"] if asked.latency else []
+    )
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     result: dict[str, float] = json.loads(done.stdout)
     return result
@@ -137,7 +148,7 @@ def run_java(asked: argparse.Namespace) -> dict[str, float]:
 
 def _java_seconds(asked: argparse.Namespace, records: int) -> tuple[float, float]:
     jars = user_store().class_path(JAVA_TOOLS, "org.slf4j:slf4j-nop:1.7.36")
-    arguments = ["--topic", asked.topic, "--num-records", str(records), "--record-size", str(len(VALUE))]
+    arguments = ["--topic", asked.topic, "--num-records", str(records), "--record-size", str(asked.size)]
     arguments += ["--throughput", "-1", "--producer-props", f"bootstrap.servers={asked.address}", "acks=all"]
     arguments += [f"batch.size={BATCH_BYTES}", f"linger.ms={LINGER_MS}", "enable.idempotence=false"]
     before, started = getrusage(RUSAGE_CHILDREN), time.perf_counter()
@@ -172,9 +183,16 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--latency", action="store_true")
+    parser.add_argument("--size", type=int, default=1000, help="bytes of a value")
+    parser.add_argument("--shape", choices=["bare", "key-header", "callback"], default="bare")
     parser.add_argument("--java", action="store_true")
     parser.add_argument("--only", choices=PRODUCERS, help="one producer in this process; prints JSON")
     asked = parser.parse_args()
+    SHAPE["value"] = (bytes(range(256)) * (asked.size // 256 + 1))[: asked.size]
+    if asked.shape == "key-header":
+        SHAPE.update(key=b"key-0123456789", headers=[("trace", b"0123456789abcdef")])
+    elif asked.shape == "callback":
+        SHAPE["callback"] = lambda *_: None
     if asked.only:
         print(json.dumps(asyncio.run(measure(asked.only, asked.address, asked.topic, asked.records, asked.latency))))
         return

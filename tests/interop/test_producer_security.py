@@ -1,6 +1,10 @@
 """Our producer before Apache Kafka's TLS and SASL listeners: it gets in with what is right, and says what is wrong."""
 
 import asyncio
+import base64
+import json
+import ssl
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +64,36 @@ async def test_a_right_password_gets_in(
     value = f"{protocol} {mechanism}".encode()
     offset = await send_one(kafka.addresses[protocol], value, **settings)
     await check_written(kafka, offset, value)
+
+
+def token(**claims: object) -> str:
+    """A token that nobody signed."""
+    parts = ({"alg": "none"}, {"sub": USER, "iat": int(time.time())} | claims)
+    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts) + "."
+
+
+async def test_a_token_that_the_application_gives_gets_in_and_a_bad_one_does_not(
+    kafka: SecureKafka, authority: Authority
+) -> None:
+    async def good() -> str:
+        return token(exp=int(time.time()) + 3600)
+
+    context = ssl.create_default_context(cafile=str(authority.file))
+    for protocol, extra in (("SASL_PLAINTEXT", {}), ("SASL_SSL", {"ssl_context": context})):
+        settings = {"security_protocol": protocol, "sasl_mechanism": "OAUTHBEARER", "token_provider": good} | extra
+        value = f"token over {protocol}".encode()
+        await check_written(kafka, await send_one(kafka.addresses[protocol], value, **settings), value)  # type: ignore[arg-type]
+    late = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    for provider, reason in ((lambda: token(exp=1), "OAUTHBEARER was not logged in"), (lambda: 5, "not a str")):
+        async with Producer(kafka.addresses["SASL_PLAINTEXT"], token_provider=provider, **late) as producer:  # type: ignore[arg-type]
+            with pytest.raises(AuthenticationFailed, match=reason):
+                await producer.send(TOPIC, b"v")
+
+
+async def test_a_context_of_the_applications_own_is_used(kafka: SecureKafka, authority: Authority) -> None:
+    context = ssl.create_default_context(cafile=str(authority.file))
+    offset = await send_one(kafka.addresses["SSL"], b"context", security_protocol="SSL", ssl_context=context)  # type: ignore[arg-type]
+    await check_written(kafka, offset, b"context")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -41,12 +41,15 @@ class SecureKafka(ApacheKafka):
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self._authority.file),
             "listener.name.mtls.ssl.client.auth": "required",
-            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
         }
         for listener in ("sasl_plaintext", "sasl_ssl"):
             prefix = f"listener.name.{listener}"
             plain = f'{_LOGIN}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
             # A properties file is in Latin-1, with escapes.
+            # Without more it takes tokens that nobody signed (RFC 7515, alg none).
+            bearer = f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=kafka;"
+            settings[f"{prefix}.oauthbearer.sasl.jaas.config"] = bearer
             settings[f"{prefix}.plain.sasl.jaas.config"] = plain.replace("\u00e4", "\\u00e4")
             for mechanism in ("scram-sha-256", "scram-sha-512"):
                 settings[f"{prefix}.{mechanism}.sasl.jaas.config"] = f"{_LOGIN}.scram.ScramLoginModule required;"
