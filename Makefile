@@ -7,6 +7,7 @@
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make client-suites  run franz-go's own tests against a broker (needs Go)
+# make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel pythons test check format docker-check bench-reference gate client-suites soak clean
+.PHONY: help setup serve wheel pythons test check format docker-check bench-reference gate client-suites mutated-frames soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -93,6 +94,19 @@ client-suites: setup
 
 soak: setup
 	$(BIN)/python -m pytest -m slow
+
+# A copy of the tree, whose modules are compiled for it: Python finds it before the installed one.
+ASAN   := build/asan
+FRAMES ?= 10000000
+SEED   ?= 1
+
+mutated-frames: setup
+	mkdir -p $(ASAN)/stepdown && git ls-files | tar --create --files-from=- | tar --extract --directory $(ASAN)/stepdown
+	cd $(ASAN)/stepdown && CFLAGS="-fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
+		$(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	cd $(ASAN)/stepdown/tests && PYTHONPATH=$(CURDIR)/$(ASAN) LD_PRELOAD=$$(gcc -print-file-name=libasan.so) \
+		ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 \
+		$(CURDIR)/$(BIN)/python -m support.hostile.mutated_frames $(FRAMES) $(SEED)
 
 clean:
 	rm -rf build dist *.egg-info $(GENERATED) $(GENERATED:.c=.so)

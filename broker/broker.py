@@ -29,9 +29,10 @@ from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
-from .network.connection import Answerer, Connection, Peer
+from .network.connection import Answerer, Connection, Peer, RequestRules
 from .network.dispatch import Dispatcher
 from .network.listener import Limits, Server
+from .network.loop_watch import LoopWatch
 from .network.output_buffer_pool import BufferPool
 from .network.sender import Sender
 from .network.transport import PlainWire
@@ -70,7 +71,8 @@ class Broker(Services):
         self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
-        self._loop_delay = LoopDelay(LoopClock(), self.metrics.loop_delay)
+        self._loop_watch = LoopWatch(self.metrics.loop_held)
+        self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)
         self.cleaner = Cleaner(self, self.topics)
         show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
 
@@ -96,6 +98,7 @@ class Broker(Services):
             await self.stop()
             raise
         self._upkeep.start()
+        self._loop_watch.start()
         self._loop_delay.start()
         self.cleaner.start()
         self.is_ready = True
@@ -131,9 +134,11 @@ class Broker(Services):
         await self.cleaner.stop()
         await self._upkeep.stop()
         self._loop_delay.stop()
+        self._loop_watch.stop()
         await self._http.stop()
         self.workers.shutdown()
         self.log_dirs.shutdown()
+        self.spare_descriptors.close()
 
     async def kill(self) -> None:
         """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
@@ -177,10 +182,16 @@ class Broker(Services):
         wire = PlainWire(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
         sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
-        connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory)
+        connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._request_rules)
         if admission is None:
             return connection, self._dispatcher
         return connection, admission.admit(connection, wire, self._dispatcher)
+
+    def _request_rules(self) -> RequestRules:
+        return RequestRules(
+            min_bytes_a_second=self.settings.stepdown_request_min_bytes_per_second,
+            max_bytes_without_records=self.settings.stepdown_request_max_bytes,
+        )
 
     def _limits(self) -> Limits:
         return _limits(self.settings)
@@ -216,6 +227,7 @@ def _limits(settings: BrokerSettings) -> Limits:
         connections=settings.max_connections,
         per_ip=settings.max_connections_per_ip,
         per_host=dict(settings.max_connections_per_ip_overrides),
+        silent=settings.stepdown_max_connections_before_request,
         idle_ms=settings.connections_max_idle_ms,
         backlog=settings.socket_listen_backlog_size,
         send_buffer_bytes=settings.socket_send_buffer_bytes,

@@ -20,6 +20,7 @@ from .metadata.partition import Partition
 from .metrics.metrics import Metrics
 from .network.interceptor import Interceptor
 from .network.memory_budget import MemoryBudget
+from .network.spare_descriptors import SpareDescriptors
 from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .scheduling.clock import Clock, LoopClock
@@ -30,11 +31,12 @@ from .security.authorization.authorizer import Authorizer
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SLOW_REQUEST_MS = 10_000
-"""How long a large request may take to come while others wait for its memory."""
+SLOW_REQUEST_MS = 1_000
+"""By how much a large request may be later than the least rate allows while others wait for its memory."""
 DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
+LONG_REQUESTS_AT_ONCE = 4
 CONVERSION_BUFFERS_SHARE = 2
 """One part in so many of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
 promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
@@ -56,6 +58,8 @@ class Core:
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
+        self.spare_descriptors = SpareDescriptors()
+        self.long_requests = asyncio.Semaphore(LONG_REQUESTS_AT_ONCE)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
             settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,

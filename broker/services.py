@@ -79,9 +79,10 @@ class Services(Core):
         if self._groups is None:
             if self._is_stopping:
                 raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            from .groups.coordinator import GroupCoordinator
+            with self.spare_descriptors.free():
+                from .groups.coordinator import GroupCoordinator
 
-            self._groups = GroupCoordinator(self, self.topics)
+                self._groups = GroupCoordinator(self, self.topics)
             self._groups.start()
         return self._groups
 
@@ -99,7 +100,8 @@ class Services(Core):
         if self._transactions is None:
             if self._is_stopping:
                 raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            from .transactions.coordinator import TransactionCoordinator
+            with self.spare_descriptors.free():
+                from .transactions.coordinator import TransactionCoordinator
 
             self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups, self._markers_of)
             self._transactions.start()

@@ -134,6 +134,10 @@ class BrokerSettings:
     # stepdown's own
     stepdown_downconversion_chunk_bytes: int
     stepdown_request_memory_bytes: int
+    stepdown_request_min_bytes_per_second: int
+    stepdown_request_max_bytes: int
+    stepdown_request_max_items: int
+    stepdown_max_connections_before_request: int
     stepdown_conversion_memory_bytes: int
     stepdown_downconversion_zstd: str
     stepdown_decompression_max_bytes: int

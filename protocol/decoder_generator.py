@@ -10,7 +10,7 @@ import struct
 from typing import Any, Final, Protocol
 
 from .code_buffer import Source
-from .errors import MalformedFrame
+from .errors import MalformedFrame, TooManyItems
 from .fields import Field
 from .primitives import (
     MAX_ITEMS,
@@ -27,7 +27,7 @@ from .primitives import (
 class Decode(Protocol):
     """Reads one version of a message, of which all arrays together have `most_items` at most.
 
-    Raises: MalformedFrame.
+    Raises: MalformedFrame, TooManyItems.
     """
 
     def __call__(self, data: memoryview, most_items: int = ..., /) -> Any: ...
@@ -41,8 +41,8 @@ def _too_long(what: str, length: int, left: int) -> MalformedFrame:
     return MalformedFrame(f"{what}: a length of {length} with {left} bytes left")
 
 
-def _too_many(what: str, most_items: int) -> MalformedFrame:
-    return MalformedFrame(f"{what}: more than {most_items} items in one message")
+def _too_many(what: str, most_items: int) -> TooManyItems:
+    return TooManyItems(f"{what}: more than {most_items} items in one message")
 
 
 def _bad_size(what: str) -> MalformedFrame:

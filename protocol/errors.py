@@ -169,6 +169,10 @@ class MalformedFrame(Exception):
     """The peer's frame, header or body cannot be read: the connection closes, no answer is possible."""
 
 
+class TooManyItems(MalformedFrame):
+    """The arrays of a message have more items than its reader allows."""
+
+
 class PeerFault(ApiError):
     """The peer sent bytes or values that the protocol forbids."""
 

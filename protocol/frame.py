@@ -21,6 +21,7 @@ from .schema import decode, encode
 
 SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
+_API_KEY: Final = Struct(">h")
 _RESPONSE_HEAD: Final = Struct(">ii")
 _FIXED_HEADER: Final = Struct(">hhi")
 _CLIENT_ID_LENGTH: Final = Struct(">h")
@@ -58,6 +59,15 @@ class FrameParser:
             return 0
         size: int = _SIZE.unpack_from(known)[0]
         return size if len(known) - SIZE_BYTES < size <= self.max_bytes else 0
+
+    @property
+    def pending_api_key(self) -> int | None:
+        """The API of a frame that has begun but is not whole; None when it is not known yet."""
+        known = self._partial or self._fed[self._at :]
+        if len(known) < SIZE_BYTES + _API_KEY.size:
+            return None
+        key: int = _API_KEY.unpack_from(known, SIZE_BYTES)[0]
+        return key
 
     def feed(self, data: bytes | memoryview) -> None:
         if self._at < len(self._fed):

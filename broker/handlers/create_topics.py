@@ -23,6 +23,7 @@ from ...protocol.messages.create_topics import (
 from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
 from ..metadata.topics import NewTopic
 from ..network.call import Call
+from ..scheduling.pauses import Pauses
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
 UNSET = -1
 FIRST_VERSION_WITH_CONFIGS = 5
 FIRST_VERSION_WITH_STRICT_QUOTA = 6
+TOPICS_A_TURN = 50
 
 
 async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)
     planned: dict[str, NewTopic] = {}
     failed: dict[str, ApiError] = {}
+    pause = Pauses(broker.breathe, TOPICS_A_TURN)
     for topic in request.topics:
+        await pause.next()
         try:
             plan = _plan(broker, topic, is_repeated=counts[topic.name] > 1)
             call.quota.mutate(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
@@ -46,11 +50,11 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     check_number(sum(topic.partitions for topic in planned.values()))
     if not request.validate_only and planned:
         failed |= await broker.topics.create(planned.values())
-    return CreateTopicsResponse(
-        topics=[
-            _failure(name, failed[name]) if name in failed else _success(broker, planned[name], call) for name in counts
-        ]
-    )
+    answers = []
+    for name in counts:
+        await pause.next()
+        answers.append(_failure(name, failed[name]) if name in failed else _success(broker, planned[name], call))
+    return CreateTopicsResponse(topics=answers)
 
 
 def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateTopicsResponse:

@@ -20,6 +20,7 @@ from ...protocol.messages.delete_topics import (
 )
 from ...protocol.schema import NO_UUID
 from ..network.call import Call
+from ..scheduling.pauses import Pauses
 from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
 FIRST_VERSION_WITH_STRICT_QUOTA = 5
+TOPICS_A_TURN = 100
 NONE = ApiError("", ErrorCode.NONE)
 
 
@@ -38,7 +40,9 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
     results: list[DeletableTopicResult] = []
     access = _access(call)
     doomed: dict[str, None] = {}  # a set that keeps the order
+    pause = Pauses(broker.breathe, TOPICS_A_TURN)
     for asked, count in Counter(_asked(request)).items():
+        await pause.next()
         try:
             name = _resolve(broker, asked, count, access)
             if name in doomed:
@@ -48,7 +52,11 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
             doomed[name] = None
         except ApiError as error:
             results.append(_result(_told(broker, asked, error, access), error))
-    resolved = [DeleteTopicState(name=name, topic_id=broker.cluster.topics[name].topic_id) for name in doomed]
+    resolved = [
+        DeleteTopicState(name=name, topic_id=topic.topic_id)
+        for name in doomed
+        if (topic := broker.cluster.topics.get(name)) is not None
+    ]
     failed = await broker.topics.delete(doomed)
     results += [_result(topic, failed.get(topic.name or "", NONE)) for topic in resolved]
     return DeleteTopicsResponse(responses=results)

@@ -33,6 +33,7 @@ from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..metadata.topics import NewTopic
 from ..network.call import Call
+from ..scheduling.pauses import Pauses
 from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ DESCRIBE, CREATE = AclOperation.DESCRIBE, AclOperation.CREATE
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
 FIRST_VERSION_BY_ID = 12
-NAMES_A_TURN = 500
+TOPICS_A_TURN = 250
+PARTITIONS_A_STEP = 10
 LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
 FIRST_VERSION_WITH_OPERATIONS = 8
 
@@ -52,14 +54,15 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
     _check(request, call.version)
     cluster = broker.cluster
     access = call.access
+    pause = Pauses(broker.breathe, TOPICS_A_TURN)
     operations = Operations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
         seen = [topic for topic in cluster.topics.values() if access.may_see(DESCRIBE, TOPIC, topic.name)]
-        topics = [_described(topic, operations, cluster) for topic in seen]
+        topics = [await _in_turn(_described(topic, operations, cluster), pause) for topic in seen]
     elif ids := _ids(request.topics):
-        topics = [_by_id(cluster, topic_id, access, operations) for topic_id in ids]
+        topics = [await _in_turn(_by_id(cluster, topic_id, access, operations), pause) for topic_id in ids]
     else:
-        topics = await _by_name(broker, _names(request.topics), request, call, operations)
+        topics = await _by_name(broker, _names(request.topics), request, call, operations, pause)
     return MetadataResponse(
         brokers=_brokers(cluster, call.peer.listener),
         cluster_id=cluster.cluster_id,
@@ -67,6 +70,13 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
         topics=topics,
         cluster_authorized_operations=_cluster_operations(request, call),
     )
+
+
+async def _in_turn(described: MetadataResponseTopic, pause: Pauses) -> MetadataResponseTopic:
+    """The topic, and others have the loop if it is their turn: one of many partitions counts for as many."""
+    for _ in range(1 + len(described.partitions) // PARTITIONS_A_STEP):
+        await pause.next()
+    return described
 
 
 def refuse(request: MetadataRequest, error: ApiError, call: Call) -> MetadataResponse:
@@ -122,14 +132,18 @@ def _by_id(cluster: Cluster, topic_id: UUID, access: Access, operations: Operati
 
 
 async def _by_name(
-    broker: "Services", names: Iterable[str], request: MetadataRequest, call: Call, operations: Operations
+    broker: "Services",
+    names: Iterable[str],
+    request: MetadataRequest,
+    call: Call,
+    operations: Operations,
+    pause: Pauses,
 ) -> list[MetadataResponseTopic]:
     creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
     topics: list[MetadataResponseTopic] = []
     missing: list[str] = []
-    for at, name in enumerate(names, 1):
-        if at % NAMES_A_TURN == 0:
-            await broker.breathe()
+    for name in names:
+        await pause.next()
         topic = broker.cluster.topics.get(name)
         if not call.access.may(DESCRIBE, TOPIC, name):
             topics.append(MetadataResponseTopic(error_code=DENIED, name=name))
@@ -144,9 +158,8 @@ async def _by_name(
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
     created = await _create(broker, missing) if creates and missing else set()
-    for at, name in enumerate(missing, 1):
-        if at % NAMES_A_TURN == 0:
-            await broker.breathe()
+    for name in missing:
+        await pause.next()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
         topics.append(_absent(name, while_creating if name in created else code, operations))
     return topics

@@ -27,6 +27,7 @@ from ...protocol.messages.offset_fetch import (
 )
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
 from ..network.call import Call
+from ..scheduling.pauses import Pauses
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:
@@ -34,10 +35,15 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_SEVERAL_GROUPS = 8
 FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
+OFFSETS_A_TURN = 250
 
 
 async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
-    groups = [await _of_group(broker, asked, request.require_stable, call) for asked in _asked(request, call.version)]
+    pause = Pauses(broker.breathe, OFFSETS_A_TURN)
+    groups = []
+    for asked in _asked(request, call.version):
+        await pause.next()
+        groups.append(await _of_group(broker, asked, request.require_stable, call, pause))
     return _response(groups, call.version)
 
 
@@ -63,7 +69,7 @@ def _asked(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchReq
 
 
 async def _of_group(
-    broker: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call
+    broker: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call, pause: Pauses
 ) -> OffsetFetchResponseGroup:
     try:
         await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
@@ -73,21 +79,16 @@ async def _of_group(
         topics: Sequence[OffsetFetchRequestTopics] = _all_topics(broker, asked.group_id, call)
     else:
         topics = asked.topics
-    return OffsetFetchResponseGroup(
-        group_id=asked.group_id,
-        topics=tuple(
-            OffsetFetchResponseTopics(
-                name=topic.name,
-                partitions=tuple(
-                    _offset(broker, asked.group_id, topic.name, index, stable, call.version)
-                    if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
-                    else _denied(index)
-                    for index in topic.partition_indexes
-                ),
-            )
-            for topic in topics
-        ),
-    )
+    told = []
+    for topic in topics:
+        may = call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        partitions = []
+        for index in topic.partition_indexes:
+            await pause.next()
+            found = _offset(broker, asked.group_id, topic.name, index, stable, call.version) if may else _denied(index)
+            partitions.append(found)
+        told.append(OffsetFetchResponseTopics(name=topic.name, partitions=tuple(partitions)))
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(told))
 
 
 def _denied(index: int) -> OffsetFetchResponsePartitions:

@@ -13,11 +13,21 @@ INTERVAL_MS = 100
 
 
 class LoopDelay:
-    """Observes in `histogram` by how many seconds each ring was late. `now_s` counts seconds from anywhere."""
+    """Observes in `histogram` by how many seconds each ring was late. `now_s` counts seconds from anywhere.
 
-    def __init__(self, clock: Clock, histogram: HistogramFamily, now_s: Callable[[], float] = perf_counter) -> None:
+    `on_ring` hears that, and when the next ring is due.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        histogram: HistogramFamily,
+        on_ring: Callable[[float, float], None] | None = None,
+        now_s: Callable[[], float] = perf_counter,
+    ) -> None:
         self._clock = clock
         self._histogram = histogram
+        self._on_ring = on_ring
         self._now_s = now_s
         self._due_s = 0.0
         self._timer: Timer | None = None
@@ -32,5 +42,8 @@ class LoopDelay:
             self._timer = None
 
     def _ring(self) -> None:
-        self._histogram.observe(max(0.0, self._now_s() - self._due_s))
+        late_s = max(0.0, self._now_s() - self._due_s)
+        self._histogram.observe(late_s)
         self.start()
+        if self._on_ring is not None:
+            self._on_ring(late_s, self._due_s)

@@ -116,6 +116,9 @@ class Metrics:
         self.loop_delay = kept.histogram(
             "stepdown_event_loop_delay_seconds", "How late the event loop came to a timer", DURATION_BUCKETS
         )
+        self.loop_held = kept.counter(
+            "stepdown_event_loop_held", "Times that the event loop was held for more than 100 ms, by what", "request"
+        )
         self.sendfile_bytes = kept.counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
         self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from converted chunks")
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
+from ...protocol.api import ApiKey
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import FrameParser
 from ...protocol.primitives import BUFFER_TYPES, size_of
@@ -30,7 +31,9 @@ from .sender import Sender
 from .transport import PlainWire
 
 READ_BYTES = 128 * 1024
-READ_AHEAD_BYTES = 256 * 1024
+READ_AHEAD_BYTES = 64 * 1024
+CHARGED_FRAME_BYTES = 32 * 1024
+MOST_MS_A_FRAME = 10_000
 RESTRICTED_BYTES = 4 * 1024
 """Of a frame before authentication that costs nothing else."""
 SMALL_ANSWER_BYTES = 4 * 1024
@@ -88,6 +91,14 @@ class Reply(NamedTuple):
     throttle_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRules:
+    """What is asked of requests while they come."""
+
+    min_bytes_a_second: int
+    max_bytes_without_records: int
+
+
 class Answerer(Protocol):
     """Turns a frame into its reply, or into what to await for it, and hears when that has been sent."""
 
@@ -99,9 +110,9 @@ class Answerer(Protocol):
 class Connection:
     """Serves one accepted socket until it ends.
 
-    `is_busy`: a request is being answered; `is_waiting`: and it is the broker's turn, not the peer's. `first` has to
-    succeed before the first request, and may raise what `serve` ends with; `at_end` hears of the end. `is_restricted`:
-    the peer is not authenticated.
+    `has_asked`: a whole request has come; `is_busy`: one is being answered; `is_waiting`: and it is the broker's turn,
+    not the peer's. `first` has to succeed before the first request, and may raise what `serve` ends with; `at_end`
+    hears of the end. `is_restricted`: the peer is not authenticated.
     """
 
     def __init__(
@@ -112,8 +123,10 @@ class Connection:
         sender: Sender,
         clock: Clock,
         request_memory: MemoryBudget,
+        rules: Callable[[], RequestRules],
     ) -> None:
         self.peer = peer
+        self.has_asked = False
         self.last_active_ms = clock.now_ms()
         self.is_busy = False
         self.is_waiting = False
@@ -125,9 +138,12 @@ class Connection:
         self._sender = sender
         self._clock = clock
         self._request_memory = self._frame_memory = request_memory
-        self._free_frame_bytes = READ_AHEAD_BYTES
+        self._free_frame_bytes = CHARGED_FRAME_BYTES
         self._unrestricted_frame_bytes = parser.max_bytes
+        self._read_ahead_bytes = READ_AHEAD_BYTES
+        self._rules = rules
         self._claim: Claim | None = None
+        self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
         self._turn_began_s = 0.0
         self._turn_requests = 0
@@ -159,7 +175,7 @@ class Connection:
                     await self._end_turn()
                 if self._claim is not None:
                     self._claim.in_use()
-                self.is_busy = self.is_waiting = True
+                self.has_asked = self.is_busy = self.is_waiting = True
                 self.last_active_ms = self._clock.now_ms()
                 answer = answerer.answer(frame, self.peer)
                 if isinstance(answer, Reply):
@@ -186,6 +202,7 @@ class Connection:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
             self.is_waiting = False
             self._release()
+            fault.__traceback__ = None  # with the request in its frames, while the held answers are sent
             with suppress(OSError):
                 await self._send_held(answerer)
                 if isinstance(fault, CloseConnection) and fault.last:
@@ -204,14 +221,16 @@ class Connection:
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
         """Until `unrestrict`: reads little at a time, and charges frames that are not small to `memory`."""
         self.is_restricted = True
-        self._free_frame_bytes, self._frame_memory = RESTRICTED_BYTES, memory
+        self._free_frame_bytes = self._read_ahead_bytes = RESTRICTED_BYTES
+        self._frame_memory = memory
         if most_frame_bytes is not None:
             self._parser.max_bytes = min(most_frame_bytes, self._unrestricted_frame_bytes)
 
     def unrestrict(self) -> None:
         """The peer is authenticated."""
         self.is_restricted = False
-        self._free_frame_bytes, self._frame_memory = READ_AHEAD_BYTES, self._request_memory
+        self._free_frame_bytes, self._read_ahead_bytes = CHARGED_FRAME_BYTES, READ_AHEAD_BYTES
+        self._frame_memory = self._request_memory
         self._parser.max_bytes = self._unrestricted_frame_bytes
 
     def _is_turn_over(self) -> bool:
@@ -323,18 +342,31 @@ class Connection:
         self._begin_turn()
 
     async def _charge_frame(self) -> None:
-        """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read."""
+        """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read.
+
+        Raises: MalformedFrame when it is larger than its API may be.
+        """
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._claim is None:
             self._wire.unwatch()
+            rules = self._rules()
+            self._check_size(size, rules)
             self._claim = await self._frame_memory.claim(size)
+            self._ms_a_byte = min(MOST_MS_A_FRAME / size, 1000 / max(1, rules.min_bytes_a_second))
             self._claim.reclaimable(self._give_up_frame)
+
+    def _check_size(self, size: int, rules: RequestRules) -> None:
+        key, most = self._parser.pending_api_key, rules.max_bytes_without_records
+        if size > most and key is not None and key != ApiKey.PRODUCE:
+            name = ApiKey(key).name if key in ApiKey.__members__.values() else f"API {key}"
+            raise MalformedFrame(f"{name} request of {size} bytes, {most} is the most; see stepdown.request.max.bytes")
 
     def _give_up_frame(self) -> None:
         """Others wait for the memory of a request that is too slow to come."""
         log.warning(
-            "closing %s (client %r): it sends a request of %d bytes too slowly while others wait for request memory",
-            *(self.peer, self.peer.client_id, self._parser.pending_frame_bytes),
+            "closing %s (client %r): it sends a request of %d bytes (API key %s) too slowly while others wait for "
+            "request memory; see stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
+            *(self.peer, self.peer.client_id, self._parser.pending_frame_bytes, self._parser.pending_api_key),
         )
         self.close()
 
@@ -343,14 +375,16 @@ class Connection:
             self._claim.release()
             self._claim = None
 
-    def _read(self) -> bool:
+    def _read(self, most_bytes: int = READ_BYTES) -> bool:
         """Feeds what has arrived to the parser; False when nothing has."""
-        data = self._wire.try_receive(min(READ_BYTES, self._free_frame_bytes))
+        data = self._wire.try_receive(RESTRICTED_BYTES if self.is_restricted else most_bytes)
         if data is None:
             return False
         if data:
             self.last_active_ms = self._clock.now_ms()
             self._parser.feed(data)
+            if self._claim is not None:
+                self._claim.progress(len(data) * self._ms_a_byte)
         else:
             self._at_end = True
             self._wire.unwatch()
@@ -371,12 +405,12 @@ class Connection:
 
     def _read_ahead(self) -> None:
         """While a request is being answered: takes a little more, then leaves the rest to the kernel."""
-        most = self._free_frame_bytes
-        if self._parser.buffered_bytes >= most or self._parser.pending_frame_bytes > most:
+        buffered, most = self._parser.buffered_bytes, self._read_ahead_bytes
+        if buffered >= most or self._parser.pending_frame_bytes > self._free_frame_bytes:
             self._wire.unwatch()
             return
         try:
-            self._read()
+            self._read(most - buffered)
         except (OSError, MalformedFrame):
             self._wire.unwatch()
             self.peer.leave()

@@ -19,25 +19,25 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
-from ...protocol.errors import ApiError, ErrorCode, MalformedFrame
+from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header, encode_response
-from ...protocol.schema import Piece, decoder_of
+from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
 from ..quotas.metering import metered, telling
 from ..security.authorization.guard import Handle, guarded
 from ..security.authorization.rule import Rule
+from . import request_limits
 from .call import Call
 from .connection import CloseConnection, Peer, Reply
+from .request_parts import PARTS
 
 if TYPE_CHECKING:
     from ..core import Core
 
-MOST_ITEMS = 100_000
-"""Of all arrays of a request: each takes a microsecond or more to read, handle and answer."""
-
-LARGE_REQUEST_BYTES = 256 * 1024
-LONG_S = 0.1
+LARGE_REQUEST_BYTES = 64 * 1024
+LONG_REQUEST_BYTES = 1024
+"""What has fewer bytes than this is not looked at: it cannot have many items."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Served:
 class Route:
     """What is known of the requests of one API and version before they come."""
 
-    __slots__ = ("decode", "handle", "is_deprecated", "meter", "module", "served", "spec", "version")
+    __slots__ = ("decode", "handle", "is_deprecated", "meter", "module", "parts", "served", "spec", "version")
 
     def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType, handle: Handle) -> None:
         self.spec = spec
@@ -62,6 +62,7 @@ class Route:
         self.served = served
         self.module = module
         self.handle = handle
+        self.parts = PARTS.get(spec.key)
         self.decode: Decode = decoder_of(spec.request, version)
         self.is_deprecated = spec.is_deprecated(version)
         self.meter: RequestMeter | None = None
@@ -96,13 +97,22 @@ class Dispatcher:
             return self._refuse_api_versions(route, header, began)
         if len(body) > LARGE_REQUEST_BYTES and route.spec.key is not ApiKey.PRODUCE:
             return self._answer_large(route, header, body, peer, began)
-        return self._answer(route, self._call(route, header, body, peer), began)
+        try:
+            call = self._call(route, header, body, peer)
+        except TooManyItems as fault:
+            return self._refuse_too_many(route, header, peer, fault, began)
+        if route.parts is not None and len(body) > LONG_REQUEST_BYTES and route.parts.is_long(call.request):
+            return self._answer_long(route, call, began)
+        return self._answer(route, call, began)
 
     def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
+        most_items = request_limits.most_items(route.spec.key, self._core.settings.stepdown_request_max_items)
         try:
-            request = route.decode(body, MOST_ITEMS)
+            request = route.decode(body, most_items)
+        except TooManyItems as fault:
+            raise TooManyItems(f"{_named(route)} request: {fault}; see {request_limits.SETTING}") from None
         except MalformedFrame as fault:
-            raise MalformedFrame(f"{route.spec.name} v{route.version} request: {fault}") from fault
+            raise MalformedFrame(f"{_named(route)} request: {fault}") from None
         return Call(
             key=route.spec.key,
             version=route.version,
@@ -116,16 +126,37 @@ class Dispatcher:
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
     ) -> Reply:
         """As `answer`; a worker reads the many items that it has, and writes as many answers."""
-        call = await self._core.heavy(self._call, route, header, body, peer)
-        response = await self._handled(route, call)
-        self._count(route, call, began)
-        pieces = None
-        if response is not None:
-            if call.throttle_ms:
-                response = telling(response, call.throttle_ms)
-            self._errors.add(route.spec.name, response)
-            pieces = self._passed(call, await self._core.heavy(_encoded, route.spec, call, response))
+        try:
+            call = await self._core.heavy(self._call, route, header, body, peer)
+        except TooManyItems as fault:
+            return self._refuse_too_many(route, header, peer, fault, began)
+        return await self._answer_long(route, call, began)
+
+    async def _answer_long(self, route: Route, call: Call, began: float) -> Reply:
+        """The reply to a request of many items: handled in parts where that may be, written by a worker."""
+        async with self._core.long_requests:
+            response = await self._handled(route, call)
+            self._count(route, call, began)
+            pieces = None
+            if response is not None:
+                if call.throttle_ms:
+                    response = telling(response, call.throttle_ms)
+                self._errors.add(route.spec.name, response)
+                pieces = self._passed(call, await self._core.heavy(_encoded, route.spec, call, response))
         return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms)
+
+    def _refuse_too_many(
+        self, route: Route, header: RequestHeader, peer: Peer, fault: TooManyItems, began: float
+    ) -> Reply:
+        """The API's own error, where it has one for the whole request. Raises: the fault, where it has none."""
+        fields = {field.name for field in schema_of(route.spec.response).fields if route.version in field.versions}
+        if "error_code" not in fields:
+            raise fault
+        log.warning("refusing a request of %s (client %r): %s", peer, peer.client_id, fault)
+        told = {"error_message": str(fault)} if "error_message" in fields else {}
+        refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)
+        pieces = encode_response(route.spec, route.version, header.correlation_id, refusal)
+        return Reply(pieces, self._metered(route), began, perf_counter())
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._core.interceptors:
@@ -136,14 +167,7 @@ class Dispatcher:
             response = _refused(route, call, error)
         if type(response) is CoroutineType:
             return self._answer_later(route, call, response, began)
-        reply = self._reply(route, call, response, began)
-        held_s = reply.ready_s - began
-        if held_s > LONG_S:
-            log.warning(
-                "%s v%d from %s (client %r, %d bytes) held the event loop for %d ms",
-                *(call.key.name, call.version, call.peer, call.client_id, call.request_bytes, held_s * 1000),
-            )
-        return reply
+        return self._reply(route, call, response, began)
 
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
@@ -163,14 +187,27 @@ class Dispatcher:
                 if response is not None:
                     break
             else:
-                response = route.handle(self._core, call.request, call)
-                if type(response) is CoroutineType:
-                    response = await response
+                response = await self._in_parts(route, call)
         except Exception as error:
             response = _refused(route, call, error)
         for interceptor in interceptors:
             response = await interceptor.after(call, response)
         return response
+
+    async def _in_parts(self, route: Route, call: Call) -> Any | None:
+        """What the handler answers, to one part of the request after the other."""
+        parts = route.parts
+        if parts is None or not parts.is_long(call.request):
+            return await _awaited(route.handle(self._core, call.request, call))
+        whole, responses = call.request, []
+        try:
+            for request, goes_on in parts.cut(whole):
+                call.request = request
+                responses.append((await _awaited(route.handle(self._core, request, call)), goes_on))
+                await self._core.breathe()
+        finally:
+            call.request = whole
+        return parts.joined(responses)
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         meter = self._count(route, call, began)
@@ -249,7 +286,8 @@ class Dispatcher:
         module = self._modules.get(name)
         if module is None:
             try:
-                module = self._modules[name] = import_module(f"..handlers.{name}", __package__)
+                with self._core.spare_descriptors.free():
+                    module = self._modules[name] = import_module(f"..handlers.{name}", __package__)
             except OSError as fault:  # not the peer's: EMFILE, most likely
                 raise CloseConnection(
                     f"the handler {name} cannot be read, is the limit of open files too low? {fault}"
@@ -260,6 +298,14 @@ class Dispatcher:
         refusal = route.module.unsupported(route.served)
         pieces = encode_response(route.spec, route.version, header.correlation_id, refusal)
         return Reply(pieces, route.meter or self._metered(route), began, perf_counter())
+
+
+async def _awaited(response: Any) -> Any | None:
+    return await response if type(response) is CoroutineType else response
+
+
+def _named(route: Route) -> str:
+    return f"{route.spec.name} v{route.version}"
 
 
 def _refused(route: Route, call: Call, error: Exception) -> Any | None:

@@ -15,6 +15,8 @@ from .connection import Answerer, Connection, Peer
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64
 RETRY_MS = 1_000
+TELL_MS = 1_000
+SILENT_SETTING = "stepdown.max.connections.before.request"
 
 log = logging.getLogger(__name__)
 
@@ -23,13 +25,14 @@ log = logging.getLogger(__name__)
 class Limits:
     """How many connections, and for how long without a word.
 
-    `per_host` overrides `per_ip` for the addresses it names. `send_buffer_bytes` and
-    `receive_buffer_bytes`: -1 leaves them to the operating system.
+    `per_host` overrides `per_ip` for the addresses it names; so many as `silent` may not have sent a request yet.
+    `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
     """
 
     connections: int
     per_ip: int
     per_host: dict[str, int]
+    silent: int
     idle_ms: int
     backlog: int
     send_buffer_bytes: int
@@ -56,6 +59,8 @@ class Server:
         self._pause_end_ms = 0
         self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._silent: dict[Connection, None] = {}  # those that had sent no request when last looked at, by age
+        self._silent_told_ms = 0
         self._per_host: Tally[str] = Tally()
         self._sweep: Timer | None = None
         self._retry: Timer | None = None
@@ -212,6 +217,24 @@ class Server:
         connection, answerer = self._connect(sock, peer)
         self._per_host[peer.host] += 1
         self._open[connection] = loop.create_task(self._serve(connection, answerer))
+        self._silent[connection] = None
+        if len(self._silent) > self._limits.silent:
+            self._close_oldest_silent()
+
+    def _close_oldest_silent(self) -> None:
+        """Connections that ask for nothing must not take the places of those that do."""
+        for connection in list(self._silent):
+            if len(self._silent) <= self._limits.silent:
+                return
+            del self._silent[connection]
+            if not connection.has_asked:
+                if self._clock.now_ms() - self._silent_told_ms >= TELL_MS:
+                    self._silent_told_ms = self._clock.now_ms()
+                    log.warning(
+                        "closing %s: %d connections have sent no request yet, the oldest go; see %s",
+                        *(connection.peer, self._limits.silent, SILENT_SETTING),
+                    )
+                connection.close()
 
     async def _serve(self, connection: Connection, answerer: Answerer) -> None:
         host = connection.peer.host
@@ -220,6 +243,7 @@ class Server:
         finally:
             connection.close()
             del self._open[connection]
+            self._silent.pop(connection, None)
             self._per_host[host] -= 1
             if not self._per_host[host]:
                 del self._per_host[host]

@@ -30,7 +30,7 @@ class Claim:
     def __init__(self, budget: "MemoryBudget", size_bytes: int) -> None:
         self._budget = budget
         self.size_bytes = size_bytes
-        self.stalled_since_ms: int | None = None
+        self.stalled_since_ms: float | None = None
 
     def release(self) -> None:
         """Gives the bytes back; again is harmless."""
@@ -47,6 +47,10 @@ class Claim:
     def reclaimable(self, drop: Callable[[], None]) -> None:
         """From now on `drop` may be called, once: it releases this claim at once, for those who wait."""
         self._budget._offer(self, drop)
+
+    def progress(self, forgiven_ms: float) -> None:
+        """The holder moved: it counts as stalled for so much less."""
+        self._budget._forgive(self, forgiven_ms)
 
     def in_use(self) -> None:
         """Takes the offer of `reclaimable` back."""
@@ -153,6 +157,10 @@ class MemoryBudget:
         if self._queue:
             self._reclaim()
 
+    def _forgive(self, claim: Claim, ms: float) -> None:
+        if claim.stalled_since_ms is not None:
+            claim.stalled_since_ms = min(self._now_ms(), claim.stalled_since_ms + ms)
+
     def _withdraw(self, claim: Claim) -> None:
         self._offers.pop(claim, None)
 
@@ -192,5 +200,5 @@ class MemoryBudget:
         self._serve_queue()
 
 
-def _stalled_since_ms(claim: Claim) -> int:
+def _stalled_since_ms(claim: Claim) -> float:
     return claim.stalled_since_ms or 0

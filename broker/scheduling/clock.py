@@ -35,10 +35,16 @@ class LoopClock(SystemClock):
     """The running event loop's timers.
 
     A timer that rings late because we did not run (SIGSTOP, a laptop that slept) rings a second time instead, after as
-    long again, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires.
+    long again, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires. Not if it
+    `forgives` nothing.
     """
 
+    def __init__(self, *, forgives: bool = True) -> None:
+        self._forgives = forgives
+
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        if not self._forgives:
+            return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
         return _LoopTimer(asyncio.get_running_loop(), delay_ms / 1000, callback)
 
     async def sleep(self, delay_ms: float) -> None:

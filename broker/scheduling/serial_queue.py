@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from .pauses import Pauses
 
-class Turns:
+
+class Turns(Pauses):
     """`async with` waits until no other change is on; `next` gives the loop away after every `steps` steps."""
 
     def __init__(self, breathe: Callable[[], Awaitable[None]], steps: int) -> None:
-        self._breathe = breathe
-        self._steps = steps
-        self._taken = 0
+        super().__init__(breathe, steps)
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> None:
@@ -18,10 +18,3 @@ class Turns:
 
     async def __aexit__(self, *error: object) -> None:
         self._lock.release()
-
-    async def next(self) -> None:
-        """One step is done."""
-        self._taken += 1
-        if self._taken >= self._steps:
-            self._taken = 0
-            await self._breathe()

@@ -28,6 +28,9 @@ def in_worker(workers: Executor, work: Callable[[], T], over: Callable[[], None]
         try:
             result = work()
         except BaseException as fault:  # who waits is to hear it
+            # Without the frame of this function, which knows the future: what a failed request held would stay until
+            # the collector comes by.
+            fault.__traceback__ = fault.__traceback__.tb_next if fault.__traceback__ else None
             loop.call_soon_threadsafe(settle, lambda fault=fault: done.set_exception(fault))
         else:
             loop.call_soon_threadsafe(settle, lambda: done.set_result(result))

@@ -21,9 +21,44 @@ KEYS = (
         67_108_864,
         AtLeast(1),
         AT_START,
-        "Memory for requests of more than 256 KiB that have not come whole yet, over all connections, where "
-        "queued.max.request.bytes sets no limit. One larger than that passes alone. While others wait, a connection "
-        "that takes more than 10 s to send such a request is closed.",
+        "Memory for requests of more than 32 KiB that have not come whole yet, over all connections, where "
+        "queued.max.request.bytes sets no limit. One larger than that passes alone.",
+    ),
+    acted_on(
+        "stepdown.request.min.bytes.per.second",
+        INT,
+        65_536,
+        AtLeast(0),
+        CLUSTER,
+        "While others wait for request memory, connections that send their request more slowly than this, or so slowly "
+        "that it would take more than 10 s, are closed: the slowest first. Every request has a second.",
+    ),
+    acted_on(
+        "stepdown.request.max.bytes",
+        INT,
+        33_554_432,
+        AtLeast(1_048_576),
+        CLUSTER,
+        "Largest request that is not a Produce, where socket.request.max.bytes allows more. The connection of a larger "
+        "one is closed.",
+    ),
+    acted_on(
+        "stepdown.max.connections.before.request",
+        INT,
+        1_000,
+        AtLeast(1),
+        CLUSTER,
+        "Connections that have sent no request yet. Above it the oldest of them is closed.",
+    ),
+    acted_on(
+        "stepdown.request.max.items",
+        INT,
+        100_000,
+        AtLeast(1_000),
+        CLUSTER,
+        "Items that all arrays of a request have at most, such as topics and partitions; requests that are handled in "
+        "one go have 20000 or 5000 at most. Above it the answer is INVALID_REQUEST where the API has an error for the "
+        "whole request, else the connection is closed.",
     ),
     acted_on(
         "stepdown.conversion.memory.bytes",

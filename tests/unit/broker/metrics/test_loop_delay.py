@@ -8,7 +8,7 @@ from support.clock import ManualClock
 async def test_a_ring_is_as_late_as_the_loop_was_held() -> None:
     clock, histogram = ManualClock(), HistogramFamily("delay", "", (0.001, 0.1, 1.0))
     held_s = 0.0
-    delay = LoopDelay(clock, histogram, lambda: clock.now_ms() / 1000 + held_s)
+    delay = LoopDelay(clock, histogram, now_s=lambda: clock.now_ms() / 1000 + held_s)
     delay.start()
     await clock.advance(100)
     held_s = 0.5
@@ -19,7 +19,7 @@ async def test_a_ring_is_as_late_as_the_loop_was_held() -> None:
 
 async def test_no_ring_comes_after_the_stop() -> None:
     clock, histogram = ManualClock(), HistogramFamily("delay", "", (1.0,))
-    delay = LoopDelay(clock, histogram, lambda: clock.now_ms() / 1000)
+    delay = LoopDelay(clock, histogram, now_s=lambda: clock.now_ms() / 1000)
     delay.start()
     delay.stop()
     await clock.advance(1000)

@@ -14,7 +14,7 @@ from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.broker.network import connection
-from stepdown.broker.network.connection import TURN_REQUESTS, CloseConnection, Connection, Peer, Reply
+from stepdown.broker.network.connection import TURN_REQUESTS, CloseConnection, Connection, Peer, Reply, RequestRules
 from stepdown.broker.network.memory_budget import MemoryBudget
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
@@ -32,6 +32,7 @@ from support.clock import ManualClock, settle
 from support.fetching import create, fetch, parked, produce, records
 from support.running import running_broker, until
 
+RULES = RequestRules(min_bytes_a_second=65_536, max_bytes_without_records=1 << 25)
 NARROW = {"socket_send_buffer_bytes": 16384}
 """The kernel takes little of a response ahead of its reader, however long the reader lets it wait."""
 
@@ -148,6 +149,7 @@ class Crowded:
             sender,
             ManualClock(),
             memory or MemoryBudget(99),
+            lambda: RULES,
         )
         self.theirs.send(framed(b"any") * self.REQUESTS + behind)
         self.task = asyncio.create_task(self.connection.serve(self))
@@ -463,7 +465,7 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
         def answered(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
-    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, ManualClock(), memory)  # type: ignore[arg-type]
+    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, ManualClock(), memory, lambda: RULES)  # type: ignore[arg-type]
     serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     finished.set()

@@ -1,0 +1,43 @@
+"""How many items a request may have, by API (docs/limits.md).
+
+An item takes between one and forty microseconds to read, handle and answer. APIs that clients ask about very many
+partitions, groups or topics give the loop to others on their way: they may have as many as
+`stepdown.request.max.items` says. The others are handled in one go.
+"""
+
+from ...protocol.api import ApiKey
+from .request_parts import PARTS
+
+SETTING = "stepdown.request.max.items"
+
+MOST_ITEMS_IN_ONE_GO = 5_000
+MOST_CHEAP_ITEMS_IN_ONE_GO = 20_000
+
+IN_TURNS = frozenset(PARTS) | {
+    ApiKey.PRODUCE,
+    ApiKey.FETCH,
+    ApiKey.METADATA,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.WRITE_TXN_MARKERS,
+}
+CHEAP = frozenset(
+    {
+        ApiKey.JOIN_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.OFFSET_DELETE,
+    }
+)
+
+
+def most_items(key: ApiKey, setting: int) -> int:
+    """The most items of all arrays of a request of this API, where `setting` is the most of any."""
+    if key in IN_TURNS:
+        return setting
+    return min(setting, MOST_CHEAP_ITEMS_IN_ONE_GO if key in CHEAP else MOST_ITEMS_IN_ONE_GO)

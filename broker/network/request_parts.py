@@ -1,0 +1,89 @@
+"""Long requests, handled in parts: others have their turn after each few hundred items.
+
+Only APIs whose items are answered each for itself and in the order asked. The answers of the parts become one; what an
+answer says beside its items (a throttle time, an error of the whole request) is that of the first part.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...protocol.api import ApiKey
+
+ITEMS_A_PART = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The arrays that are cut and joined: `items` of the request, `answers` of the response; in each of them `inner`,
+    and `inner_answers`, where items have items of their own.
+    """
+
+    items: str
+    answers: str
+    inner: str = ""
+    inner_answers: str = ""
+
+    def is_long(self, request: Any) -> bool:
+        """Whether a request has more than one part."""
+        items = getattr(request, self.items)
+        if len(items) > ITEMS_A_PART or not self.inner:
+            return len(items) > ITEMS_A_PART
+        return sum(1 + len(getattr(item, self.inner)) for item in items) > ITEMS_A_PART
+
+    def cut(self, request: Any) -> Iterator[tuple[Any, bool]]:
+        """The parts of a request; with each, whether its first item goes on with the last one of the part before."""
+        part: list[Any] = []
+        size, goes_on = 0, False
+        for item in getattr(request, self.items):
+            pieces = list(self._pieces(item))
+            for at, (piece, weight) in enumerate(pieces):
+                if size + weight > ITEMS_A_PART and part:
+                    yield replace(request, **{self.items: tuple(part)}), goes_on
+                    part, size, goes_on = [], 0, at > 0
+                part.append(piece)
+                size += weight
+        yield replace(request, **{self.items: tuple(part)}), goes_on
+
+    def _pieces(self, item: Any) -> Iterator[tuple[Any, int]]:
+        """The item, or what it is cut to; and how many items each of that is."""
+        inner: Sequence[Any] = getattr(item, self.inner) if self.inner else ()
+        if len(inner) < ITEMS_A_PART:
+            yield item, 1 + len(inner)
+            return
+        for at in range(0, len(inner), ITEMS_A_PART - 1):
+            piece = inner[at : at + ITEMS_A_PART - 1]
+            yield replace(item, **{self.inner: piece}), ITEMS_A_PART
+
+    def joined(self, responses: Sequence[tuple[Any, bool]]) -> Any:
+        """One response of those to the parts."""
+        answers: list[Any] = []
+        for response, goes_on in responses:
+            found = list(getattr(response, self.answers))
+            if goes_on and answers and found:
+                both = (*getattr(answers[-1], self.inner_answers), *getattr(found[0], self.inner_answers))
+                answers[-1] = replace(answers[-1], **{self.inner_answers: both})
+                del found[0]
+            answers += found
+        return replace(responses[0][0], **{self.answers: tuple(answers)})
+
+
+_BY_PARTITION = Parts(items="topics", answers="topics", inner="partitions", inner_answers="partitions")
+
+PARTS: dict[ApiKey, Parts] = {
+    ApiKey.LIST_OFFSETS: _BY_PARTITION,
+    ApiKey.OFFSET_COMMIT: _BY_PARTITION,
+    ApiKey.DELETE_RECORDS: _BY_PARTITION,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _BY_PARTITION,
+    ApiKey.DESCRIBE_PRODUCERS: Parts(
+        items="topics", answers="topics", inner="partition_indexes", inner_answers="partitions"
+    ),
+    ApiKey.FIND_COORDINATOR: Parts(items="coordinator_keys", answers="coordinators"),
+    ApiKey.DESCRIBE_CONFIGS: Parts(items="resources", answers="results"),
+    ApiKey.ALTER_CONFIGS: Parts(items="resources", answers="responses"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Parts(items="resources", answers="responses"),
+    ApiKey.DESCRIBE_GROUPS: Parts(items="groups", answers="groups"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Parts(items="group_ids", answers="groups"),
+    ApiKey.DELETE_GROUPS: Parts(items="groups_names", answers="results"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Parts(items="transactional_ids", answers="transaction_states"),
+}

@@ -1,0 +1,183 @@
+"""The rows of the table in docs/limits.md: what is sent, and what others may feel of it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.contenders import Server
+from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from stepdown.protocol.messages.metadata import MetadataRequest
+
+from .attacks import TOPIC, WIDE_PARTITIONS, WIDE_TOPIC
+
+TESTS = Path(__file__).resolve().parents[2]
+LONG_NAMES = 2_000
+MANY_PARTITIONS = 9_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """`clients` processes send `attack`; `prepare` makes the topics. `at_http`: they ask the port of /metrics."""
+
+    attack: str
+    told: str
+    clients: int = 1
+    prepare: Callable[[str], None] = lambda address: create(address, {TOPIC: 1})
+    at_http: bool = False
+    kafka_answers: bool = True
+    is_huge: bool = False  # sends 20 MB and more
+
+    @property
+    def name(self) -> str:
+        return self.attack if self.clients == 1 else f"{self.attack}_by_{self.clients}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Felt:
+    """What others felt: milliseconds of small requests, growth of the broker, answers to heartbeats."""
+
+    waits_ms: list[float]
+    growth_bytes: int
+    heartbeat_codes: list[int]
+
+    @property
+    def p50_ms(self) -> float:
+        return median(self.waits_ms)
+
+    @property
+    def p99_ms(self) -> float:
+        return sorted(self.waits_ms)[int(len(self.waits_ms) * 0.99)]
+
+    @property
+    def most_ms(self) -> float:
+        return max(self.waits_ms)
+
+
+def create(address: str, topics: dict[str, int]) -> None:
+    """Makes topics of so many partitions each and waits for their leaders."""
+    wanted = tuple(
+        CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in topics.items()
+    )
+    with Connection(address) as connection:
+        for at in range(0, len(wanted), 500):
+            connection.call(CreateTopicsRequest(topics=wanted[at : at + 500], timeout_ms=60_000), 2)
+        while not all_led(connection, sum(topics.values())):
+            pass
+
+
+def all_led(connection: Connection, partitions: int) -> bool:
+    topics = connection.call(MetadataRequest(topics=None), 1).topics
+    return sum(not partition.error_code for topic in topics for partition in topic.partitions) >= partitions
+
+
+def wide(address: str) -> None:
+    create(address, {TOPIC: 1, WIDE_TOPIC: WIDE_PARTITIONS})
+
+
+def long_names(address: str) -> None:
+    create(
+        address,
+        {TOPIC: 1}
+        | {f"{number:04}".ljust(230, "abcdefghijklmnopqrstuvwxyz"[number % 26]): 1 for number in range(LONG_NAMES)},
+    )
+
+
+def many_partitions(address: str) -> None:
+    create(address, {f"t{number}": 100 for number in range(MANY_PARTITIONS // 100)})
+
+
+ROWS = (
+    Row(attack="pipelined_api_versions", told="a connection pipelines ApiVersions"),
+    Row(attack="pipelined_api_versions", clients=4, told="four of them"),
+    Row(attack="pipelined_metadata", told="a connection pipelines Metadata"),
+    Row(attack="pipelined_produce", told="a producer pipelines records of 30 bytes, acks=1"),
+    Row(attack="pipelined_produce", clients=2, told="two of them"),
+    Row(attack="the_broker_1000_times", told="DescribeConfigs names the broker 1,000 times"),
+    Row(attack="the_broker_20000_times", told="20,000 times"),
+    Row(attack="tagged_fields_in_the_header", told="50 million tagged fields in a header (100 MB)", is_huge=True),
+    Row(attack="tagged_fields_in_the_body", told="in a body (100 MB)", is_huge=True),
+    Row(attack="many_names", told="Metadata with 2,000,000 names (20 MB)", is_huge=True),
+    Row(attack="names_within_the_limit", told="with 90,000 names"),
+    Row(attack="many_coordinators", told="FindCoordinator of 500,000 keys"),
+    Row(attack="coordinators_within_the_limit", told="of 90,000"),
+    Row(attack="many_offsets_fetched", told="OffsetFetch of 500,000 partitions"),
+    Row(attack="offsets_fetched_within_the_limit", told="of 90,000"),
+    Row(attack="many_offsets_listed", told="ListOffsets of 500,000 partitions"),
+    Row(attack="offsets_listed_within_the_limit", told="of 90,000"),
+    Row(
+        attack="expressions",
+        told="hard expressions over 2,000 long topic names",
+        prepare=long_names,
+        kafka_answers=False,
+    ),
+    Row(attack="parked_fetches", told="ten fetches of 5,000 partitions wait, records come", prepare=wide),
+    Row(attack="half_frames", told="40 connections each with 50 MB of a 100 MB request", is_huge=True),
+    Row(attack="slow_frames", told="500 connections each with 300 kB of a 1 MB request, and a byte a second"),
+    Row(
+        attack="scrapes",
+        told="60 scrapes of 9,000 partitions at once",
+        prepare=many_partitions,
+        at_http=True,
+        kafka_answers=False,
+    ),
+    Row(
+        attack="scrapes_not_read",
+        told="60 that do not read",
+        prepare=many_partitions,
+        at_http=True,
+        kafka_answers=False,
+    ),
+    Row(
+        attack="batches_that_open_wide",
+        told="200 zstd batches of 1.4 kB, 40 MB each once opened, in a request",
+        prepare=wide,
+    ),
+)
+
+
+def felt(row: Row, server: Server, seconds: float) -> Felt:
+    """What others feel of a row for so many seconds. The server has been started; topics are made here."""
+    row.prepare(server.address)
+    run_probe(server.address, 1)
+    with client("members", server.address) as group_members:
+        usage = server.usage
+        before = usage.rss_bytes()
+        usage.forget_peak()
+        target = server.http if row.at_http else server.address
+        with ExitStack() as attackers:
+            for _ in range(row.clients):
+                attackers.enter_context(client(row.attack, target))
+            waits = run_probe(server.address, seconds)
+        growth = usage.peak_rss_bytes() - before
+        told, _ = group_members.communicate(timeout=60)
+    return Felt(waits_ms=waits, growth_bytes=growth, heartbeat_codes=json.loads(told))
+
+
+def run_probe(address: str, seconds: float) -> list[float]:
+    done = subprocess.run(
+        command("probe", address, str(seconds)), cwd=TESTS, check=True, capture_output=True, timeout=170
+    )
+    waits: list[float] = json.loads(done.stdout)
+    return waits
+
+
+@contextmanager
+def client(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A client of its own that has begun."""
+    with subprocess.Popen(command(*arguments), cwd=TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "support.hostile.client", *arguments]
