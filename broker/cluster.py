@@ -118,8 +118,10 @@ class BrokerCluster:
         clock: Clock | None = None,
         files: Callable[[int], Files] | None = None,
         seed: int = 0,
+        on_broker: Callable[[Broker], None] | None = None,
     ) -> None:
-        """Raises: ConfigError, DiskFault."""
+        """`on_broker` is told of each broker before it starts. Raises: ConfigError, DiskFault."""
+        self._on_broker = on_broker or (lambda _: None)
         self.clock: Clock = clock or LoopClock()
         self._files = files or (lambda _: Files())
         self._load = dict(members)
@@ -151,6 +153,7 @@ class BrokerCluster:
         clock: Clock | None = None,
         files: Callable[[int], Files] | None = None,
         seed: int = 0,
+        on_broker: Callable[[Broker], None] | None = None,
     ) -> Self:
         """So many brokers on free ports of 127.0.0.1, in `directory`; settings by Kafka's names, for all of them."""
         texts = {"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
@@ -161,7 +164,7 @@ class BrokerCluster:
             return lambda more: load(overrides=[*overrides, *(f"{each.key}={each.text}" for each in (*own, *more))])
 
         members = {node_id: loading(node_id) for node_id in range(1, brokers + 1)}
-        return cls(directory, members, clock=clock, files=files, seed=seed)
+        return cls(directory, members, clock=clock, files=files, seed=seed, on_broker=on_broker)
 
     # Life
 
@@ -221,6 +224,7 @@ class BrokerCluster:
             make_topics=partial(ReplicatedTopics, controller=self.controller, peers=self._peers),
         )
         broker.find_peer = self._reachable
+        self._on_broker(broker)
         await broker.start()
         member.broker = broker
         member.keep_ports(broker)

@@ -27,6 +27,11 @@ class ControlledBroker(Broker):
         self.control_address: HostPort | None = None
         self._port = ControlPort(self.control, settings.stepdown_control_token or "")
 
+    @property
+    def bootstrap(self) -> str:
+        """What clients connect to."""
+        return str(self.address)
+
     async def _listen(self) -> None:
         await super()._listen()
         wanted = self.settings.stepdown_control_listen

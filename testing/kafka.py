@@ -14,10 +14,11 @@ from ..protocol.records.builder import build_batch
 from ..protocol.records.record import Record
 from ..protocol.records.visible_records import visible_records
 from .clock import Clock
+from .cluster import Cluster
 from .control_client import ControlClient, NoControl
 from .faults import Faults
 from .group import Group, TopicPartition, describe_group
-from .records import Expected, Header, TestRecord, as_bytes, assert_same, headers_as_bytes
+from .records import Expected, Header, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .requests import Requests
 from .wire_client import WireClient, by_node, check
 
@@ -37,7 +38,8 @@ Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 class Kafka:
     """A running broker or cluster. `bootstrap` is what clients connect to.
 
-    `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent.
+    `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
+    `cluster` kills and moves brokers and replicas where there are several.
 
     Its own requests have the client id `stepdown-testing`, which no fault touches and no request log shows. Methods
     may be called from any thread. Raises: KafkaError with the broker's error code, AssertionError from `assert_…`.
@@ -48,6 +50,7 @@ class Kafka:
         self.wire = WireClient(bootstrap)
         asked = control or NoControl()
         self.faults, self.clock, self.requests = Faults(asked), Clock(asked), Requests(asked)
+        self.cluster = Cluster(asked)
 
     def close(self) -> None:
         """Ends this object's own connections."""
@@ -68,7 +71,9 @@ class Kafka:
             name=name,
             num_partitions=partitions,
             replication_factor=replication_factor,
-            configs=tuple(CreatableTopicConfig(name=key, value=_text(value)) for key, value in (config or {}).items()),
+            configs=tuple(
+                CreatableTopicConfig(name=key, value=as_text(value)) for key, value in (config or {}).items()
+            ),
         )
         (result,) = self.wire.call(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS)).topics
         check(f"creating topic {name}", result)
@@ -248,8 +253,3 @@ def _as_stored(topic: str, partition: int, offset: int, record: Record) -> TestR
 
 def _header(name: str, value: bytes | memoryview | None) -> Header:
     return name, None if value is None else bytes(value)
-
-
-def _text(value: object) -> str:
-    """A setting as Kafka writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

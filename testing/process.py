@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Mapping
 from types import TracebackType
 
+from .brokers import DEFAULTS
 from .control_client import HttpControl
 from .kafka import Kafka
-from .running import DEFAULTS
+from .records import as_text
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
@@ -28,7 +29,7 @@ class RunningProcess:
         command = [sys.executable, "-m", "stepdown", "serve", "--log-dir", self._folder]
         command += ["--listen", free, "--http", free, "--control", free]
         for key, value in {**DEFAULTS, **self._config}.items():
-            command += ["-o", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+            command += ["-o", f"{key}={as_text(value)}"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

@@ -3,6 +3,7 @@
 | fixture | scope | what it is |
 |---|---|---|
 | `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…)` says more |
+| `kafka_cluster` | a test | the same with three brokers |
 | `kafka_proc` | the session | `stepdown serve` as a process |
 | `kafka_noproc` | the session | one that runs elsewhere, at `--kafka-bootstrap HOST:PORT` |
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from .kafka import Kafka
     from .templates import Templates
 
-MARKER = "kafka(config={}, data=None): what the broker of the fixture `kafka` begins with"
+MARKER = "kafka(brokers=1, config={}, data=None): what the fixtures `kafka` and `kafka_cluster` begin with"
 NOPROC = {
     "bootstrap": "HOST:PORT of the Kafka of the fixture `kafka_noproc`.",
     "control": "HOST:PORT of its control port, where it is stepdown's.",
     "token": "The token of its control port.",
 }
-OPTIONS = frozenset({"config", "data"})
+OPTIONS = frozenset({"brokers", "config", "data"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,13 +56,22 @@ def _kafka_templates() -> Iterator[Templates]:
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterator[Kafka]:
     """A clean broker, with what the marker `kafka` asks for."""
+    yield from _running(request, _kafka_templates, 1)
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterator[Kafka]:
+    """A clean cluster of three brokers, or as many as the marker says."""
+    yield from _running(request, _kafka_templates, 3)
+
+
+def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:
     from .running import running
 
-    wanted = _options(request)
-    data = wanted.get("data")
-    if callable(data):
-        data = _kafka_templates.directory(data)
-    with running(config=wanted.get("config"), data=data) as broker:
+    wanted = {"brokers": brokers, **_options(request)}
+    if callable(wanted.get("data")):
+        wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
+    with running(**wanted) as broker:
         yield broker
         broker.faults.assert_fired()
 

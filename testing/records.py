@@ -30,6 +30,11 @@ def as_bytes(data: bytes | str | None) -> bytes | None:
     return data.encode() if isinstance(data, str) else data
 
 
+def as_text(value: object) -> str:
+    """A setting as Kafka writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def headers_as_bytes(
     headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]],
 ) -> Sequence[Header]:

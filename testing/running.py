@@ -7,31 +7,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from ..broker.controlled_broker import ControlledBroker
-from ..broker.faults.disk import TestDisk, link_directory
-from ..config import load
+from ..broker.faults.disk import link_directory
 from .async_kafka import AsyncKafka
+from .brokers import Brokers, make_brokers
 from .control_client import LocalControl
 from .kafka import Kafka
 from .loop_thread import LoopThread
 
-DEFAULTS = {
-    "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-    "stepdown.shutdown.grace.ms": "200",
-}
-"""Where a test wants something else than production does; `config` wins."""
 
+def running(
+    *,
+    brokers: int = 1,
+    data: str | Path | None = None,
+    config: Mapping[str, object] | None = None,
+    seed: int = 0,
+) -> "Running":
+    """Brokers on free ports of 127.0.0.1, for `with` and `async with`; they and their files go at the end.
 
-def running(*, data: str | Path | None = None, config: Mapping[str, object] | None = None, seed: int = 0) -> "Running":
-    """A broker on a free port of 127.0.0.1, for `with` and `async with`; it and its files go at the end.
-
-    `data` is a log directory to begin with, of a broker that has stopped: it is not changed. `config` has settings by
-    Kafka's names. `seed` draws for faults with a probability; what is armed is removed when the block ends.
+    Several are a cluster with real replicas; topics have up to three. `data` is a log directory to begin with, of
+    brokers that have stopped: it is not changed. `config` has settings by Kafka's names. `seed` draws for faults with a
+    probability, and where replicas go; what is armed is removed when the block ends.
     Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
     """
-    return Running(data=data, config=config, seed=seed)
+    return Running(brokers=brokers, data=data, config=config, seed=seed)
 
 
 class Running:
@@ -43,18 +41,20 @@ class Running:
     def __init__(
         self,
         *,
+        brokers: int = 1,
         data: str | Path | None = None,
         config: Mapping[str, object] | None = None,
         log_dir: str | Path | None = None,
         seed: int = 0,
     ) -> None:
+        self._number = brokers
         self._seed = seed
         self._data = data
         self._config = config or {}
         self._log_dir = log_dir
         self._thread: LoopThread | None = None
         self._folder: str | None = None
-        self._broker: ControlledBroker | None = None
+        self._brokers: Brokers | None = None
 
     def __enter__(self) -> Kafka:
         return self.start()
@@ -78,7 +78,7 @@ class Running:
     @property
     def control_address(self) -> str:
         """HOST:PORT of the control port, "" where the setting `stepdown.control.listen` asks for none."""
-        address = None if self._broker is None else self._broker.control_address
+        address = None if self._brokers is None else self._brokers.control_address
         return "" if address is None else str(address)
 
     def start(self) -> Kafka:
@@ -89,20 +89,20 @@ class Running:
                 if self._data is not None:
                     link_directory(str(self._data), self._folder)
             self._thread = LoopThread()
-            self._broker = self._thread.run(self._started())
+            self._brokers = self._thread.run(self._started())
         except BaseException:
             self.stop()
             raise
-        self._kafka = Kafka(str(self._broker.address), LocalControl(self._broker.control, self._thread))
+        self._kafka = Kafka(self._brokers.bootstrap, LocalControl(self._brokers.control, self._thread))
         return self._kafka
 
     def stop(self) -> None:
         """Returns when no thread, descriptor or file is left."""
-        if self._broker is not None:
+        if self._brokers is not None:
             assert self._thread is not None
             self._kafka.close()
-            self._thread.run(self._broker.stop())
-            self._broker = None
+            self._thread.run(self._brokers.stop())
+            self._brokers = None
         if self._thread is not None:
             self._thread.stop()
             self._thread = None
@@ -110,18 +110,8 @@ class Running:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    async def _started(self) -> ControlledBroker:
-        settings = {
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            **DEFAULTS,
-            **self._config,
-            "log.dirs": self._log_dir or self._folder,
-        }
-        loaded = load(overrides=[f"{key}={_text(value)}" for key, value in settings.items()])
-        broker = ControlledBroker(loaded.settings, loaded.layers, disk=TestDisk(), seed=self._seed)
-        await broker.start()
-        return broker
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    async def _started(self) -> Brokers:
+        folder = str(self._log_dir or self._folder)
+        made = make_brokers(folder, brokers=self._number, config=self._config, seed=self._seed)
+        await made.start()
+        return made

@@ -1,7 +1,7 @@
 """The faults that are armed, how often each has fired, and who waits for that."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -34,21 +34,18 @@ class ArmedFault:
 
 
 class ArmedFaults:
-    """All faults of a broker, or of the brokers of a cluster. `on_armed` are told of each new one."""
+    """All faults of a broker, or of the brokers of a cluster."""
 
     def __init__(self, draws: Random) -> None:
         self._draws = draws
         self._all: dict[int, ArmedFault] = {}
         self._last = 0
         self._hit = asyncio.Event()
-        self.on_armed: list[Callable[[ArmedFault], None]] = []
 
     def arm(self, fault: Fault) -> ArmedFault:
         """From now on it fires."""
         self._last += 1
         armed = self._all[self._last] = ArmedFault(number=self._last, fault=fault)
-        for tell in self.on_armed:
-            tell(armed)
         return armed
 
     def __iter__(self) -> Iterator[ArmedFault]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Body = Mapping[str, Any]
 Answer = dict[str, Any]
+Reader = Callable[[Any], Any]
 REASONS = {"full": "No space left on device", "error": "Input/output error"}
 REFUSED = {
     ErrorCode.RESOURCE_NOT_FOUND: HTTPStatus.NOT_FOUND,
@@ -53,7 +54,8 @@ class Control:
         self.faults = ArmedFaults(Random(seed))
         self.events = EventLog()
         self._brokers: dict[int, Services] = {}
-        self._actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
+        self._injectors: dict[int, Injector] = {}
+        self.actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
             "clock/pause": self._pause,
             "clock/advance": self._advance,
             "clock/resume": self._resume,
@@ -66,7 +68,8 @@ class Control:
     def attach(self, broker: "Services", disk: FaultyDisk) -> None:
         """Has a part in all that this broker does from now on."""
         self._brokers[broker.cluster.node_id] = broker
-        broker.interceptors.append(Injector(broker, self.faults, self.events))
+        injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events)
+        broker.interceptors.append(injector)
         disk.failing = self._disk_failure
 
     def close(self) -> None:
@@ -90,7 +93,9 @@ class Control:
         match method, path.split("/"):
             case "POST", ["faults"]:
                 armed = self.faults.arm(fault_of(body))
-                self._tell(f"fault {armed.number} armed: {armed.fault.kind}")
+                for injector in self._injectors.values():
+                    injector.note(armed)
+                self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
                 return armed.shown()
             case "POST", ["faults", "reset"]:
                 return {"unfired": [armed.shown() for armed in self.faults.reset()]}
@@ -113,7 +118,7 @@ class Control:
                 return {}
             case "GET", ["clock"]:
                 return self._time()
-        action = self._actions.get(path) if method == "POST" else None
+        action = self.actions.get(path) if method == "POST" else None
         if action is None:
             raise ApiError(f"there is no {method} /{path}", ErrorCode.RESOURCE_NOT_FOUND)
         return await action(body)
@@ -121,12 +126,12 @@ class Control:
     # Faults
 
     async def _wait(self, number: int, body: Body) -> Answer:
-        wanted = _values(body, {"hits": count, "timeout": duration_ms})
+        wanted = values_of(body, {"hits": count, "timeout": duration_ms})
         armed = await self.faults.wait(number, wanted.get("hits", 1), wanted.get("timeout", 10_000) / 1000)
         return armed.shown()
 
     def _over(self, armed: ArmedFault, how: str) -> Answer:
-        self._tell(f"fault {armed.number} {how}")
+        self.tell(f"fault {armed.number} {how}")
         return armed.shown()
 
     def _disk_failure(self, path: str) -> str | None:
@@ -140,7 +145,8 @@ class Control:
                 return REASONS[armed.fault.what]
         return None
 
-    def _tell(self, line: str) -> None:
+    def tell(self, line: str) -> None:
+        """Notes what was done, in the log."""
         self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
 
     # The clock
@@ -149,27 +155,27 @@ class Control:
         return {"now_ms": self.clock.now_ms(), "paused": self.clock.is_paused}
 
     async def _pause(self, body: Body) -> Answer:
-        _values(body, {})
+        values_of(body, {})
         self.clock.pause()
-        self._tell("the clock stands")
+        self.tell("the clock stands")
         return self._time()
 
     async def _advance(self, body: Body) -> Answer:
-        wanted = _values(body, {"by": duration_ms}, needs=("by",))
-        self._tell(f"the clock moves on by {wanted['by']} ms")
+        wanted = values_of(body, {"by": duration_ms}, needs=("by",))
+        self.tell(f"the clock moves on by {wanted['by']} ms")
         await self.clock.advance(wanted["by"])
         return self._time()
 
     async def _resume(self, body: Body) -> Answer:
-        _values(body, {})
+        values_of(body, {})
         self.clock.resume()
-        self._tell("the clock runs")
+        self.tell("the clock runs")
         return self._time()
 
     # What happens at once
 
     async def _corrupt_segment(self, body: Body) -> Answer:
-        wanted = _values(body, {"topic": text, "partition": count}, needs=("topic",))
+        wanted = values_of(body, {"topic": text, "partition": count}, needs=("topic",))
         topic, index = wanted["topic"], wanted.get("partition", 0)
         for broker in self._brokers.values():
             if (log := broker.log_dirs.logs.get((topic, index))) is not None:
@@ -177,11 +183,11 @@ class Control:
                 break
         else:
             raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self._tell(f"{topic}-{index} is corrupt at offset {offset}")
+        self.tell(f"{topic}-{index} is corrupt at offset {offset}")
         return {"topic": topic, "partition": index, "offset": offset}
 
     async def _fence_producer(self, body: Body) -> Answer:
-        wanted = _values(body, {"transactional_id": text}, needs=("transactional_id",))
+        wanted = values_of(body, {"transactional_id": text}, needs=("transactional_id",))
         name = wanted["transactional_id"]
         coordinator = self._coordinator_of(name).transactions
         timeout_ms = coordinator.find(name).now.timeout_ms
@@ -192,7 +198,7 @@ class Control:
                 raise
             await coordinator.settled()  # the open transaction has been aborted
             producer_id, epoch = await coordinator.init_producer(name, timeout_ms, None)
-        self._tell(f"the producer of {name} is fenced")
+        self.tell(f"the producer of {name} is fenced")
         return {"producer_id": producer_id, "producer_epoch": epoch}
 
     def _coordinator_of(self, transactional_id: str) -> "Services":
@@ -204,17 +210,17 @@ class Control:
         raise ApiError(f"no producer has used {transactional_id}", ErrorCode.RESOURCE_NOT_FOUND)
 
     async def _hold_markers(self, body: Body) -> Answer:
-        _values(body, {})
+        values_of(body, {})
         for broker in self._brokers.values():
             broker.transactions.hold_markers()
-        self._tell("transaction markers are held")
+        self.tell("transaction markers are held")
         return {}
 
     async def _release_markers(self, body: Body) -> Answer:
-        _values(body, {})
+        values_of(body, {})
         for broker in self._brokers.values():
             broker.transactions.release_markers()
-        self._tell("transaction markers are released")
+        self.tell("transaction markers are released")
         return {}
 
 
@@ -225,7 +231,9 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _values(body: Body, readers: Mapping[str, Callable[[Any], Any]], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
+def values_of(
+    body: Body, readers: Mapping[str, Callable[[Any], Any]], *, needs: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
     for name in body:
         if name not in readers:

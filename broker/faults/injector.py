@@ -66,9 +66,9 @@ class Injector(Interceptor):
         self._events = events
         self._passing: dict[int, _Passing] = {}
         self._muted_until_ms: dict[str, int] = {}
-        faults.on_armed.append(self._note_leaders)
 
-    def _note_leaders(self, armed: ArmedFault) -> None:
+    def note(self, armed: ArmedFault) -> None:
+        """Keeps with a new fault what it will need of this moment."""
         if armed.fault.kind == "stale_metadata" and self._is_for_me(armed.fault):
             armed.notes[self._services.cluster.node_id] = leaders_now(self._services.cluster)
 

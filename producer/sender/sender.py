@@ -190,6 +190,8 @@ class Sender:
     def _can_drain(self, node_id: int, now_ms: int) -> bool:
         address = self._metadata.nodes[node_id]
         can = not self._metadata_due(now_ms) and self._link.ready(node_id, address, now_ms)
+        if not can and address in self._link.failures():
+            self._metadata.request_update()  # it may lead no more
         if self._accumulator.watches_nodes:
             self._accumulator.node_was_ready(node_id, now_ms, can_drain=can)
         return can

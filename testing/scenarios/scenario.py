@@ -36,6 +36,7 @@ class Scenario:
     title: str
     explains: str
     steps: Sequence[tuple[str, Any]]
+    brokers: int = 1
     config: Mapping[str, object] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     producers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -13,17 +13,14 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from ...broker.controlled_broker import ControlledBroker
-from ...broker.faults.disk import TestDisk
 from ...broker.faults.event_log import OtherEvent
 from ...broker.scheduling.movable_clock import MovableClock
-from ...config import load
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.network.connections import Network
 from ...producer.surroundings import Surroundings
+from ..brokers import make_brokers
 from ..kafka import Kafka
-from ..running import DEFAULTS
 from .scenario import Scenario
 
 START_MS = 1_700_000_000_000
@@ -62,20 +59,17 @@ class Stage:
 
     async def __aenter__(self) -> Self:
         self._folder = tempfile.mkdtemp(prefix="stepdown-scenario-")
-        settings = {
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            **DEFAULTS,
-            **self.scenario.config,
-            "log.dirs": self._folder,
-        }
-        loaded = load(overrides=[f"{key}={value}" for key, value in settings.items()])
         self.clock = MovableClock(START_MS, turns=TURNS)
-        self.broker = ControlledBroker(
-            loaded.settings, loaded.layers, clock=self.clock, disk=TestDisk(), seed=self._seed
+        self.brokers = make_brokers(
+            self._folder,
+            brokers=self.scenario.brokers,
+            config=self.scenario.config,
+            clock=self.clock,
+            seed=self._seed,
         )
-        self.control = self.broker.control
-        await self.broker.start()
-        self.kafka = Kafka(str(self.broker.address))
+        self.control = self.brokers.control
+        await self.brokers.start()
+        self.kafka = Kafka(self.brokers.bootstrap)
         for name, topic in self.scenario.topics.items():
             await asyncio.to_thread(self.kafka.create_topic, name, **topic)
         return self
@@ -87,7 +81,7 @@ class Stage:
         for producer in self.producers.values():
             await producer.close(timeout_ms=0)
         await asyncio.to_thread(self.kafka.close)
-        await self.broker.stop()
+        await self.brokers.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def producer(self, name: str) -> Producer:
@@ -100,7 +94,7 @@ class Stage:
                 link=partial(Network, draws=Random(self._seed)),
                 ratios=CompressionRatios(),
             )
-            producer = StagedProducer(str(self.broker.address), around, {"client.id": name, **settings})
+            producer = StagedProducer(self.brokers.bootstrap, around, {"client.id": name, **settings})
             self.producers[name] = await producer.start()
         return self.producers[name]
 

@@ -59,5 +59,5 @@ def test_what_is_no_scenario_is_said(text: str, said: str) -> None:
 
 
 def test_a_scenario_that_is_not_there_is_said() -> None:
-    with pytest.raises(WrongScenario, match="there are delivery-timeout, "):
+    with pytest.raises(WrongScenario, match="there are all-replicas-in-sync, "):
         load("nope")

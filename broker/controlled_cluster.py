@@ -1,0 +1,207 @@
+"""A cluster under control: faults in any of its brokers, one clock, one log, and what becomes of brokers and replicas.
+
+| `POST` | body |
+|---|---|
+| `/brokers/stop`, `kill`, `pause`, `resume`, `fence` | `broker` |
+| `/brokers/start` | `broker`: without, all that do not run |
+| `/followers/pause`, `resume` | `broker`: without, all; `topic`, `partition`: without, all |
+| `/followers/slow` | `broker`, `delay` of each fetch |
+| `/isr/shrink`, `expand` | `topic`, `partition`, `broker` |
+| `/leaders/move` | `topic`, `partition`, `broker`: without, another in-sync replica |
+| `/leaders/take`, `bump-epoch`, `elect` (`unclean`) | `topic`, `partition` |
+| `/elections/hold`, `release` | |
+| `/metadata/hold`, `release` | `broker`: goes on with what it knew |
+
+A broker may be named by what it is to partition 0 of a topic: `leader_of`, or `follower_of` (the first in the ISR).
+"""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..config import HostPort
+from .broker import Broker
+from .cluster import BrokerCluster, Election
+from .faults.control import Answer, Body, Control, Reader, values_of
+from .faults.disk import FaultyDisk
+from .faults.fault import WrongFault
+from .faults.field_values import count, duration_ms, flag, number, text
+from .http.control_port import ControlPort
+from .scheduling.movable_clock import MovableClock
+
+Given = Mapping[str, Any]
+Act = Callable[[Given], Any]
+BROKER: Mapping[str, Reader] = {"broker": number, "leader_of": text, "follower_of": text}
+PARTITION: Mapping[str, Reader] = {"topic": text, "partition": count}
+REPLICA: Mapping[str, Reader] = {**BROKER, **PARTITION}
+
+
+class ControlledCluster:
+    """Brokers 1 to n of one process; `control` is what tests ask. The port opens where `port` says so."""
+
+    def __init__(
+        self,
+        directory: str | Path,
+        brokers: int = 3,
+        *,
+        settings: Mapping[str, str] | None = None,
+        racks: Sequence[str] = (),
+        clock: MovableClock | None = None,
+        make_disk: Callable[[], FaultyDisk] = FaultyDisk,
+        seed: int = 0,
+        port: HostPort | None = None,
+        token: str = "",
+    ) -> None:
+        """Raises: ConfigError, DiskFault."""
+        self.control = Control(clock or MovableClock(), seed=seed)
+        self._make_disk = make_disk
+        self._disks: dict[int, FaultyDisk] = {}
+        self.cluster = BrokerCluster.of(
+            directory,
+            brokers,
+            settings=settings,
+            racks=racks,
+            clock=self.control.clock,
+            files=self._disk,
+            seed=seed,
+            on_broker=self._attach,
+        )
+        self._ids = range(1, brokers + 1)
+        self._add_actions()
+        self._wanted_port = port
+        self._port = ControlPort(self.control, token)
+        self.control_address: HostPort | None = None
+
+    async def start(self) -> None:
+        """Returns when all brokers serve. Raises: OSError, DiskFault."""
+        await self.cluster.start()
+        if self._wanted_port is not None:
+            self.control_address = HostPort(*await self._port.start(self._wanted_port.host, self._wanted_port.port))
+
+    async def stop(self) -> None:
+        self.control.close()
+        self.cluster.release_elections()
+        await self._port.stop()
+        await self.cluster.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of the brokers that run."""
+        return self.cluster.bootstrap
+
+    def _disk(self, node_id: int) -> FaultyDisk:
+        return self._disks.setdefault(node_id, self._make_disk())
+
+    def _attach(self, broker: Broker) -> None:
+        self.control.attach(broker, self._disk(broker.cluster.node_id))
+
+    def _add_actions(self) -> None:
+        cluster = self.cluster
+        for name, act in (
+            ("brokers/stop", cluster.stop_broker),
+            ("brokers/kill", cluster.kill_broker),
+            ("brokers/pause", cluster.pause_broker),
+            ("brokers/resume", cluster.resume_broker),
+            ("brokers/fence", cluster.fence_broker),
+            ("metadata/hold", cluster.hold_metadata),
+            ("metadata/release", cluster.release_metadata),
+        ):
+            self._add(name, self._to_broker(act), BROKER)
+        self._add("brokers/start", self._start_brokers, BROKER)
+        self._add("followers/pause", self._to_follower(cluster.pause_follower), REPLICA)
+        self._add("followers/resume", self._to_follower(cluster.resume_follower), REPLICA)
+        self._add("followers/slow", self._slow_follower, {**BROKER, "delay": duration_ms}, "delay")
+        self._add("isr/shrink", self._to_replica(cluster.shrink_isr), REPLICA, "topic")
+        self._add("isr/expand", self._to_replica(cluster.expand_isr), REPLICA, "topic")
+        self._add("leaders/move", self._move_leader, REPLICA, "topic")
+        self._add("leaders/take", _to_partition(cluster.take_leader), PARTITION, "topic")
+        self._add("leaders/bump-epoch", _to_partition(cluster.bump_epoch), PARTITION, "topic")
+        self._add("leaders/elect", self._elect, {**PARTITION, "unclean": flag}, "topic")
+        self._add("elections/hold", lambda given: cluster.hold_elections(), {})
+        self._add("elections/release", lambda given: cluster.release_elections(), {})
+
+    def _to_broker(self, act: Callable[[int], Any]) -> Act:
+        return lambda given: act(self._broker(given))
+
+    def _to_follower(self, act: Callable[[int, str | None, int], Any]) -> Act:
+        def act_on_each(given: Given) -> None:
+            brokers = [self._broker(given)] if _names_broker(given) else sorted(self.cluster.brokers)
+            for broker in brokers:
+                act(broker, given.get("topic"), given.get("partition", 0))
+
+        return act_on_each
+
+    def _to_replica(self, act: Callable[[str, int, int], Any]) -> Act:
+        return lambda given: act(*_place(given), self._broker(given))
+
+    def _add(self, name: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
+        async def asked(body: Body) -> Answer:
+            given = values_of(body, readers, needs=needs)
+            try:
+                done = act(given)
+                if isinstance(done, Coroutine):
+                    await done
+            except ValueError as fault:  # no such broker, or not in that state
+                raise WrongFault(str(fault)) from None
+            self.control.tell(f"{name}{''.join(f' {key} {value}' for key, value in given.items())}")
+            return {"brokers": sorted(self.cluster.brokers)}
+
+        self.control.actions[name] = asked
+
+    # What the fields name
+
+    def _broker(self, given: Given) -> int:
+        """The id of the broker that is meant. Raises: ValueError."""
+        if "broker" in given:
+            return int(given["broker"])
+        if "leader_of" in given:
+            return self.cluster.leader(given["leader_of"], 0)
+        if "follower_of" in given:
+            return self._others(given["follower_of"], 0)[0]
+        raise ValueError("broker is missing, or leader_of, or follower_of")
+
+    def _others(self, topic: str, partition: int) -> list[int]:
+        """The in-sync replicas but for the leader. Raises: ValueError where there is none."""
+        leader = self.cluster.leader(topic, partition)
+        others = [each for each in self.cluster.isr(topic, partition) if each != leader]
+        if not others:
+            raise ValueError(f"no follower of {topic}-{partition} is in sync")
+        return others
+
+    def _move_leader(self, given: Given) -> None:
+        broker = self._broker(given) if _names_broker(given) else self._others(*_place(given))[0]
+        self.cluster.move_leader(*_place(given), broker)
+
+    def _slow_follower(self, given: Given) -> None:
+        self.cluster.slow_follower(self._broker(given), delay_ms=given["delay"])
+
+    def _elect(self, given: Given) -> None:
+        self.cluster.elect(*_place(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
+
+    async def _start_brokers(self, given: Given) -> None:
+        stopped = [each for each in self._ids if each not in self.cluster.brokers]
+        wanted = [self._broker(given)] if _names_broker(given) else stopped
+        for broker in wanted:
+            await self.cluster.start_broker(broker)
+
+
+def _names_broker(given: Given) -> bool:
+    return any(name in given for name in BROKER)
+
+
+def _to_partition(act: Callable[[str, int], Any]) -> Act:
+    return lambda given: act(*_place(given))
+
+
+def _place(given: Given) -> tuple[str, int]:
+    return given["topic"], given.get("partition", 0)

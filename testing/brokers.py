@@ -1,0 +1,55 @@
+"""The brokers of a test: one, or a cluster, over a folder."""
+
+from collections.abc import Mapping
+
+from ..broker.controlled_broker import ControlledBroker
+from ..broker.controlled_cluster import ControlledCluster
+from ..broker.faults.disk import TestDisk
+from ..broker.scheduling.movable_clock import MovableClock
+from ..config import load
+from .records import as_text
+
+MOST_REPLICAS = 3
+REPLICATION_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
+DEFAULTS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "stepdown.shutdown.grace.ms": "200",
+}
+"""Where a test wants something else than production does; what it says itself wins."""
+
+Brokers = ControlledBroker | ControlledCluster
+
+
+def make_brokers(
+    folder: str, *, brokers: int, config: Mapping[str, object], clock: MovableClock | None = None, seed: int = 0
+) -> Brokers:
+    """Not started yet; in the event loop that they will run in. Raises: ConfigError, DiskFault."""
+    settings = {name: as_text(value) for name, value in {**DEFAULTS, **config}.items()}
+    if brokers == 1:
+        given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **settings}
+        loaded = load(overrides=[f"{name}={text}" for name, text in given.items()])
+        return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=TestDisk(), seed=seed)
+    replicas = str(min(brokers, MOST_REPLICAS))
+    factors = (
+        "default.replication.factor",
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+    )
+    given = {**dict.fromkeys(factors, replicas), **settings}
+    own = load(overrides=[f"{name}={text}" for name, text in given.items()]).settings
+    return ControlledCluster(
+        folder,
+        brokers,
+        settings=given,
+        clock=clock,
+        make_disk=TestDisk,
+        seed=seed,
+        port=own.stepdown_control_listen,
+        token=own.stepdown_control_token or "",
+    )

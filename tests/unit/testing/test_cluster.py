@@ -1,0 +1,116 @@
+"""Several brokers in a test: leaders die and move, replicas lag, faults hit one of them."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer as ConfluentProducer
+from stepdown.producer import Producer
+from stepdown.testing import Kafka, running
+from stepdown.testing.control_client import ControlFailed
+from stepdown.testing.running import Running
+from stepdown.testing.wire_client import KafkaError
+
+
+@pytest.fixture
+def kafka() -> Iterator[Kafka]:
+    with running(brokers=3, config={"min.insync.replicas": 2}) as cluster:
+        cluster.create_topic("t")
+        yield cluster
+        cluster.faults.assert_fired()
+
+
+def leader(kafka: Kafka) -> int:
+    return kafka.wire.leaders("t")[0]
+
+
+def values(kafka: Kafka) -> list[bytes | None]:
+    return [record.value for record in kafka.records("t")]
+
+
+def test_what_was_acknowledged_survives_its_leader(kafka: Kafka) -> None:
+    kafka.produce("t", b"a")
+    first = leader(kafka)
+    kafka.cluster.kill(first)
+    kafka.clock.advance("10s")
+    assert leader(kafka) != first
+    kafka.produce("t", b"b")
+    assert values(kafka) == [b"a", b"b"]
+    kafka.cluster.start()
+    kafka.clock.advance("1s")
+    kafka.cluster.elect("t")
+    assert leader(kafka) == first
+    assert values(kafka) == [b"a", b"b"]
+
+
+async def test_a_producer_finds_the_next_leader() -> None:
+    async with running(brokers=3) as kafka:
+        await kafka.create_topic("t")
+        async with Producer(kafka.bootstrap, retry_backoff_ms=5, reconnect_backoff_ms=5) as producer:
+            await producer.send("t", b"a")
+            await kafka.cluster.kill(leader_of="t")
+            delivery = producer.send("t", b"b")
+            await kafka.clock.advance("10s")
+            assert (await delivery).offset == 1
+
+
+def test_too_few_replicas_are_refused_until_they_are_back(kafka: Kafka) -> None:
+    kafka.cluster.stop(follower_of="t")
+    kafka.cluster.stop(follower_of="t")
+    with pytest.raises(KafkaError, match="NOT_ENOUGH_REPLICAS"):
+        kafka.produce("t", b"a")
+    kafka.cluster.start()
+    kafka.clock.advance("1s")
+    kafka.produce("t", b"a")
+    assert values(kafka) == [b"a"]
+
+
+def test_a_fault_is_for_one_broker(kafka: Kafka) -> None:
+    kafka.cluster.move_leader("t")
+    kafka.faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", broker=leader(kafka))
+    kafka.faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", broker=leader(kafka) % 3 + 1, optional=True)
+    producer = ConfluentProducer({"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 5, "log_level": 0})
+    producer.produce("t", b"x")
+    assert producer.flush(10) == 0
+    answers = [(each.broker, each.answer) for each in kafka.requests.of("Produce")]
+    assert answers == [(leader(kafka), ["NOT_LEADER_OR_FOLLOWER"]), (leader(kafka), [])]
+
+
+def test_a_client_with_stale_metadata_is_sent_on(kafka: Kafka) -> None:
+    kafka.faults.versions("Produce", only="0-9")  # later ones name the new leader, and nobody asks for metadata
+    producer = ConfluentProducer({"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 5, "log_level": 0})
+    producer.produce("t", b"a")
+    assert producer.flush(10) == 0
+    kafka.faults.stale_metadata(topic="t", times=2)
+    kafka.cluster.move_leader("t")
+    producer.produce("t", b"b")
+    assert producer.flush(20) == 0
+    assert ["NOT_LEADER_OR_FOLLOWER"] in [each.answer for each in kafka.requests.of("Produce")]
+    assert values(kafka) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "said"),
+    [
+        ("brokers/kill", {}, "broker is missing"),
+        ("brokers/kill", {"broker": 9}, "there is no broker 9"),
+        ("brokers/start", {"broker": 1}, "runs already"),
+        ("brokers/kill", {"brokr": 1}, "no field 'brokr'; did you mean broker"),
+        ("leaders/move", {}, "topic is missing"),
+        ("leaders/take", {"topic": "nope"}, "nope"),
+    ],
+)
+def test_what_cannot_be_done_is_said(kafka: Kafka, action: str, fields: dict[str, object], said: str) -> None:
+    with pytest.raises(ControlFailed, match=said):
+        kafka.cluster._control.ask("POST", action, fields)
+
+
+def test_one_broker_is_no_cluster() -> None:
+    with running() as kafka, pytest.raises(ControlFailed, match="there is no POST /brokers/kill"):
+        kafka.cluster.kill(1)
+
+
+def test_a_cluster_has_one_control_port() -> None:
+    cluster = Running(brokers=2, config={"stepdown.control.listen": "127.0.0.1:0"})
+    with cluster as kafka:
+        assert cluster.control_address.startswith("127.0.0.1:")
+        assert len(kafka.bootstrap.split(",")) == 2
