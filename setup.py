@@ -4,9 +4,11 @@ A package is a folder with an `__init__.py`. A module is compiled if its first l
 """
 
 import os
+import sys
+import sysconfig
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension, setup
 
 ROOT = Path(__file__).parent
 ROOMS = ("protocol", "config", "storage", "broker", "producer", "testing", "cli", "bench", "pipeline")
@@ -37,6 +39,33 @@ def extension(path: str) -> Extension:
     )
 
 
+class WithData(Distribution):
+    """Installs data files of an editable install as well, which setuptools does only where there is a `has_data`."""
+
+    def has_data(self) -> bool:
+        return bool(self.data_files)
+
+
+def path_for_spark() -> list[tuple[str, list[str]]]:
+    """What an editable install has besides: a `.pth` by which Spark, which lists folders, sees our package."""
+    if "editable_wheel" not in sys.argv:
+        return []
+    folder = ROOT / "build" / "spark"
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / "pyspark_stepdown"
+    if not link.is_symlink():
+        link.symlink_to(ROOT / "pyspark_stepdown")
+    (ROOT / "build" / "pyspark_stepdown.pth").write_text(f"{folder}\n")
+    site_packages = os.path.relpath(sysconfig.get_path("purelib"), sys.prefix)
+    return [(site_packages, ["build/pyspark_stepdown.pth"])]
+
+
 if __name__ == "__main__":
     parallel = {"build_ext": {"parallel": os.cpu_count()}}
-    setup(packages=packages(), ext_modules=[extension(path) for path in compiled()], options=parallel)
+    setup(
+        packages=packages(),
+        ext_modules=[extension(path) for path in compiled()],
+        options=parallel,
+        data_files=path_for_spark(),
+        distclass=WithData,
+    )

@@ -7,11 +7,23 @@ from pathlib import Path
 
 from .report_picture import Picture
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1f2937}
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:1rem auto;padding:0 1rem;color:#1f2937}
+.answers{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:.8rem;margin:1rem 0}
+.answers section{border:1px solid #d1d5db;border-radius:.5rem;padding:.7rem 1rem;overflow-wrap:anywhere}
+.answers h2{font-size:1rem;margin:0}.answers b{font-size:1.6rem}.answers p{margin:0}h1{font-size:1.5rem}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums;display:block;overflow-x:auto}
 th,td{padding:.2rem .7rem;border-bottom:1px solid #e5e7eb;text-align:right}
 th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}.about{color:#6b7280}"""
 _WHOLE_ABOVE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A question, the figure that answers it, and a sentence or two on it."""
+
+    question: str
+    figure: str
+    about: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +36,26 @@ class Section:
     picture: Picture | None = None
 
 
-def write_page(path: Path, title: str, sections: Sequence[Section]) -> None:
-    """Write the report of these sections; those without rows are left out."""
+def write_page(path: Path, title: str, sections: Sequence[Section], answers: Sequence[Answer] = ()) -> None:
+    """Write the report: answers on its first screen, then sections; those without rows are left out."""
     title = html.escape(title)
     body = "".join(_section(section) for section in sections if section.rows)
     path.write_text(
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        f"<style>{STYLE}</style><h1>{title}</h1>{body}</html>\n"
+        f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>{title}</title>"
+        f"<style>{STYLE}</style><h1>{title}</h1>{_answers(answers)}{body}</html>\n"
     )
+
+
+def _answers(answers: Sequence[Answer]) -> str:
+    if not answers:
+        return ""
+    cards = (
+        f"<section><h2>{html.escape(each.question)}</h2><b>{html.escape(each.figure)}</b>"
+        f"<p>{html.escape(each.about)}</p></section>"
+        for each in answers
+    )
+    return f"<div class=answers>{''.join(cards)}</div>"
 
 
 def _section(section: Section) -> str:

@@ -1,24 +1,27 @@
 """The Spark session that the jobs run in.
 
 On a local master everything stays on this machine: the driver listens on 127.0.0.1, and there is no web page. On a
-cluster, addresses and pages are those that Spark is set to, since its workers have to reach the driver. On a terminal
-Spark shows how far each stage is. Python workers are this interpreter; else Spark may take another one, without
-stepdown.
+cluster, addresses and pages are those that Spark is set to, since its workers have to reach the driver. Spark says
+errors only, unless SPARK_SUBMIT_OPTS names another log4j configuration. Python workers are this interpreter; else Spark
+may take another one, without stepdown.
 """
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from .sources import register
 
 LOCAL = "127.0.0.1"
+QUIET = Path(__file__).with_name("quiet.log4j2.properties")
 
 SETTINGS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",  # `progress.py` shows how far a job is
 }
 """What the data sources count on, anywhere."""
 
@@ -47,6 +50,7 @@ def build_session(
     if master is not None:
         builder = builder.master(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     for key, value in (_settings(master) | dict(settings or {})).items():
         builder = builder.config(key, value)
     if jars:
@@ -61,8 +65,7 @@ def build_session(
 
 
 def _settings(master: str | None) -> dict[str, str]:
-    progress = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
     if master is None or not master.startswith("local"):
-        return SETTINGS | progress
+        return SETTINGS
     os.environ.setdefault("SPARK_LOCAL_IP", LOCAL)
-    return SETTINGS | LOCAL_SETTINGS | progress
+    return SETTINGS | LOCAL_SETTINGS

@@ -14,6 +14,7 @@ rises by 0.05 or to what was seen. A producer sends what it estimates, times 1.0
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from time import thread_time_ns
 
 from ...protocol.errors import ApiError
 from ...protocol.records import kernel
@@ -77,6 +78,7 @@ class BatchCost:
     estimated_ratio: float = 1.0
     underestimated: bool = False
     split: bool = False
+    conversion_cpu_ns: int = 0
 
 
 def segment_costs(task: ExactTask) -> Iterator[BatchCost]:
@@ -151,7 +153,9 @@ class _Walk:
         cost.estimated_ratio = self._ratio
         if batch.magic > task.magic and batch.codec is Codec.ZSTD and not batch.is_control:
             return
+        began = thread_time_ns()
         cost.converted_bytes = self._converted_size(batch)
+        cost.conversion_cpu_ns = thread_time_ns() - began
         self._to_chunk(cost)
         self._to_fetch(cost)
 

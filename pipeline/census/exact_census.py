@@ -33,6 +33,7 @@ _TYPES: dict[str, tuple[str, Any]] = {
     "estimated_ratio": ("double", pa.float64()),
     "underestimated": ("boolean", pa.bool_()),
     "split": ("boolean", pa.bool_()),
+    "conversion_cpu_ns": ("bigint", pa.int64()),
 }
 """Fields of `BatchCost` with their types in Spark and Arrow, which Spark compares only as the rows arrive."""
 ROWS_A_BATCH = 8192
@@ -77,6 +78,7 @@ def by_segment(costs: DataFrame) -> DataFrame:
         F.max_by("estimated_ratio", "position").alias("estimated_ratio"),
         F.count_if("underestimated").alias("underestimated_batches"),
         F.count_if("split").alias("split_batches"),
+        _sum("conversion_cpu_ns"),
     )
 
 
@@ -111,4 +113,5 @@ def _summary(topic: str, parts: Sequence[Row]) -> dict[str, object]:
         "estimated_ratio": max(parts, key=lambda part: (part.segment, part.partition)).estimated_ratio,
         "underestimated_batches": total("underestimated_batches"),
         "split_batches": total("split_batches"),
+        "conversion_cpu_s": total("conversion_cpu_ns") / 1e9,
     }

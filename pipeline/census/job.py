@@ -3,18 +3,23 @@
 import argparse
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles
 from ..printing import print_rows, say
+from ..progress import progress
 from ..session import build_session
+from .answers import Counted
 from .downconversion_costs import ExactTask
 from .exact_census import batch_costs, by_segment, summary
 from .report import write_report
 
-COUNTED = "topic string, partition int, size int, magic int, codec string, records int, control boolean"
+COUNTED = (
+    "topic string, partition int, size int, magic int, codec string, records int, control boolean,"
+    " maxTimestamp timestamp"
+)
 """The columns of `kafka-batches` that are counted; the others are not made."""
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
@@ -39,12 +44,21 @@ def run(arguments: argparse.Namespace) -> None:
     tasks = exact_tasks(arguments, source)  # bad usage is told before Spark starts
     say(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
-    tables = _count(session, arguments, source)
+    size_bytes = sum(task.segment.counted_bytes for task in tasks)
+    with progress(session, "census", segments=len(tasks), size_bytes=size_bytes):
+        tables = _count(session, arguments, source)
     if arguments.exact:
-        tables["conversion"] = _count_exactly(session, arguments, tasks)
+        with progress(session, "conversion", segments=len(tasks), size_bytes=size_bytes):
+            tables["conversion"] = _count_exactly(session, arguments, tasks)
     if arguments.out:
         if "://" not in arguments.out:  # else a store of objects, which only Spark can write
-            write_report(arguments.out, tables)
+            about = Counted(
+                place=source.path,
+                segments=len(tasks),
+                bytes=size_bytes,
+                magic=arguments.magic,
+            )
+            write_report(arguments.out, tables, about)
         say(f"tables are in {arguments.out}")
 
 
@@ -54,7 +68,13 @@ def _count(session: SparkSession, arguments: argparse.Namespace, source: Source)
     batches = reader.option("skipCorrupt", str(arguments.skip_corrupt)).load()
     counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
     tables = {}
-    for name, frame in {"formats": formats(counts), "topics": by_topic(counts), "partitions": skew(counts)}.items():
+    frames = {
+        "formats": formats(counts),
+        "topics": by_topic(counts),
+        "partitions": skew(counts),
+        "days": by_day(counts),
+    }
+    for name, frame in frames.items():
         tables[name] = [row.asDict() for row in frame.collect()]
         print_rows(name, tables[name], as_json=arguments.json)
         if arguments.out:
@@ -81,11 +101,11 @@ def _count_exactly(
 
 
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
-    """One row a partition, magic and codec; everything else is summed up from these."""
-    data = batches.where(~F.col("control"))
+    """One row a partition, magic, codec and day; everything else is summed up from these."""
+    data = batches.where(~F.col("control")).withColumn("day", _day())
     down = F.when(F.col("magic") > magic, F.col("size")).otherwise(0)
     zstd = F.when(F.col("codec") == "zstd", F.col("size")).otherwise(0)
-    return data.groupBy("topic", "partition", "magic", "codec").agg(
+    return data.groupBy("topic", "partition", "magic", "codec", "day").agg(
         F.count("*").alias("batches"),
         F.sum("records").alias("records"),
         F.sum("size").alias("bytes"),
@@ -123,6 +143,21 @@ def by_topic(counts: DataFrame) -> DataFrame:
         )
         .orderBy("topic")
     )
+
+
+def by_day(counts: DataFrame) -> DataFrame:
+    """By day (UTC) of the batches' largest timestamps and topic; magic 0 has none."""
+    return (
+        counts.groupBy("day", "topic")
+        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"), F.sum("bytes").alias("bytes"))
+        .orderBy("day", "topic")
+    )
+
+
+def _day() -> Column:
+    """The day of a batch, null where it has no timestamp."""
+    time = F.col("maxTimestamp")
+    return F.when(time >= F.lit(0).cast("timestamp"), F.to_date(time))
 
 
 def skew(counts: DataFrame) -> DataFrame:

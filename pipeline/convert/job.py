@@ -16,6 +16,7 @@ from ..failures import BadUsage, PipelineFailure
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, located
 from ..printing import print_rows, say
+from ..progress import progress
 from ..session import build_session
 from .manifest import read_manifest, write_manifest
 from .segment_conversion import NOTE, Outcome, Task, convert_segment, finished
@@ -48,7 +49,9 @@ def run(arguments: argparse.Namespace) -> None:
     left = [task for task in tasks if task.key not in done]
     say(f"{len(left)} segments to convert, {len(done)} are done")
     session = build_session("convert", master=arguments.master)
-    outcomes = [*done.values(), *_convert_all(session, left)]
+    size_bytes = sum(task.segment.counted_bytes for task in left)
+    with progress(session, "convert", segments=len(left), size_bytes=size_bytes):
+        outcomes = [*done.values(), *_convert_all(session, left)]
     _complete(files, source.path, out, made_for, tasks, outcomes)
     print_rows("converted", _table(outcomes), as_json=arguments.json)
     if arguments.verify:

@@ -37,9 +37,12 @@ def test_the_tables_tell_what_is_in_a_directory(
         tables["conversion", "plain"]["converted_bytes"],
     )
     page = (out / "report.html").read_text()
-    assert [page.count(f"<h2>{name}</h2>") for name in ("formats", "topics", "partitions", "conversion")] == [1] * 4
-    assert page.count("<svg") == 2
-    assert {path.name for path in out.glob("*.png")} == {"formats.png", "conversion.png"}
+    assert [page.count(f"<h2>{name}</h2>") for name in ("formats", "topics", "partitions", "days", "conversion")] == [
+        1
+    ] * 5
+    assert page.count("<svg") == 3
+    assert "s of CPU in stepdown&#x27;s kernel" in page
+    assert {path.name for path in out.glob("*.png")} == {"formats.png", "days.png", "conversion.png"}
 
 
 def test_no_such_directory_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

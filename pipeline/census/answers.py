@@ -1,0 +1,126 @@
+"""What the first screen of the census says: an answer to each question that people come with, out of its tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..html_report import Answer
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+NAMED = 3
+"""How many topics an answer names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What was counted, and for which clients: those that read `magic` at most. Sizes in bytes."""
+
+    place: str
+    segments: int
+    bytes: int
+    magic: int
+
+
+def answers(tables: Tables, counted: Counted) -> list[Answer]:
+    """The answers, in the order in which they are shown."""
+    return [
+        _what_is_here(tables, counted),
+        _who_pays(tables, counted),
+        _what_cannot_be_read(tables, counted),
+        _fill_and_skew(tables),
+        _growth(tables),
+    ]
+
+
+def _what_is_here(tables: Tables, counted: Counted) -> Answer:
+    formats, partitions = tables["formats"], tables["partitions"]
+    records = sum(row["records"] or 0 for row in formats)
+    unopened = sum(row["unopened_batches"] for row in formats)
+    kinds = sorted({f"magic {row['magic']}" for row in formats})
+    more = f" and those of {unopened:,} compressed batches of magic 0 and 1, not opened" if unopened else ""
+    batches = sum(row["batches"] for row in formats)
+    topics, parts = len(partitions), sum(row["partitions"] for row in partitions)
+    return Answer(
+        question="What is here?",
+        figure=size_text(counted.bytes),
+        about=f"{counted.place}: {topics:,} topics, {parts:,} partitions, {counted.segments:,} segments,"
+        f" {batches:,} batches; {records:,} records{more}. {', '.join(kinds)}.",
+    )
+
+
+def _who_pays(tables: Tables, counted: Counted) -> Answer:
+    question = f"Who pays for down-conversion (clients that read magic {counted.magic})?"
+    topics = {row["topic"]: (row["converted_share"] or 0) * row["bytes"] for row in tables["topics"]}
+    down = sum(topics.values())
+    if not down:
+        return Answer(question=question, figure="Nobody", about="All batches are of a magic that these clients read.")
+    about = f"Bytes that a broker converts when they are read once; most in {_named(topics)}. "
+    exact = tables.get("conversion")
+    if exact is None:
+        about += "With --exact the census converts them, and says what memory and CPU that takes."
+    else:
+        cpu_s = sum(row["conversion_cpu_s"] for row in exact)
+        chunk = max(row["largest_chunk_bytes"] for row in exact)
+        about += (
+            f"One read of all takes {cpu_s:,.1f} s of CPU in stepdown's kernel, on the census's machine; a broker that"
+            f" converts in chunks of 128 KiB holds up to {size_text(chunk)} a fetch."
+        )
+    return Answer(question=question, figure=size_text(down), about=about)
+
+
+def _what_cannot_be_read(tables: Tables, counted: Counted) -> Answer:
+    zstd = {row["topic"]: row["zstd_bytes"] for row in tables["topics"] if row["zstd_bytes"]}
+    question = "What can old clients not read?"
+    if not zstd:
+        return Answer(question=question, figure="Nothing", about="There are no zstd batches.")
+    about = f"zstd batches, which clients of magic {counted.magic} get an error for; in {_named(zstd)}."
+    return Answer(question=question, figure=size_text(sum(zstd.values())), about=about)
+
+
+def _fill_and_skew(tables: Tables) -> Answer:
+    question = "How full are batches, how even are partitions?"
+    fills = {row["topic"]: row["batch_fill"] for row in tables["topics"] if row["batch_fill"] is not None}
+    skews = {row["topic"]: row["skew"] for row in tables["partitions"] if row["skew"] is not None}
+    if not fills:
+        return Answer(question=question, figure="-", about="There are no batches.")
+    least = min(fills, key=lambda topic: fills[topic])
+    about = f"The least full batches are those of {least}, {fills[least]:.0%} of batch.size. "
+    if skews:
+        most = max(skews, key=lambda topic: skews[topic])
+        about += f"The largest partition of {most} has {skews[most]:.2f} times the mean, the most of all topics."
+    return Answer(question=question, figure=f"{fills[least]:.0%} at least", about=about)
+
+
+def _growth(tables: Tables) -> Answer:
+    question = "How does it grow?"
+    days: dict[Any, int] = {}
+    for row in tables["days"]:
+        if row["day"] is not None:
+            days[row["day"]] = days.get(row["day"], 0) + row["bytes"]
+    if not days:
+        return Answer(question=question, figure="-", about="No batch has a timestamp.")
+    first, last = min(days), max(days)
+    span = (last - first).days + 1
+    return Answer(
+        question=question,
+        figure=f"{size_text(sum(days.values()) / span)} a day",
+        about=f"Over {span:,} days, {first} to {last} (UTC, by the batches' largest timestamps); the last day has "
+        f"{size_text(days[last])}.",
+    )
+
+
+def _named(topics: Mapping[str, float]) -> str:
+    """The topics with the most bytes, with those."""
+    most = sorted((topic for topic in topics if topics[topic]), key=lambda topic: -topics[topic])
+    names = ", ".join(f"{topic} ({size_text(topics[topic])})" for topic in most[:NAMED])
+    return names + (f" and {len(most) - NAMED} more" if len(most) > NAMED else "")
+
+
+def size_text(size: float) -> str:
+    """Bytes as a person reads them."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 1000:
+            return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"

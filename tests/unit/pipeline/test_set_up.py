@@ -1,0 +1,33 @@
+"""What an install gives Spark, and what its jobs say on the terminal."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from stepdown.pipeline.progress import share_done
+from stepdown.pipeline.session import QUIET
+
+FOUND = "from pkgutil import iter_modules; print([each.name for each in iter_modules() if 'pyspark_' in each.name])"
+
+
+def test_spark_finds_the_source_in_an_editable_install_too() -> None:
+    """It was found in an installed wheel only: Spark lists folders, and setuptools' finder has none."""
+    done = subprocess.run([sys.executable, "-P", "-c", FOUND], capture_output=True, text=True, check=True)
+    assert "pyspark_stepdown" in done.stdout
+
+
+def test_how_far_a_job_is_comes_from_its_largest_stage() -> None:
+    stages = {
+        1: SimpleNamespace(numTasks=40, numCompletedTasks=10),
+        2: SimpleNamespace(numTasks=2, numCompletedTasks=2),
+    }
+    tracker = SimpleNamespace(getActiveStageIds=lambda: [1, 2, 3], getStageInfo=stages.get)
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
+    assert share_done(session) == 0.25
+    stages.clear()
+    assert share_done(session) == 0.0
+
+
+def test_spark_is_started_with_a_configuration_that_lets_errors_through_only() -> None:
+    assert "rootLogger.level = error" in QUIET.read_text()
