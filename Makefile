@@ -16,11 +16,11 @@ BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker producer testing cli bench pipeline
 STAMP  := $(VENV)/.installed
 SERVES := $(VENV)/.serves
-KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage producer)
+KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage broker producer)
 FAST   := tests/unit/protocol tests/unit/config tests/unit/storage tests/property
 OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(version)) $$HOME/.pyenv/versions/$(version).*/bin/python; do \
 	$$python -c '' 2> /dev/null && echo $$python && break; done))
-GENERATED := $(shell find protocol storage producer -name "*.c")
+GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve wheel pythons test check format docker-check bench-reference gate client-suites mutated-frames soak clean

@@ -10,6 +10,7 @@ Source: Kafka 3.9 `RequestHeader.json`, `ResponseHeader.json`, `ApiMessageTypeGe
 request header 0. The ApiVersions response keeps header 0: its reader does not know yet what is spoken (KIP-511).
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -17,12 +18,11 @@ from typing import Any, Final, NamedTuple
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
 from .errors import MalformedFrame
 from .primitives import MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
-from .schema import decode, encode
+from .schema import decode, encode, encoder_of
 
 SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
 _API_KEY: Final = Struct(">h")
-_RESPONSE_HEAD: Final = Struct(">ii")
 _FIXED_HEADER: Final = Struct(">hhi")
 _CLIENT_ID_LENGTH: Final = Struct(">h")
 _NOTHING: Final = memoryview(b"")
@@ -172,20 +172,29 @@ def _read_client_id(frame: memoryview, position: int) -> tuple[str | None, int]:
     if length > len(frame) - start:
         raise MalformedFrame(f"a client id of {length} bytes with {len(frame) - start} bytes left")
     try:
-        return frame[start : start + length].tobytes().decode(), start + length
+        return str(frame[start : start + length], "utf-8"), start + length
     except UnicodeDecodeError as error:
         raise MalformedFrame(f"the client id is no UTF-8: {error}") from error
 
 
-def encode_response(spec: ApiSpec, version: int, correlation_id: int, response: Any) -> list[Piece]:
-    """The frame of a response in pieces, the first of which begins with the size of all that follows.
+def response_encoder(spec: ApiSpec, version: int) -> Callable[[int, Any], list[Piece]]:
+    """What makes the frame of a response with a correlation id: pieces, the first with the size of all that follows.
 
-    Raises: ValueError when the response cannot be written in this version.
+    Raises: ValueError when there is no such version; so does what is returned for a response that cannot be written.
     """
-    head = bytearray(_RESPONSE_HEAD.pack(0, correlation_id))
-    if response_header_version(spec, version) == 1:
-        head.append(0)
-    return _sized(encode(response, version, head), head)
+    layout = Struct(">ii") if response_header_version(spec, version) == 0 else Struct(">iix")
+    encode_body = encoder_of(spec.response, version)
+
+    def encode_frame(correlation_id: int, response: Any) -> list[Piece]:
+        head = bytearray(layout.pack(0, correlation_id))
+        return _sized(encode_body(response, head), head)
+
+    return encode_frame
+
+
+def encode_response(spec: ApiSpec, version: int, correlation_id: int, response: Any) -> list[Piece]:
+    """One frame of `response_encoder`."""
+    return response_encoder(spec, version)(correlation_id, response)
 
 
 def decode_response(spec: ApiSpec, version: int, frame: memoryview) -> tuple[int, Any]:

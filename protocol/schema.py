@@ -56,6 +56,7 @@ __all__ = [
     "decode",
     "decoder_of",
     "encode",
+    "encoder_of",
     "float64",
     "int8",
     "int16",
@@ -149,10 +150,18 @@ def encode(value: object, version: int, head: bytearray | None = None) -> list[P
 
     Raises: ValueError when a value does not fit its field, or this version lacks a field that must not be lost.
     """
-    encoder = schema_of(type(value)).encoders.get(version)
+    return encoder_of(type(value), version)(value, bytearray() if head is None else head)
+
+
+def encoder_of(cls: type, version: int) -> Encode:
+    """The function that writes that message at that version, as `encode` does.
+
+    Raises: ValueError when the message has no such version.
+    """
+    encoder = schema_of(cls).encoders.get(version)
     if encoder is None:
-        encoder = _compile(type(value), version, compile_encoder, schema_of(type(value)).encoders, ValueError)
-    return encoder(value, bytearray() if head is None else head)
+        encoder = _compile(cls, version, compile_encoder, schema_of(cls).encoders, ValueError)
+    return encoder
 
 
 def _compile(

@@ -22,7 +22,7 @@ from ...storage.downconversion.batch_conversion import ConversionRules, Conversi
 from ...storage.downconversion.converted_slice import ConvertedSlice
 from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
-from ..metrics.instruments import Counter
+from ..metrics.counts import Counter
 from ..metrics.metrics import Metrics, codec_label
 from .read import Reading, Terms
 

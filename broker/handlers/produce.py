@@ -43,7 +43,7 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..network.call import Call
 from ..network.connection import CloseConnection
-from ..produce.append import Check, Effort, Job, append_by_worker, append_inline
+from ..produce.append import Effort, Job, append_by_worker, append_inline
 from ..produce.response import Outcome, are_settled, give_up, note_failure, response_of
 from ..transactions.verification import verify_produce
 
@@ -72,10 +72,15 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     effort = Effort()
     if len(items) > PARTITIONS_A_TURN:
         return _handle_in_turns(broker, request, call, items, effort)
-    written = [_produce(broker, request, name, data, call, effort) for name, data in items]
-    if any(job is not None for _, job in written):
+    written, outcomes = [], []
+    for name, data in items:
+        outcome, job = _produce(broker, request, name, data, call, effort)
+        written.append((outcome, job))
+        if job is None:
+            outcomes.append(outcome)
+    if len(outcomes) < len(written):
         return _handle_rest(broker, request, call, written, effort)
-    return _answer(broker, request, call, [outcome for outcome, _ in written], effort)
+    return _answer(broker, request, call, outcomes, effort)
 
 
 async def _handle_in_turns(
@@ -103,8 +108,7 @@ async def _handle_rest(
 def _answer(
     broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], effort: Effort
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    broker.metrics.temporary_bytes.of("Produce").observe(effort.temporary_bytes)
-    broker.metrics.conversion_seconds.of("Produce").observe(effort.seconds)
+    effort.observe(broker.metrics)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
         if not are_settled(broker, waiting):
@@ -154,13 +158,14 @@ def _records(data: PartitionProduceData) -> memoryview:
 
 def _check_transactions(request: ProduceRequest, items: Items) -> None:
     """Raises: ApiError 53, 49 for the whole request."""
-    producers = set()
-    for _, data in items:
-        records = data.records
-        if records is None or len(records) < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
-            continue
-        if records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT:
-            producers.add(BATCH_HEADER.unpack_from(records)[9:11])
+    producers = {
+        BATCH_HEADER.unpack_from(records)[9:11]
+        for _, data in items
+        if (records := data.records) is not None
+        and len(records) >= RECORD_BATCH_OVERHEAD
+        and records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT
+        and records[MAGIC_OFFSET] == MAGIC_V2
+    }
     if producers and request.transactional_id is None:
         raise ApiError(
             "transactional records without a transactional id", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -179,11 +184,12 @@ def _produce(
     try:
         records = _records(data)
         topic, partition = _admitted(broker, request, records, call, outcome)
-        check = _transaction_check(broker, request, call, outcome)
-        job = Job(topic, partition, records, check)
-        outcome.info = append_inline(broker, job, effort)
+        check = None
+        if request.transactional_id is not None:
+            check = partial(_check_transaction, broker, outcome, request.transactional_id, call.version)
+        outcome.info = append_inline(broker, topic, partition, records, check, effort)
         if outcome.info is None:
-            return outcome, job
+            return outcome, Job(topic, partition, records, check)
         _count_success(broker, name, outcome.info, len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
         note_failure(broker, outcome, error, call.client_id)
@@ -215,7 +221,7 @@ def _admitted(
     check_version(records, call.version)
     if request.acks not in ACKS:
         raise ApiError(f"acks is -1, 0 or 1, found {request.acks}", ErrorCode.INVALID_REQUIRED_ACKS)
-    broker.metrics.produce_partition_requests.of(name).add()
+    broker.metrics.produce_partition_requests.of(name).value += 1
     outcome.is_counted = True
     if topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
@@ -223,12 +229,6 @@ def _admitted(
     outcome.min_in_sync = min(topic.settings.min_insync_replicas, len(partition.replicas))
     _check_leader(broker, outcome, partition, request.acks)
     return topic, partition
-
-
-def _transaction_check(broker: "Services", request: ProduceRequest, call: Call, outcome: Outcome) -> Check | None:
-    if request.transactional_id is None:
-        return None
-    return partial(_check_transaction, broker, outcome, request.transactional_id, call.version)
 
 
 def _check_transaction(
@@ -249,20 +249,20 @@ def _check_transaction(
 
 
 def _check_leader(broker: "Services", outcome: Outcome, partition: Partition, acks: int) -> None:
-    place = f"{outcome.topic}-{outcome.index}"
     if partition.leader_id != broker.cluster.node_id:
-        raise ApiError(f"{place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise ApiError(f"{outcome.place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
         raise ApiError(
-            f"{place} has {len(partition.isr)} replicas in sync, min.insync.replicas asks for {outcome.min_in_sync}",
+            f"{outcome.place} has {len(partition.isr)} replicas in sync,"
+            f" min.insync.replicas asks for {outcome.min_in_sync}",
             ErrorCode.NOT_ENOUGH_REPLICAS,
         )
 
 
 def _count_success(broker: "Services", name: str, info: AppendInfo, received_bytes: int) -> None:
     if info.last_offset >= 0:
-        broker.metrics.bytes_in.of(name).add(received_bytes)
-        broker.metrics.messages_in.of(name).add(info.last_offset - info.first_offset + 1)
+        broker.metrics.bytes_in.of(name).value += received_bytes
+        broker.metrics.messages_in.of(name).value += info.last_offset - info.first_offset + 1
 
 
 def _check_unanswered(outcomes: Sequence[Outcome]) -> None:

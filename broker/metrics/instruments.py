@@ -4,54 +4,16 @@ The client library takes a lock and walks its buckets in Python for each observa
 one event loop's thread and a bisection, and turn into the library's metric families only when somebody scrapes.
 """
 
-from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from .counts import Counter, Histogram
+
 DURATION_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SIZE_BUCKETS = tuple(float(256 * 4**n) for n in range(11))
-
-
-class Counter:
-    """A number that only grows."""
-
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = 0.0
-
-    def add(self, amount: float = 1.0) -> None:
-        self.value += amount
-
-
-class Histogram:
-    """Observations counted by upper bound."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
-
-    def observe_zero(self) -> None:
-        """As `observe(0)`: what most requests take of that of which some take much."""
-        self.counts[0] += 1
-
-    def cumulative(self) -> list[tuple[str, float]]:
-        """(upper bound, observations at or below it), ending with +Inf."""
-        rows, seen = [], 0
-        for bound, count in zip(self.bounds, self.counts, strict=False):
-            seen += count
-            rows.append((repr(bound), float(seen)))
-        return [*rows, ("+Inf", float(seen + self.counts[-1]))]
 
 
 class CounterFamily:

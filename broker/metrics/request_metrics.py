@@ -1,6 +1,6 @@
 """Metrics of each request; the labelled metric objects are looked up once per API and version, not per request."""
 
-from .instruments import Counter, Histogram
+from .counts import Counter, Histogram
 from .metrics import Metrics
 
 

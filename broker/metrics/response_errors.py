@@ -10,10 +10,10 @@ from typing import Any, cast
 from ...protocol.code_buffer import Source
 from ...protocol.errors import ErrorCode
 from ...protocol.schema import schema_of
-from .instruments import Counter, CounterFamily
+from .counts import Counter
+from .instruments import CounterFamily
 
-Tally = dict[int, int]
-Count = Callable[[Any, Tally], None]
+Count = Callable[[Any, dict[int, Counter]], None]
 
 
 class ErrorTally:
@@ -21,17 +21,25 @@ class ErrorTally:
 
     def __init__(self, counters: CounterFamily) -> None:
         self._counters = counters
-        self._known: dict[tuple[str, int], Counter] = {}
+        self._known: dict[str, _CountersByCode] = {}
 
     def add(self, request: str, response: Any) -> None:
-        tally: Tally = {}
-        kind: Any = type(response)
-        _counting(kind)(response, tally)
-        for code, times in tally.items():
-            counter = self._known.get((request, code))
-            if counter is None:
-                counter = self._known[request, int(code)] = self._counters.of(request, _name(code))
-            counter.value += times
+        by_code = self._known.get(request)
+        if by_code is None:
+            by_code = self._known[request] = _CountersByCode(self._counters, request)
+        _counting(type(response))(response, by_code)
+
+
+class _CountersByCode(dict[int, Counter]):
+    """The counters of one request, each made when its code first comes."""
+
+    def __init__(self, counters: CounterFamily, request: str) -> None:
+        self._counters = counters
+        self._request = request
+
+    def __missing__(self, code: int) -> Counter:
+        counter = self[code] = self._counters.of(self._request, _name(code))
+        return counter
 
 
 def _name(code: int) -> str:
@@ -42,8 +50,7 @@ def _name(code: int) -> str:
 def _counting(cls: type) -> Count:
     """What counts the codes in values of a message class."""
     source = Source({})
-    with source.block("def count(value, tally):"):
-        source.line("get = tally.get")
+    with source.block("def count(value, by_code):"):
         _write(source, cls, "value")
     return source.compile("count", f"errors of {cls.__name__}")
 
@@ -51,8 +58,7 @@ def _counting(cls: type) -> Count:
 def _write(source: Source, cls: type, value: str) -> None:
     for field in schema_of(cls).fields:
         if field.name == "error_code":
-            source.line(f"code = {value}.error_code")
-            source.line("tally[code] = get(code, 0) + 1")
+            source.line(f"by_code[{value}.error_code].value += 1")
         elif field.element is not None and _holds_codes(cast(Any, field.element)):
             inner = source.new("inner")
             if field.item is not None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
-from ...protocol.frame import RequestHeader, decode_request_header, encode_response
+from ...protocol.frame import RequestHeader, decode_request_header, response_encoder
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
@@ -54,7 +54,7 @@ class Served:
 class Route:
     """What is known of the requests of one API and version before they come."""
 
-    __slots__ = ("decode", "handle", "is_deprecated", "meter", "module", "parts", "served", "spec", "version")
+    __slots__ = ("decode", "encode", "handle", "is_deprecated", "meter", "module", "parts", "served", "spec", "version")
 
     def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType, handle: Handle) -> None:
         self.spec = spec
@@ -64,6 +64,7 @@ class Route:
         self.handle = handle
         self.parts = PARTS.get(spec.key)
         self.decode: Decode = decoder_of(spec.request, version)
+        self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
         self.meter: RequestMeter | None = None
 
@@ -142,7 +143,7 @@ class Dispatcher:
                 if call.throttle_ms:
                     response = telling(response, call.throttle_ms)
                 self._errors.add(route.spec.name, response)
-                pieces = self._passed(call, await self._core.heavy(_encoded, route.spec, call, response))
+                pieces = self._passed(call, await self._core.heavy(_encoded, route, call, response))
         return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms)
 
     def _refuse_too_many(
@@ -155,7 +156,7 @@ class Dispatcher:
         log.warning("refusing a request of %s (client %r): %s", peer, peer.client_id, fault)
         told = {"error_message": str(fault)} if "error_message" in fields else {}
         refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)
-        pieces = encode_response(route.spec, route.version, header.correlation_id, refusal)
+        pieces = route.encode(header.correlation_id, refusal)
         return Reply(pieces, self._metered(route), began, perf_counter())
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
@@ -216,7 +217,7 @@ class Dispatcher:
         if call.throttle_ms:
             response = telling(response, call.throttle_ms)
         self._errors.add(route.spec.name, response)
-        pieces = _encoded(route.spec, call, response)
+        pieces = _encoded(route, call, response)
         if self._core.interceptors:
             pieces = self._passed(call, pieces)
         return Reply(pieces, meter, began, perf_counter(), call.throttle_ms)
@@ -296,7 +297,7 @@ class Dispatcher:
 
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
         refusal = route.module.unsupported(route.served)
-        pieces = encode_response(route.spec, route.version, header.correlation_id, refusal)
+        pieces = route.encode(header.correlation_id, refusal)
         return Reply(pieces, route.meter or self._metered(route), began, perf_counter())
 
 
@@ -322,10 +323,11 @@ def _refused(route: Route, call: Call, error: Exception) -> Any | None:
     return route.module.refuse(call.request, error, call)
 
 
-def _encoded(spec: ApiSpec, call: Call, response: Any) -> list[Piece]:
+def _encoded(route: Route, call: Call, response: Any) -> list[Piece]:
     """Raises CloseConnection when our own response does not fit its layout: the client must not wait for it."""
     try:
-        return encode_response(spec, call.version, call.header.correlation_id, response)
+        return route.encode(call.header.correlation_id, response)
     except ValueError as fault:
-        log.exception("the response to %s v%d cannot be written", spec.name, call.version)
-        raise CloseConnection(f"the response to {spec.name} v{call.version} cannot be written: {fault}") from fault
+        name = route.spec.name
+        log.exception("the response to %s v%d cannot be written", name, call.version)
+        raise CloseConnection(f"the response to {name} v{call.version} cannot be written: {fault}") from fault

@@ -49,6 +49,13 @@ class Effort:
     temporary_bytes: int = 0
     seconds: float = 0.0
 
+    def observe(self, metrics: "Metrics") -> None:
+        metrics.temporary_bytes.of("Produce").observe(self.temporary_bytes)
+        if self.seconds:
+            metrics.conversion_seconds.of("Produce").observe(self.seconds)
+        else:
+            metrics.conversion_seconds.of("Produce").observe_zero()
+
 
 Check = Callable[[PreparedAppend], None]
 """May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
@@ -63,24 +70,28 @@ class Job(NamedTuple):
     check: Check | None = None
 
 
-def append_inline(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
+def append_inline(
+    core: "Core", topic: "Topic", partition: "Partition", records: memoryview, check: Check | None, effort: Effort
+) -> AppendInfo | None:
     """Where the records of a client went; None where getting them ready would hold up the event loop.
 
     Waiting readers of the partition have been told.
 
     Raises: ApiError, of which `RecordErrors` names single records.
     """
-    rules = core.append_rules.of(job.topic)
+    rules = core.append_rules.of(topic)
     began = perf_counter()
     try:
-        prepared = prepare_inline(job.records, rules, now_ms=core.clock.now_ms())
+        prepared = prepare_inline(records, rules, now_ms=core.clock.now_ms())
     except ApiError as refusal:
-        _count_refusal(core.metrics, job.topic, job.records, refusal)
+        _count_refusal(core.metrics, topic, records, refusal)
         raise
     if prepared is None:
         return None
-    _count_effort(core.metrics, job.topic, job.records, prepared, effort, perf_counter() - began)
-    return _written(core, job.partition, prepared, job.check)
+    effort.temporary_bytes += prepared.temporary_bytes
+    if prepared.conversions:
+        _count_conversions(core.metrics, topic, records, prepared, effort, perf_counter() - began)
+    return _written(core, partition, prepared, check)
 
 
 _Prepared = tuple[PreparedAppend | Exception, float]
@@ -114,7 +125,9 @@ def _finished(
         if isinstance(made, ApiError):
             _count_refusal(core.metrics, job.topic, job.records, made)
         return made
-    _count_effort(core.metrics, job.topic, job.records, made, effort, seconds)
+    effort.temporary_bytes += made.temporary_bytes
+    if made.conversions:
+        _count_conversions(core.metrics, job.topic, job.records, made, effort, seconds)
     try:
         return _written(core, job.partition, made, job.check)
     except Exception as error:  # as above
@@ -139,12 +152,9 @@ def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refu
         metrics.invalid_records.of(refusal.reason.value).add()
 
 
-def _count_effort(
+def _count_conversions(
     metrics: "Metrics", topic: "Topic", records: memoryview, prepared: PreparedAppend, effort: Effort, seconds: float
 ) -> None:
-    effort.temporary_bytes += prepared.temporary_bytes
-    if not prepared.conversions:
-        return
     effort.seconds += seconds
     metrics.produce_conversions.of(topic.name).add(prepared.conversions)
     magic = records[MAGIC_OFFSET]

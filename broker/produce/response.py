@@ -45,14 +45,17 @@ class Outcome:
     error: ApiError | None = None
     is_settled: bool = False  # what becomes of it is known, while others may still wait
 
+    @property
+    def place(self) -> str:
+        return f"{self.topic}-{self.index}"
+
 
 def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
     """What the answer tells of a failure, which is logged and counted here."""
-    place = f"{outcome.topic}-{outcome.index}"
     if isinstance(error, DiskFault):
-        log.error("appending to %s for client %r failed: %s", place, client_id, error)
+        log.error("appending to %s for client %r failed: %s", outcome.place, client_id, error)
     if not isinstance(error, ApiError):
-        log.error("appending to %s for client %r failed", place, client_id, exc_info=error)
+        log.error("appending to %s for client %r failed", outcome.place, client_id, exc_info=error)
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     outcome.error = error
     if outcome.is_counted and error.code not in EXPECTED_FAILURES:
@@ -99,15 +102,15 @@ def _verdict(core: "Core", outcome: Outcome, partition: Partition) -> ApiError |
 
 def response_of(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> ProduceResponse:
     by_topic: dict[str, list[PartitionProduceResponse]] = {}
+    failed = []
     for outcome in outcomes:
         by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome, call.version))
-    return ProduceResponse(
-        responses=tuple(
-            TopicProduceResponse(name=name, partition_responses=tuple(partitions))
-            for name, partitions in by_topic.items()
-        ),
-        node_endpoints=_new_leaders(core, [outcome for outcome in outcomes if outcome.error is not None], call),
-    )
+        if outcome.error is not None:
+            failed.append(outcome)
+    responses = [
+        TopicProduceResponse(name=name, partition_responses=partitions) for name, partitions in by_topic.items()
+    ]
+    return ProduceResponse(responses=responses, node_endpoints=_new_leaders(core, failed, call) if failed else ())
 
 
 def _partition_response(outcome: Outcome, version: int) -> PartitionProduceResponse:

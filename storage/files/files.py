@@ -260,10 +260,7 @@ class Files:
 
 def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:
     written = os.pwritev(fd, pieces, position) if len(pieces) <= MAX_PIECES_PER_WRITE else 0
-    wanted = sum(map(len, pieces))
-    if written == wanted:
-        return wanted
-    return _write_rest(fd, pieces, position, written)
+    return written if written == sum(map(len, pieces)) else _write_rest(fd, pieces, position, written)
 
 
 def _write_rest(fd: int, pieces: Sequence[Buffer], position: int, written: int) -> int:

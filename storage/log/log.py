@@ -220,19 +220,17 @@ class Log(LogReading):
     ) -> None:
         if self.fault is not None:
             raise DiskFault(f"{self.name}: closed to writing since: {self.fault}")
-        if size_bytes > self.config.segment_bytes:
+        config = self.config
+        if size_bytes > config.segment_bytes:
             raise ApiError(
-                f"{self.name}: a record set of {size_bytes} bytes, segment.bytes is {self.config.segment_bytes}",
+                f"{self.name}: a record set of {size_bytes} bytes, segment.bytes is {config.segment_bytes}",
                 ErrorCode.RECORD_LIST_TOO_LARGE,
             )
         self._is_as_opened = False
         segment = self.segments.active
-        if segment.should_roll(size_bytes, last_offset, max_timestamp, self.config, self.clock):
+        if segment.should_roll(size_bytes, last_offset, max_timestamp, config, self.clock):
             segment = self.roll(first_offset)
-        segment.append(
-            pieces, size_bytes, first_offset=first_offset, last_offset=last_offset, max_timestamp=max_timestamp,
-            max_timestamp_offset=newest, config=self.config,
-        )  # fmt: skip
+        segment.append(pieces, size_bytes, first_offset, last_offset, max_timestamp, newest, config)
         self.log_end_offset = last_offset + 1
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:

@@ -108,7 +108,7 @@ class Segment:
     # Appending
 
     def append(
-        self, pieces: Sequence[Buffer], size_bytes: int, *, first_offset: int, last_offset: int, max_timestamp: int,
+        self, pieces: Sequence[Buffer], size_bytes: int, first_offset: int, last_offset: int, max_timestamp: int,
         max_timestamp_offset: int, config: LogConfig,
     ) -> None:  # fmt: skip
         """Write one record set at the end, or nothing of it.

@@ -46,6 +46,7 @@ from .usual_batch import prepare_usual
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
+ZSTD = int(Codec.ZSTD)
 
 # Up to these sizes the work takes less than the way to another thread and back, about 0.1 ms.
 INLINE_BYTES = 256 * 1024
@@ -64,11 +65,12 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
     size = len(records)
     if size <= RECORD_BATCH_OVERHEAD:
         return prepare(records, rules, now_ms=now_ms)
-    codec = (
-        _codec_bits(records) if records[MAGIC_OFFSET] == MAGIC_V2 else records[LEGACY_ATTRIBUTES_OFFSET] & CODEC_MASK
-    )
-    if codec and _is_one_batch(records) and size <= INLINE_COMPRESSED_BYTES:
-        return prepare_usual(records, rules, now_ms, AppendOrigin.CLIENT)
+    is_current = records[MAGIC_OFFSET] == MAGIC_V2
+    codec = records[ATTRIBUTES_OFFSET + 1 if is_current else LEGACY_ATTRIBUTES_OFFSET] & CODEC_MASK
+    if is_current and size <= (INLINE_COMPRESSED_BYTES if codec else INLINE_BYTES):
+        usual = prepare_usual(records, rules, now_ms, AppendOrigin.CLIENT)
+        if usual is not None:
+            return usual
     if codec or size > _inline_bytes(records, rules):
         return None
     return prepare(records, rules, now_ms=now_ms)
@@ -94,7 +96,7 @@ def check_version(records: memoryview, api_version: int) -> None:
     """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord for what this produce version may not carry."""
     if api_version < MAGIC_2_VERSION:
         return
-    if not _is_one_batch(records) or (api_version < ZSTD_VERSION and _codec_bits(records) == Codec.ZSTD):
+    if not _is_one_batch(records) or (api_version < ZSTD_VERSION and _codec_bits(records) == ZSTD):
         _check_version(list(islice(iter_batches(records), 2)), api_version)
 
 
@@ -132,9 +134,10 @@ def prepare(
 
 def _is_one_batch(records: memoryview) -> bool:
     """Whether this is exactly one batch of magic 2, as nearly every producer sends it."""
-    if len(records) < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
+    size = len(records)
+    if size < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
         return False
-    return bool(FRAME.unpack_from(records)[1] == len(records) - LOG_OVERHEAD)
+    return bool(FRAME.unpack_from(records)[1] == size - LOG_OVERHEAD)
 
 
 def _codec_bits(records: memoryview) -> int:

@@ -7,6 +7,7 @@ step by step and say what it is.
 
 import threading
 from functools import cached_property
+from struct import Struct
 from typing import Final
 
 from ...protocol.errors import InvalidRecord
@@ -14,7 +15,6 @@ from ...protocol.records.compression.codecs import SINGLE_BYTES, single
 from ...protocol.records.kernel import Blocks, glance, glance_at_blocks
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     CODEC_MASK,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
@@ -24,7 +24,10 @@ from ...protocol.records.record import Buffer
 from .append_rules import AppendRules
 from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
 
-BLOCK_CODECS = (Codec.LZ4, Codec.SNAPPY)
+BLOCK_CODECS = frozenset(map(int, (Codec.LZ4, Codec.SNAPPY)))
+
+# Of `BATCH_HEADER`: base offset, last offset delta, producer id, producer epoch, base sequence, record count.
+_HEAD: Final = Struct(">q15xi16xqhii")
 
 
 class _Kept(threading.local):
@@ -52,30 +55,31 @@ def prepare_usual(
     codec = attributes & CODEC_MASK
     if (rules.codec is not None and rules.codec != codec) or rules.stamps_append_time or size > rules.max_message_bytes:
         return None
+    body, opened_bytes = records[RECORD_BATCH_OVERHEAD:], 0
     if codec in BLOCK_CODECS:
         found = glance_at_blocks(records, _kept.blocks, min(most_opened, rules.max_decompressed_bytes))
         if found is None:
             return None
         oldest, newest, keyless, opened_bytes = found
     else:
-        opened = _open(codec, records[RECORD_BATCH_OVERHEAD:], rules) if codec else None
-        if codec and opened is None:
-            return None
+        opened = None
+        if codec:
+            opened = _open(codec, body, rules)
+            if opened is None:
+                return None
+            opened_bytes = len(opened)
         seen = glance(records, opened)
         if seen is None:
             return None
         oldest, newest, keyless = seen
-        opened_bytes = 0 if opened is None else len(opened)
     if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
         return None
-    base_offset, _, _, _, _, _, last_offset_delta, _, _, producer_id, producer_epoch, base_sequence, count = (
-        BATCH_HEADER.unpack_from(records)
-    )
+    base_offset, last_offset_delta, producer_id, producer_epoch, base_sequence, count = _HEAD.unpack_from(records)
     if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None
     batch = PreparedBatch(
         bytes(records[:RECORD_BATCH_OVERHEAD]),
-        records[RECORD_BATCH_OVERHEAD:],
+        body,
         count,
         last_offset_delta,
         newest,
