@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: language_level=3
 """One counter, one histogram: what is counted for every request, so it is compiled.
 
 Uncompiled, the same file is the readable twin.

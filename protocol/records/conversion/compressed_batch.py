@@ -4,9 +4,10 @@
 Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`convert.py`) cost more than the codecs.
 What comes out is the same.
 
-Compiled by Cython; uncompiled, the same file is the readable twin. Batch after batch goes without the interpreter:
-LZ4 and snappy opened (`kernel/blocks.py`), converted, and closed with what the producer found to repeat, carried over
-(`kernel/carrying.py`). gzip, streams that Kafka's clients do not write, and many small records are for the libraries.
+Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 goes batch after batch without the interpreter:
+opened (`kernel/blocks.py`), converted, and closed with what the producer found to repeat, carried over
+(`kernel/carrying.py`). Snappy is opened so and closed by its library, as are batches of very many records; gzip, and
+streams that Kafka's clients do not write, are for the libraries altogether.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..kernel.carrying import Carrying
 from ..kernel.faults import fault
 
 if not cython.compiled:  # single.pxd has them else
-    from ..kernel.blocks import LZ4, LZ4_BLOCK_BYTES, SNAPPY_BLOCK_BYTES
+    from ..kernel.blocks import LZ4
     from ..kernel.buffers import sink_of, source_of
     from ..kernel.crc import crc_prepare
     from ..kernel.down import RecordsDown, put_wrapper_head
@@ -54,6 +55,7 @@ class SinglesDown:
     target                        the magic
     attributes, behind, wanted    of the batch at `at`: as messages have them, where it ends, and the room that it takes
                                   to close it, 0 if nothing of it is kept
+    is_taken                      whether it is converted and only has to be closed
     records, temporary_bytes      so far
     """
 
@@ -125,6 +127,7 @@ class SinglesDown:
         size: cython.Py_ssize_t = -1
         codec: cython.int
         status: cython.int
+        self.is_taken = False
         self.behind = batch_end(self.source, self.at, self.size)
         if self.behind <= 0 or self.behind - self.at > LARGEST or self.source[self.at + MAGIC_OFFSET] != 2:
             return DONE
@@ -132,7 +135,7 @@ class SinglesDown:
         if not self.attributes:
             return DONE
         codec = self.attributes & CODEC_MASK
-        if down.count <= MOST_CARRIED_RECORDS and codec in (LZ4, SNAPPY):
+        if codec in (LZ4, SNAPPY):
             size = self.blocks.open_all(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind)
         if size < 0:
             return NEEDS_CODEC
@@ -140,7 +143,10 @@ class SinglesDown:
         if status != DONE:
             return status
         if down.kept:
-            self.wrap(down, self.close_blocks(down, item, codec, size))
+            if codec == SNAPPY or down.count > MOST_CARRIED_RECORDS:
+                self.is_taken = True
+                return NEEDS_CODEC
+            self.wrap(down, self.close_carrying(down, item, size))
         self.at = self.behind
         return DONE
 
@@ -178,20 +184,16 @@ class SinglesDown:
         codec = single(self.attributes & CODEC_MASK)
         if codec is None or codec[1] is None:
             return NO_ROOM
-        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
-        if opened is None:
-            return NO_ROOM
-        data: cython.const[cython.uchar][::1] = opened
-        size: cython.Py_ssize_t = len(data)
-        opened_at: Source = source_of(data)
         down: RecordsDown = self.down
-        item: Item = self.item
         stop: cython.Py_ssize_t
         status: cython.int
-        with cython.nogil:
-            status = self.take(down, item, opened_at, size)
-        if status != DONE:
-            return status
+        if not self.is_taken:
+            opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
+            if opened is None:
+                return NO_ROOM
+            status = self.take_opened(opened)
+            if status != DONE:
+                return status
         if down.kept:
             stop = codec[1](self.buffer[: down.written], out, self.end + self.overhead, self.target)
             with cython.nogil:
@@ -199,28 +201,27 @@ class SinglesDown:
         self.at = self.behind
         return DONE
 
-    def close_blocks(
-        self, down: RecordsDown, item: Item, codec: cython.int, size: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Where the stream ends that the messages, made of `size` bytes that were opened, become."""
-        self.carrying.carry(
+    def take_opened(self, opened: object) -> cython.int:
+        """As `take`, of what a library opened."""
+        data: cython.const[cython.uchar][::1] = opened
+        size: cython.Py_ssize_t = len(data)
+        opened_at: Source = source_of(data)
+        status: cython.int
+        with cython.nogil:
+            status = self.take(self.down, self.item, opened_at, size)
+        return status
+
+    def close_carrying(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the LZ4 stream ends that the messages, made of `size` bytes that were opened, become."""
+        return self.carrying.close(
             item,
             self.blocks.opened,
             size,
             self.blocks.repeats,
             self.blocks.repeated,
-            LZ4_BLOCK_BYTES - 1 if codec == LZ4 else SNAPPY_BLOCK_BYTES,
             self.messages,
             down.written,
             self.target,
-        )
-        return self.blocks.close(
-            codec,
-            self.target,
-            self.messages,
-            down.written,
-            self.carrying.carried,
-            self.carrying.carried_count,
             self.sink,
             self.end + self.overhead,
         )

@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""LZ4 and snappy streams as Kafka's clients write them: opened block by block, what repeats noted; and closed with what
-is known to repeat, without a search.
+"""LZ4 and snappy streams as Kafka's clients write them, opened block by block; of LZ4, what repeats is noted.
 
     LZ4       header of 7 bytes (independent blocks of up to 64 KiB, no checksums) | blocks | 4 zeros
     block     int32 little-endian size, top bit set when stored raw | data
@@ -20,18 +19,14 @@ import cython
 
 if not cython.compiled:  # blocks.pxd has them else
     from .buffers import sink_of, source_of, words_of
-    from .numbers import Sink, Source, Words, copy, get32, little32, put32, put_little16, put_little32
+    from .numbers import Sink, Source, copy, get32, little32
 
     LZ4 = 3
     LZ4_HEADER_BYTES = 7
     LZ4_BLOCK_BYTES = 65536
     LZ4_RAW_BLOCK = 0x80000000
-    LZ4_LAST_LITERALS = 5
-    LZ4_LAST_REPEAT = 12
     LEAST_REPEAT = 4
     SNAPPY_HEADER_BYTES = 16
-    SNAPPY_BLOCK_BYTES = 32768
-    LONGEST_COPY = 64
     STEP = 16
     MOST_OPENED = 131072
     MOST_NOTED = 32768
@@ -70,7 +65,7 @@ class Blocks:
     ) -> cython.bint:
         """Whether the stream of that codec from `at` to `end` has the usual header; its blocks are next then.
 
-        `notes`: what repeats is noted.
+        `notes`: what repeats in one of LZ4 is noted.
         """
         size: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else SNAPPY_HEADER_BYTES
         header: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else 2 * LZ4_HEADER_BYTES
@@ -203,7 +198,6 @@ class Blocks:
         stop: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
         distance: cython.Py_ssize_t
-        notes: cython.bint = self.notes
         shift: cython.int = 0
         tag: cython.int = 0x80
         more: cython.int
@@ -257,8 +251,6 @@ class Blocks:
                     return -1
                 if distance == 0 or distance > to - begin or size > stop - to:
                     return -1
-                if notes:
-                    self.note(to, size, distance)
                 self.repeat(out, to, size, distance)
             to += size
         return to if to == stop else -1
@@ -281,197 +273,9 @@ class Blocks:
             to += STEP
 
     def note(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.void:
-        """Note a repeat, if there is room for it; as one with the last if it goes on with that.
-
-        Long ones of snappy are cut into copies of 60 and 64 bytes.
-        """
+        """Note a repeat, if there is room for it."""
         count: cython.Py_ssize_t = self.repeated
-        last: cython.uint
-        if count and self.codec != LZ4:
-            last = self.repeats[2 * count - 1]
-            if (
-                last >> 16 >= LONGEST_COPY - LEAST_REPEAT
-                and last & 0xFFFF == distance
-                and self.repeats[2 * count - 2] + (last >> 16) == to
-                and (last >> 16) + size <= LONGEST_NOTED
-            ):
-                self.repeats[2 * count - 1] = last + cython.cast(cython.uint, size << 16)
-                return
         if count < MOST_NOTED and size <= LONGEST_NOTED:
             self.repeats[2 * count] = cython.cast(cython.uint, to)
             self.repeats[2 * count + 1] = cython.cast(cython.uint, size << 16 | distance)
             self.repeated = count + 1
-
-    def close(
-        self,
-        codec: cython.int,
-        target: cython.int,
-        data: Source,
-        size: cython.Py_ssize_t,
-        carried: Words,
-        carried_count: cython.Py_ssize_t,
-        sink: Sink,
-        at: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
-        """Write the stream that `size` bytes of `data` become, of which `carried` repeat, to `sink` from `at` on; where
-        it ends. There is room for a sixth and 1 KiB more than `size`.
-        """
-        begin: cython.Py_ssize_t = 0
-        stop: cython.Py_ssize_t
-        to: cython.Py_ssize_t
-        header: cython.Py_ssize_t = LZ4_HEADER_BYTES if target else 0
-        self.carried, self.carried_count, self.next_carried = carried, carried_count, 0
-        if codec != LZ4:
-            copy(sink, at, self.headers, 2 * LZ4_HEADER_BYTES, SNAPPY_HEADER_BYTES)
-            at += SNAPPY_HEADER_BYTES
-            while begin < size:
-                stop = min(begin + SNAPPY_BLOCK_BYTES, size)
-                to = self.close_snappy(data, begin, stop, sink, at + 4)
-                put32(sink, at, to - at - 4)
-                at, begin = to, stop
-            return at
-        copy(sink, at, self.headers, header, LZ4_HEADER_BYTES)
-        at += LZ4_HEADER_BYTES
-        while begin < size:
-            stop = min(begin + LZ4_BLOCK_BYTES, size)
-            to = self.close_lz4(data, begin, stop, sink, at + 4)
-            if to - at - 4 < stop - begin:
-                put_little32(sink, at, cython.cast(cython.uint, to - at - 4))
-                at = to
-            else:
-                put_little32(sink, at, cython.cast(cython.uint, stop - begin) | LZ4_RAW_BLOCK)
-                copy(sink, at + 4, data, begin, stop - begin)
-                at += 4 + stop - begin
-            begin = stop
-        put_little32(sink, at, 0)
-        return at + 4
-
-    def take_carried(self, begin: cython.Py_ssize_t, at: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.bint:
-        """Whether a repeat begins at `at` or later, and before `last`, and repeats nothing before `begin`.
-
-        It is `repeat_at`, `repeat_size`, `repeat_distance` then.
-        """
-        value: cython.uint
-        end: cython.Py_ssize_t
-        while self.next_carried < self.carried_count:
-            self.repeat_at = self.carried[2 * self.next_carried]
-            value = self.carried[2 * self.next_carried + 1]
-            end = self.repeat_at + (value >> 16)
-            self.repeat_distance = value & 0xFFFF
-            self.repeat_at = max(self.repeat_at, at, begin + self.repeat_distance)
-            if self.repeat_at > last:
-                if end > last:
-                    return False  # for the next block
-            elif min(end, last) - self.repeat_at >= LEAST_REPEAT:
-                self.repeat_size = min(end, last) - self.repeat_at
-                if end <= last:
-                    self.next_carried += 1
-                return True
-            elif end > last:
-                return False
-            self.next_carried += 1
-        return False
-
-    def close_lz4(
-        self, data: Source, begin: cython.Py_ssize_t, stop: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Write the block that the bytes from `begin` to `stop` become; where it ends."""
-        at: cython.Py_ssize_t = begin
-        size: cython.Py_ssize_t
-        rest: cython.Py_ssize_t
-        token: cython.Py_ssize_t
-        while self.take_carried(begin, at, stop - LZ4_LAST_LITERALS):
-            if self.repeat_at > stop - LZ4_LAST_REPEAT:
-                break
-            token = to
-            size = self.repeat_at - at
-            to = self.put_literals(data, at, size, sink, to)
-            put_little16(sink, to, cython.cast(cython.uint, self.repeat_distance))
-            to += 2
-            rest = self.repeat_size - LEAST_REPEAT
-            if rest >= 15:
-                sink[token] = sink[token] | 15
-                to = self.put_length(sink, to, rest - 15)
-            else:
-                sink[token] = sink[token] | rest
-            at = self.repeat_at + self.repeat_size
-        return self.put_literals(data, at, stop - at, sink, to)
-
-    def put_literals(
-        self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Write an LZ4 token and the literals that it tells of; where they end."""
-        sink[to] = min(size, 15) << 4
-        to += 1
-        if size >= 15:
-            to = self.put_length(sink, to, size - 15)
-        if size <= STEP:
-            copy(sink, to, data, at, STEP)
-        else:
-            copy(sink, to, data, at, size)
-        return to + size
-
-    def put_length(self, sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Write what an LZ4 length has beyond its token; where that ends."""
-        while rest >= 255:
-            sink[to] = 255
-            to += 1
-            rest -= 255
-        sink[to] = rest
-        return to + 1
-
-    def close_snappy(
-        self, data: Source, begin: cython.Py_ssize_t, stop: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Write the block that the bytes from `begin` to `stop` become; where it ends."""
-        at: cython.Py_ssize_t = begin
-        size: cython.Py_ssize_t = stop - begin
-        piece: cython.Py_ssize_t
-        distance: cython.Py_ssize_t
-        while size > 0x7F:
-            sink[to] = size & 0x7F | 0x80
-            size >>= 7
-            to += 1
-        sink[to] = size
-        to += 1
-        while self.take_carried(begin, at, stop):
-            to = self.put_snappy_literals(data, at, self.repeat_at - at, sink, to)
-            size, distance = self.repeat_size, self.repeat_distance
-            at = self.repeat_at + size
-            while size:
-                piece = min(size, LONGEST_COPY)
-                if 0 < size - piece < LEAST_REPEAT:
-                    piece -= LEAST_REPEAT
-                if piece < 12 and distance < 2048:
-                    sink[to] = (distance >> 8) << 5 | (piece - 4) << 2 | 1
-                    sink[to + 1] = distance & 0xFF
-                    to += 2
-                else:
-                    sink[to] = (piece - 1) << 2 | 2
-                    put_little16(sink, to + 1, cython.cast(cython.uint, distance))
-                    to += 3
-                size -= piece
-        return self.put_snappy_literals(data, at, stop - at, sink, to)
-
-    def put_snappy_literals(
-        self, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t, sink: Sink, to: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Write a snappy element of literals, unless there are none; where it ends."""
-        if size == 0:
-            return to
-        if size <= 60:
-            sink[to] = (size - 1) << 2
-            to += 1
-        elif size <= 256:
-            sink[to] = 60 << 2
-            sink[to + 1] = size - 1
-            to += 2
-        else:
-            sink[to] = 61 << 2
-            put_little16(sink, to + 1, cython.cast(cython.uint, size - 1))
-            to += 3
-        if size <= STEP:
-            copy(sink, to, data, at, STEP)
-        else:
-            copy(sink, to, data, at, size)
-        return to + size

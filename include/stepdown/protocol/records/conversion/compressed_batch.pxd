@@ -33,6 +33,7 @@ cdef class SinglesDown:
     cdef int attributes
     cdef Py_ssize_t behind
     cdef Py_ssize_t wanted
+    cdef bint is_taken
     cdef long long records
     cdef long long temporary_bytes
     cdef object convert(self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end)
@@ -44,4 +45,5 @@ cdef class SinglesDown:
     cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
-    cdef Py_ssize_t close_blocks(self, RecordsDown down, Item item, int codec, Py_ssize_t size) noexcept nogil
+    cdef int take_opened(self, object opened) except -1
+    cdef Py_ssize_t close_carrying(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil

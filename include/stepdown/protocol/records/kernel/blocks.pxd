@@ -9,12 +9,8 @@ cdef enum:
     LZ4 = 3
     LZ4_HEADER_BYTES = 7
     LZ4_BLOCK_BYTES = 65536
-    LZ4_LAST_LITERALS = 5
-    LZ4_LAST_REPEAT = 12
     LEAST_REPEAT = 4
     SNAPPY_HEADER_BYTES = 16
-    SNAPPY_BLOCK_BYTES = 32768
-    LONGEST_COPY = 64
     STEP = 16
     MOST_OPENED = 131072
     MOST_NOTED = 32768
@@ -37,12 +33,6 @@ cdef class Blocks:
     cdef Py_ssize_t end
     cdef bint is_over
     cdef bint notes
-    cdef Words carried
-    cdef Py_ssize_t carried_count
-    cdef Py_ssize_t next_carried
-    cdef Py_ssize_t repeat_at
-    cdef Py_ssize_t repeat_size
-    cdef Py_ssize_t repeat_distance
     cdef bint begin(self, int codec, Source data, Py_ssize_t at, Py_ssize_t end, bint notes) noexcept nogil
     cdef Py_ssize_t next(self, Sink out, Py_ssize_t to, Py_ssize_t room) noexcept nogil
     cdef Py_ssize_t open_all(self, int codec, Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil
@@ -54,28 +44,3 @@ cdef class Blocks:
     ) noexcept nogil
     cdef void repeat(self, Sink out, Py_ssize_t to, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void note(self, Py_ssize_t to, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef Py_ssize_t close(
-        self,
-        int codec,
-        int target,
-        Source data,
-        Py_ssize_t size,
-        Words carried,
-        Py_ssize_t carried_count,
-        Sink sink,
-        Py_ssize_t at,
-    ) noexcept nogil
-    cdef bint take_carried(self, Py_ssize_t begin, Py_ssize_t at, Py_ssize_t last) noexcept nogil
-    cdef Py_ssize_t close_lz4(
-        self, Source data, Py_ssize_t begin, Py_ssize_t stop, Sink sink, Py_ssize_t to
-    ) noexcept nogil
-    cdef Py_ssize_t put_literals(
-        self, Source data, Py_ssize_t at, Py_ssize_t size, Sink sink, Py_ssize_t to
-    ) noexcept nogil
-    cdef Py_ssize_t put_length(self, Sink sink, Py_ssize_t to, Py_ssize_t rest) noexcept nogil
-    cdef Py_ssize_t close_snappy(
-        self, Source data, Py_ssize_t begin, Py_ssize_t stop, Sink sink, Py_ssize_t to
-    ) noexcept nogil
-    cdef Py_ssize_t put_snappy_literals(
-        self, Source data, Py_ssize_t at, Py_ssize_t size, Sink sink, Py_ssize_t to
-    ) noexcept nogil

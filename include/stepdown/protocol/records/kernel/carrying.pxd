@@ -2,6 +2,7 @@
 
 cimport cython
 
+from stepdown.protocol.records.kernel.blocks cimport LZ4_BLOCK_BYTES, LZ4_HEADER_BYTES, LZ4_RAW_BLOCK, STEP
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
@@ -11,10 +12,11 @@ from stepdown.protocol.records.layout cimport *
 cdef enum:
     MOST_PARTS = 4096
     MOST_OPENED = 131072
-    MOST_REPEATS = 16384
     CELL_BITS = 6
-    LEAST_CARRIED = 4
-    LONGEST_CARRIED = 65535
+    LEAST_REPEAT = 4
+    LAST_LITERALS = 5
+    LAST_REPEAT = 12
+    FARTHEST = 65535
     SHORT_KEY = 16
 
 
@@ -23,15 +25,36 @@ cdef class Carrying:
     cdef object space
     cdef Words parts
     cdef Words cells
-    cdef Words carried
-    cdef Py_ssize_t carried_count
-    cdef Py_ssize_t carried_end
-    cdef unsigned int window
+    cdef Source headers
     cdef Words repeats
     cdef Py_ssize_t repeated
     cdef Py_ssize_t next
     cdef Py_ssize_t parts_count
     cdef Py_ssize_t cells_count
+    cdef Py_ssize_t found_at
+    cdef Py_ssize_t found_size
+    cdef Py_ssize_t distance
+    cdef Source messages
+    cdef Py_ssize_t size
+    cdef Py_ssize_t begin
+    cdef Py_ssize_t stop
+    cdef Py_ssize_t done
+    cdef Sink sink
+    cdef Py_ssize_t block_at
+    cdef Py_ssize_t to
+    cdef Py_ssize_t close(
+        self,
+        Item item,
+        Source opened,
+        Py_ssize_t size,
+        Words repeats,
+        Py_ssize_t repeated,
+        Sink messages,
+        Py_ssize_t written,
+        int target,
+        Sink sink,
+        Py_ssize_t at,
+    ) noexcept nogil
     cdef void carry(
         self,
         Item item,
@@ -39,7 +62,6 @@ cdef class Carrying:
         Py_ssize_t size,
         Words repeats,
         Py_ssize_t repeated,
-        unsigned int window,
         Sink messages,
         Py_ssize_t written,
         int target,
@@ -47,4 +69,16 @@ cdef class Carrying:
     cdef void carry_runs(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
     cdef void carry_repeat(self, unsigned int at, unsigned int to, unsigned int size, unsigned int distance) noexcept nogil
-    cdef void note(self, unsigned int at, unsigned int size, unsigned int distance) noexcept nogil
+    cdef void found(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void put_repeat(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void put_sequence(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef Py_ssize_t put_literals(
+        self, Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size
+    ) noexcept nogil
+    cdef Py_ssize_t put_length(self, Sink sink, Py_ssize_t to, Py_ssize_t rest) noexcept nogil
+    cdef void begin_stream(
+        self, Source messages, Py_ssize_t size, int target, Sink sink, Py_ssize_t at
+    ) noexcept nogil
+    cdef Py_ssize_t end_stream(self) noexcept nogil
+    cdef void begin_block(self, Py_ssize_t begin, Py_ssize_t at) noexcept nogil
+    cdef void end_block(self) noexcept nogil
