@@ -27,7 +27,8 @@ class ErrorTally:
         by_code = self._known.get(request)
         if by_code is None:
             by_code = self._known[request] = _CountersByCode(self._counters, request)
-        _counting(type(response))(response, by_code)
+        kind: Any = type(response)
+        _counting(kind)(response, by_code)
 
 
 class _CountersByCode(dict[int, Counter]):

@@ -51,6 +51,8 @@ class Carrying:
         headers = LZ4_BROKEN_HEADER + LZ4_HEADER
         self.space = tables, headers
         self.parts, self.cells, self.headers = words_of(tables[0]), words_of(tables[1]), source_of(headers)
+        self.found_at = self.found_size = self.distance = 0
+        self.done = self.to = 0
 
     def close(
         self,
