@@ -65,7 +65,6 @@ class Injector(Interceptor):
         self._faults = faults
         self._events = events
         self._passing: dict[int, _Passing] = {}
-        self._muted_until_ms: dict[str, int] = {}
 
     def note(self, armed: ArmedFault) -> None:
         """Keeps with a new fault what it will need of this moment."""
@@ -77,7 +76,6 @@ class Injector(Interceptor):
     async def before(self, call: "Call") -> Any | None:
         self._passing[id(call)] = _Passing(self._written_down(call))
         try:
-            await self._wait_if_muted(call)
             for armed in self._meant("before", call):
                 response = await self._begin(armed, call)
                 if response is not None:
@@ -268,11 +266,6 @@ class Injector(Interceptor):
         if left.done():
             raise CloseConnection("the client left while a fault held its request")
 
-    async def _wait_if_muted(self, call: "Call") -> None:
-        until_ms = self._muted_until_ms.pop(str(call.peer), 0)
-        if until_ms:
-            await self._services.clock.sleep(max(0, until_ms - self._services.clock.now_ms()))
-
     # After it
 
     async def _end(self, armed: ArmedFault, call: "Call", response: Any) -> Any:
@@ -289,7 +282,7 @@ class Injector(Interceptor):
                 return self._with_error(fault, call, response)
             case "throttle":
                 if fault.mute:
-                    self._muted_until_ms[str(call.peer)] = self._services.clock.now_ms() + fault.delay
+                    call.throttle_ms = max(call.throttle_ms, fault.delay)
                 return replace(response, throttle_time_ms=fault.delay)
             case "corrupt":
                 return with_spoilt_records(response, fault.what, self._meant_by(fault), self._topic_name)

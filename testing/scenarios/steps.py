@@ -6,17 +6,20 @@
 | `remove`, `release` | the number of a fault, counted from 1 |
 | `do` | `action` and its fields: `segments/corrupt`, `producers/fence`, `markers/hold`, `markers/release` |
 | `send` | `producer`, `topic`, `values`; `key`, `partition`; `bytes`: pads values to that size |
+| | `count` instead of `values`: so many, one `every` so long, of which no line tells |
 | `begin`, `commit`, `abort`, `init` | a transactional producer; a commit that fails is an outcome, `commit of NAME` |
 | `advance` | a time: timers ring on the way |
 | `expect` | `acknowledged`, `pending`: values; `failed`: value to error; `records`: topic to values; |
-| | `committed` of a producer; `requests`: API to number; `errors`: API to error codes in order |
+| | `shares`: topic to partition to `at least N` or `at most N` records; |
+| | `requests`: API to number; `errors`: API to error codes in order |
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ...producer import Delivery, ProducerError
+from ...broker.faults.field_values import duration_ms
+from ...producer import Delivery, Producer, ProducerError
 from .stage import Sent, Stage
 
 Step = Callable[[Stage, Any], Awaitable[None]]
@@ -49,6 +52,9 @@ async def advance(stage: Stage, by: str | int) -> None:
 
 async def send(stage: Stage, what: Mapping[str, Any]) -> None:
     producer = await stage.producer(what["producer"])
+    if "count" in what:
+        await _send_many(stage, producer, what)
+        return
     key = what.get("key")
     for value in what["values"]:
         stage.tell(f"{what['producer']} sends {value}")
@@ -58,6 +64,14 @@ async def send(stage: Stage, what: Mapping[str, Any]) -> None:
             what["topic"], data, key=None if key is None else key.encode(), partition=what.get("partition")
         )
         _watch(stage, sent, delivery)
+
+
+async def _send_many(stage: Stage, producer: Producer, what: Mapping[str, Any]) -> None:
+    count, every_ms = what["count"], duration_ms(what.get("every", 0))
+    stage.tell(f"{what['producer']} sends {count} records to {what['topic']}, one every {every_ms} ms")
+    for number in range(count):
+        producer.send(what["topic"], b"record %d" % number)
+        await stage.clock.advance(every_ms)
 
 
 async def init(stage: Stage, name: str) -> None:
@@ -131,6 +145,18 @@ async def _records(stage: Stage, topics: Mapping[str, list[str]]) -> None:
         stage.tell(f"{topic} holds {', '.join(found) or 'nothing'}")
 
 
+async def _shares(stage: Stage, topics: Mapping[str, Mapping[int, str]]) -> None:
+    for topic, limits in topics.items():
+        partitions = [record.partition for record in await asyncio.to_thread(stage.kafka.records, topic)]
+        found = {each: partitions.count(each) for each in sorted(set(partitions))}
+        stage.tell(f"{topic} holds {', '.join(f'{count} in {each}' for each, count in found.items())}")
+        for partition, limit in limits.items():
+            words, number = limit.rsplit(" ", 1)
+            count = found.get(partition, 0)
+            is_met = count >= int(number) if words == "at least" else count <= int(number)
+            assert is_met, f"{topic}-{partition} holds {count} records, not {limit}"
+
+
 async def _requests(stage: Stage, counts: Mapping[str, int]) -> None:
     for api, count in counts.items():
         found = sum(event.api == api for event in stage.control.events.requests())
@@ -152,6 +178,7 @@ EXPECTATIONS: Mapping[str, Step] = {
     "pending": _pending,
     "failed": _failed,
     "records": _records,
+    "shares": _shares,
     "requests": _requests,
     "errors": _errors,
 }
