@@ -334,6 +334,9 @@ class Log(LogReading):
         Raises: DiskFault.
         """
         if offset >= self.log_end_offset:
+            # A leader that wrote nothing in its epoch has noted it all the same (Kafka: `UnifiedLog.truncateTo`).
+            self.epochs.truncate_from_end(self.log_end_offset)
+            self._latest_epoch = None
             return
         self._is_as_opened = False
         now_ms = self.clock.now_ms()
