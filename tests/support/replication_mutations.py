@@ -44,7 +44,8 @@ FAULTS = (
     ("a follower forgets to truncate", PARTITION, "self.log.truncate_to(offset)", "pass"),
     ("a follower truncates one too far", FETCHING, "partition.truncate(min(cut, log.log_end_offset))",
      "partition.truncate(max(0, min(cut, log.log_end_offset) - 1))"),
-    ("the high watermark stays above a truncated log", PARTITION, "        self._lower_high_watermark()\n", "        pass\n"),
+    ("the high watermark stays above a truncated log", PARTITION,
+     "        self._lower_high_watermark()\n", "        pass\n"),
     ("a follower takes the leader's high watermark as it is", PARTITION,
      "reached = min(high_watermark, self.log.log_end_offset)", "reached = high_watermark"),
     ("a new leader's epoch is not noted", PARTITION, "self.log.begin_epoch(self.leader_epoch)", "pass"),
@@ -59,7 +60,8 @@ FAULTS = (
      "leader_epoch=record.leader_epoch,"),
     ("a follower of a former epoch is believed", PARTITION, "if begins:\n            self.epoch_start = end",
      "if False:\n            self.epoch_start = end"),
-    ("a follower is not woken by appends", PARTITION, "                follower.stop_waiting(now_ms)\n                self._host.wake",
+    ("a follower is not woken by appends", PARTITION,
+     "                follower.stop_waiting(now_ms)\n                self._host.wake",
      "                follower.is_waiting = False\n                (lambda *_: None)"),
 )  # fmt: skip
 
