@@ -68,6 +68,7 @@ class _Member:
         self.listeners = loaded.settings.listeners
         self.broker: Broker | None = None
         self.pause = Pause()
+        self.has_ports = False
         self.ports: list[socket.socket] = []
 
     @property
@@ -83,20 +84,25 @@ class _Member:
             raise ValueError(f"broker {self.node_id} does not run")
         return self.broker
 
-    def keep_ports(self, broker: Broker) -> None:
+    def remember_ports(self, broker: Broker) -> None:
+        """From now on the broker listens where it does now."""
+        self.listeners = tuple(replace(each, port=broker.addresses[each.listener_name].port) for each in self.listeners)
+        self.has_ports = True
+
+    def keep_ports(self) -> None:
         """Has nobody else get the ports while the broker does not run: bound, not listening, they refuse."""
-        listeners = []
         for listener in self.listeners:
-            taken = broker.addresses[listener.listener_name]
-            listeners.append(replace(listener, port=taken.port))
-            if not self.ports or len(self.ports) < len(self.listeners):
-                family = socket.AF_INET6 if ":" in taken.host else socket.AF_INET
-                sock = socket.socket(family, socket.SOCK_STREAM)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                with contextlib.suppress(OSError):  # a system that does not let two have it, even so
-                    sock.bind((taken.host, taken.port))
-                self.ports.append(sock)
-        self.listeners = tuple(listeners)
+            sock = socket.socket(socket.AF_INET6 if ":" in listener.host else socket.AF_INET, socket.SOCK_STREAM)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections may be left
+            with contextlib.suppress(OSError):  # then they are free for all, as those of a real broker
+                sock.bind((listener.host, listener.port))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+            self.ports.append(sock)
+
+    def offer_ports(self) -> None:
+        """Has the broker get its ports."""
+        for sock in self.ports:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
     def let_go_of_ports(self) -> None:
         for sock in self.ports:
@@ -225,9 +231,11 @@ class BrokerCluster:
         )
         broker.find_peer = self._reachable
         self._on_broker(broker)
+        member.offer_ports()
         await broker.start()
         member.broker = broker
-        member.keep_ports(broker)
+        member.remember_ports(broker)
+        member.let_go_of_ports()
         self._peers[node_id] = member.topics.replicas
         member.topics.replicas.start()
         self._cluster_id = broker.cluster.cluster_id
@@ -243,6 +251,7 @@ class BrokerCluster:
         self.controller.begin_to_stop(node_id)
         self._take_out(member)
         await broker.stop()
+        member.keep_ports()
         self.controller.leave(node_id)
 
     async def kill_broker(self, node_id: int) -> None:
@@ -255,6 +264,7 @@ class BrokerCluster:
         self.controller.lose(node_id)
         member.pause.end()
         await broker.kill()
+        member.keep_ports()
 
     def pause_broker(self, node_id: int) -> None:
         """Has a broker stand still as one that is suspended does. Requests parked before may still be answered.
@@ -294,7 +304,7 @@ class BrokerCluster:
     def _learned(self, member: _Member) -> list[Given]:
         """What is known of a broker, and of its cluster, since it ran for the first time."""
         texts = {}
-        if member.ports:
+        if member.has_ports:
             texts["listeners"] = ",".join(map(str, member.listeners))
         if self._cluster_id is not None:
             texts["stepdown.cluster.id"] = self._cluster_id

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from stepdown.broker.cluster import BrokerCluster
+from stepdown.broker.replication.fetching import Ask, serve
 from stepdown.broker.replication.replicated_partition import ReplicatedPartition
 from stepdown.protocol.errors import ApiError, ErrorCode
 
@@ -202,6 +203,18 @@ class Storm:
                 if offset < mark and self.seen.setdefault(offset, value) != value:
                     raise Broken(f"broker {node_id} has {value} committed at {offset}, it was {self.seen[offset]}")
         self._check_promises()
+        self._check_fences(replicas)
+
+    def _check_fences(self, replicas: dict[int, ReplicatedPartition]) -> None:
+        """Only a leader answers followers, and only those of its epoch."""
+        for node_id, partition in replicas.items():
+            follower = next(each for each in IDS if each != node_id)
+            for epoch in {partition.leader_epoch - partition.is_leader, partition.leader_epoch + partition.is_leader}:
+                ask = Ask(follower=follower, offset=0, last_epoch=-1, leader_epoch=max(0, epoch), log_start_offset=0)
+                with suppress(ApiError):
+                    if max(0, epoch) != partition.leader_epoch or not partition.is_leader:
+                        serve(partition, ask, 1)
+                        raise Broken(f"broker {node_id} answers a follower of epoch {epoch}")
 
     def _check_promises(self) -> None:
         for offset, value in self.promised.items():

@@ -3,6 +3,8 @@
 The three scenarios of the blog that everyone reads about acks and min.insync.replicas are among them.
 """
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -283,3 +285,16 @@ async def test_committed_offsets_move_with_their_coordinator(cluster: BrokerClus
     wrong = next(broker for node_id, broker in cluster.brokers.items() if node_id != found.node_id)
     refused = await offset_fetch.handle(wrong, asked, call(ApiKey.OFFSET_FETCH, 5, asked))
     assert refused.error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_nobody_gets_the_port_of_a_broker_that_does_not_run(cluster: BrokerCluster) -> None:
+    host, port = cluster.brokers[1].address.host, cluster.brokers[1].address.port
+    await cluster.kill_broker(1)
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind((host, port))
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, port)
+    await cluster.start_broker(1)
+    assert cluster.brokers[1].address.port == port
