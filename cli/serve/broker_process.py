@@ -43,6 +43,7 @@ class ServeOptions:
     properties: Path | None = None
     flags: Sequence[Given] = ()
     overrides: Sequence[str] = ()
+    brokers: int = 1
     log_format: str = "console"
     log_level: str = "INFO"
 
@@ -61,17 +62,43 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
     _return_freed_memory()
     sys.setswitchinterval(THREAD_TURN_S)
     try:
+        if options.brokers > 1:
+            return uvloop.run(_run_cluster(options, loaded, environ))
         return uvloop.run(_run(loaded))
     except (OSError, DiskFault) as error:
         print(f"stepdown: {error}", file=sys.stderr)
         return EXIT_FAILED
 
 
-async def _run(loaded: Loaded) -> int:
+async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[str, str]) -> int:
+    from .cluster_process import cluster_of
+
+    stopping = _stopping()
+    cluster = cluster_of(
+        options.brokers,
+        loaded,
+        lambda more: load(options.properties, environ, [*options.overrides, *more], options.flags),
+    )
+    async with cluster:
+        gc.enable()
+        http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
+        print(f"stepdown listening on {cluster.bootstrap}, http {http}", flush=True)
+        await stopping.wait()
+        log.info("stopping: finishing what is in flight")
+    log.info("stopped")
+    return 0
+
+
+def _stopping() -> asyncio.Event:
+    """Set by the signals that ask the process to stop."""
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return stopping
+
+
+async def _run(loaded: Loaded) -> int:
+    stopping = _stopping()
     broker = _broker(loaded)
     await broker.start()
     gc.freeze()  # what was imported and made so far stays, and is much with thousands of partitions

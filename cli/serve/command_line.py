@@ -14,6 +14,8 @@ DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
 Options win over environment variables (KAFKA_LOG_DIRS for log.dirs), and those over the file. `stepdown config`
 lists every setting."""
 
+MOST_BROKERS = 100
+
 
 def main(arguments: Sequence[str]) -> int:
     """The process's exit code, once the broker has stopped. Raises: SystemExit for --help and bad usage."""
@@ -25,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         properties=given.properties,
         flags=flags_of(given.listen, given.log_dir, given.http, given.control),
         overrides=given.override,
+        brokers=given.brokers,
         log_format=given.log_format,
         log_level=given.log_level.upper(),
     )
@@ -61,11 +64,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
+    option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
     option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
     option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")
     option("--log-level", type=_one_of(levels), default="info", metavar="|".join(levels), help="Least level told.")
     return parser
+
+
+def _number(text: str) -> int:
+    """How many brokers."""
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_BROKERS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_BROKERS} expected, found {text!r}")
+    return int(text)
 
 
 def _directory(path: str) -> str:

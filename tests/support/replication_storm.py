@@ -60,6 +60,7 @@ class Storm:
                 await settle(self.lots.choice((1, 3, 12)))
             self.check()
         await self.heal()
+        await self.write_on()
         self.check()
         await self.check_all_is_there()
 
@@ -177,6 +178,24 @@ class Storm:
         for _ in range(4):
             await self.clock.advance(16_000)
         self.paused.clear()
+
+    async def write_on(self) -> None:
+        """Once healed, acks=all is answered at once; who lags leaves the ISR, and comes back."""
+        leader = self.cluster.leader(TOPIC, 0)
+        if leader < 0:
+            raise Broken("there is no leader after all has healed")
+        lagging = leader % len(IDS) + 1
+        last = await begin_produce(self.cluster.brokers[leader], TOPIC, "last")
+        await settle(30)
+        if not last.done() or last.result().error_code != ErrorCode.NONE:  # type: ignore[union-attr]
+            raise Broken(f"acks=all was not acknowledged after all has healed: {last}")
+        self.cluster.pause_follower(lagging)
+        await begin_produce(self.cluster.brokers[leader], TOPIC, "later", acks=1)
+        await self.clock.advance(46_000)
+        if lagging in self.cluster.isr(TOPIC, 0):
+            raise Broken(f"broker {lagging} lags for 46 s and is in sync")
+        self.cluster.resume_follower(lagging)
+        await settle(30)
 
     # Rules
 

@@ -1,0 +1,34 @@
+"""`stepdown serve --brokers N`: a cluster in this process, each broker on a port and a log directory of its own.
+
+Broker i listens on the ports of --listen plus i - 1 (port 0: any free ones) and has `broker-i` in the log directory.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from ...broker.cluster import BrokerCluster, LoadSettings, own_settings
+from ...config import Endpoint, Given, Loaded, Origin
+
+Load = Callable[[Sequence[str]], Loaded]
+"""The settings that the command line gives, with these `key=value` over them."""
+
+
+def cluster_of(brokers: int, loaded: Loaded, load: Load) -> BrokerCluster:
+    """Brokers 1 to n. Raises: ConfigError, DiskFault."""
+    directory = loaded.settings.log_dirs[0]
+    return BrokerCluster(directory, {number: _loading(number, loaded, load) for number in range(1, brokers + 1)})
+
+
+def _loading(number: int, loaded: Loaded, load: Load) -> LoadSettings:
+    settings = loaded.settings
+    own = [
+        *own_settings(number, settings.log_dirs[0]),
+        _addresses("listeners", settings.listeners, number),
+        _addresses("advertised.listeners", settings.advertised_listeners, number),
+    ]
+    return lambda more: load([f"{each.key}={each.text}" for each in (*own, *more)])
+
+
+def _addresses(key: str, endpoints: Iterable[Endpoint], number: int) -> Given:
+    moved = [replace(each, port=each.port + number - 1 if each.port else 0) for each in endpoints]
+    return Given(key, ",".join(map(str, moved)), Origin("option --brokers"))

@@ -1,0 +1,22 @@
+from pathlib import Path
+
+from stepdown.cli.serve.cluster_process import cluster_of
+from stepdown.config import load
+
+
+async def test_each_broker_has_a_port_and_a_directory_of_its_own(tmp_path: Path) -> None:
+    texts = ["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={tmp_path}", "min.insync.replicas=2"]
+    cluster = cluster_of(3, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
+    async with cluster:
+        assert len({broker.address.port for broker in cluster.brokers.values()}) == 3
+        assert {broker.cluster.node_id for broker in cluster.brokers.values()} == {1, 2, 3}
+        assert len({broker.cluster.cluster_id for broker in cluster.brokers.values()}) == 1
+    for node_id in (1, 2, 3):
+        assert (tmp_path / f"broker-{node_id}" / "meta.properties").stat().st_size
+
+
+def test_ports_that_are_given_are_counted_up(tmp_path: Path) -> None:
+    texts = ["listeners=PLAINTEXT://127.0.0.1:19092", f"log.dirs={tmp_path}"]
+    cluster = cluster_of(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
+    listeners = [member.loaded.settings.listeners[0] for member in cluster._members.values()]
+    assert [(each.host, each.port) for each in listeners] == [("127.0.0.1", 19092), ("127.0.0.1", 19093)]
