@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from stepdown.broker.cluster import BrokerCluster
+from stepdown.broker.replication import fetcher
 from stepdown.broker.replication.fetching import Ask, serve
 from stepdown.broker.replication.replicated_partition import ReplicatedPartition
 from stepdown.protocol.errors import ApiError, ErrorCode
@@ -174,7 +175,7 @@ class Storm:
             self.cluster.controller.hear(node_id)
         for node_id in IDS:
             self.cluster.resume_follower(node_id)
-        await settle(30)
+        await settle(200)
         for _ in range(4):
             await self.clock.advance(16_000)
         self.paused.clear()
@@ -186,7 +187,7 @@ class Storm:
             raise Broken("there is no leader after all has healed")
         lagging = leader % len(IDS) + 1
         last = await begin_produce(self.cluster.brokers[leader], TOPIC, "last")
-        await settle(30)
+        await settle(200)
         if not last.done() or last.result().error_code != ErrorCode.NONE:  # type: ignore[union-attr]
             raise Broken(f"acks=all was not acknowledged after all has healed: {last}")
         self.cluster.pause_follower(lagging)
@@ -195,7 +196,7 @@ class Storm:
         if lagging in self.cluster.isr(TOPIC, 0):
             raise Broken(f"broker {lagging} lags for 46 s and is in sync")
         self.cluster.resume_follower(lagging)
-        await settle(30)
+        await settle(200)
 
     # Rules
 
@@ -266,10 +267,11 @@ def values_of(partition: ReplicatedPartition) -> dict[int, str]:
 async def storm(seed: int) -> None:
     """Raises: Broken."""
     lots, clock = Random(seed), ManualClock()
+    fetcher.STEPS_A_RUN = 1  # a batch at a time, and others in between
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         settings: dict[str, object] = {
             "log_cleaner_enable": "false", "auto_leader_rebalance_enable": "false",
-            "stepdown_shutdown_grace_ms": 0,
+            "stepdown_shutdown_grace_ms": 0, "replica_fetch_max_bytes": 1,
         }  # fmt: skip
         async with running_cluster(Path(folder), clock=clock, seed=seed, **settings) as cluster:
             await create_topic(cluster, TOPIC, min_insync_replicas=lots.choice((1, 2, 2, 3)))
