@@ -10,7 +10,7 @@ import resource
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvloop
@@ -46,6 +46,7 @@ class ServeOptions:
     brokers: int = 1
     log_format: str = "console"
     log_level: str = "INFO"
+    users: Sequence[tuple[str, str]] = field(default=(), repr=False)
 
 
 def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int:
@@ -64,7 +65,7 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
     try:
         if options.brokers > 1:
             return uvloop.run(_run_cluster(options, loaded, environ))
-        return uvloop.run(_run(loaded))
+        return uvloop.run(_run(loaded, options.users))
     except (OSError, DiskFault) as error:
         print(f"stepdown: {error}", file=sys.stderr)
         return EXIT_FAILED
@@ -97,10 +98,12 @@ def _stopping() -> asyncio.Event:
     return stopping
 
 
-async def _run(loaded: Loaded) -> int:
+async def _run(loaded: Loaded, users: Sequence[tuple[str, str]]) -> int:
     stopping = _stopping()
     broker = _broker(loaded)
     await broker.start()
+    if users:
+        broker.scram_credentials.set_passwords(users)
     gc.freeze()  # what was imported and made so far stays, and is much with thousands of partitions
     gc.enable()
     print(_greeting(broker), flush=True)

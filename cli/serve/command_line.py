@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,13 +24,29 @@ def main(arguments: Sequence[str]) -> int:
     gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
     from .broker_process import ServeOptions, serve
 
+    secured: list[Given] = []
+    if given.brokers > 1 and (given.tls or given.user):
+        print("stepdown: --tls and --user are for one broker, not for a cluster", file=sys.stderr)
+        return 2
+    if given.tls or given.user:
+        from .security_for_tests import security_flags
+
+        try:
+            secured = security_flags(given.listen or "127.0.0.1:9092", given.security_dir, given.user, tls=given.tls)
+        except ImportError:
+            print("stepdown: --tls needs a library: pip install 'stepdown[security]'", file=sys.stderr)
+            return 1
+        except OSError as error:
+            print(f"stepdown: {error.filename}: {error.strerror}", file=sys.stderr)
+            return 1
     options = ServeOptions(
         properties=given.properties,
-        flags=flags_of(given.listen, given.log_dir, given.http, given.control),
+        flags=[*flags_of(given.listen, given.log_dir, given.http, given.control), *secured],
         overrides=given.override,
         brokers=given.brokers,
         log_format=given.log_format,
         log_level=given.log_level.upper(),
+        users=given.user,
     )
     return serve(options)
 
@@ -65,6 +82,17 @@ def _parser() -> argparse.ArgumentParser:
     option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
     option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
+    option("--tls", action="store_true", help="For tests: listen with TLS, by certificates that are made.")
+    option(
+        "--user", type=_user, action="append", default=[], metavar="NAME:PASSWORD", help="For tests: who may log in."
+    )
+    option(
+        "--security-dir",
+        type=Path,
+        default=Path("stepdown-security"),
+        metavar="DIR",
+        help="Where --tls and --user write certificates and client.properties.",
+    )
     option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
     option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")
@@ -86,6 +114,14 @@ def _directory(path: str) -> str:
             f"{path!r} has a comma, at which log.dirs would end it; repeat --log-dir for each directory"
         )
     return path
+
+
+def _user(text: str) -> tuple[str, str]:
+    """A user and the password; the text is not shown."""
+    name, colon, password = text.partition(":")
+    if not (name and colon and password and name.isascii() and name.isprintable() and not set(name) & set(' ="\\;,')):
+        raise argparse.ArgumentTypeError("expected NAME:PASSWORD")
+    return name, password
 
 
 def _one_of(choices: Sequence[str]) -> Callable[[str], str]:

@@ -1,14 +1,25 @@
 """Real clients through each secured listener: TLS, PLAIN and both SCRAM mechanisms."""
 
+import asyncio
+import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiokafka
+import confluent_kafka
+import kafka
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.producer import AuthenticationFailed, Producer
+from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.certificates import Authority
+from support.client import RawClient
+from support.clients import Message, Span
+from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS, JavaClient
 from support.secure import PASSWORD, USER, secure_broker, secure_settings
 
+VALUE = b"x" * 50_000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -39,3 +50,120 @@ async def test_our_producer_logs_in(broker: Broker, authority: Authority, protoc
     async with Producer(address, **settings | {"sasl.password": "wrong"}) as producer:
         with pytest.raises(AuthenticationFailed):
             await producer.send("t", b"x")
+
+
+DOORS = [("SSL", "")] + [(protocol, each) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for each in MECHANISMS]
+doors = pytest.mark.parametrize(("protocol", "mechanism"), DOORS, ids=lambda part: part or "-")
+
+
+@doors
+async def test_librdkafka_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
+    settings: dict[str, object] = {
+        "bootstrap.servers": str(broker.addresses[protocol]),
+        "security.protocol": protocol,
+        "ssl.ca.location": str(authority.file),
+    }
+    if mechanism:
+        settings |= {"sasl.mechanism": mechanism, "sasl.username": USER, "sasl.password": PASSWORD}
+
+    def round_trip() -> bytes:
+        producer = confluent_kafka.Producer(settings)
+        producer.produce("t", VALUE)
+        assert producer.flush(20) == 0
+        consumer = confluent_kafka.Consumer(settings | {"group.id": "g", "auto.offset.reset": "earliest"})
+        consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
+        message = consumer.poll(20)
+        assert message is not None and message.error() is None
+        consumer.close()
+        return bytes(message.value())
+
+    assert await asyncio.to_thread(round_trip) == VALUE
+
+
+@doors
+async def test_kafka_python_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
+    settings: dict[str, object] = {
+        "bootstrap_servers": str(broker.addresses[protocol]),
+        "security_protocol": protocol,
+        "ssl_cafile": str(authority.file),
+    }
+    if mechanism:
+        settings |= {
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": USER,
+            "sasl_plain_password": PASSWORD,
+        }
+
+    def round_trip() -> bytes:
+        producer = kafka.KafkaProducer(**settings)
+        producer.send("t", VALUE).get(20)
+        producer.close()
+        consumer = kafka.KafkaConsumer("t", auto_offset_reset="earliest", consumer_timeout_ms=20_000, **settings)
+        value: bytes = next(consumer).value
+        consumer.close()
+        return value
+
+    assert await asyncio.to_thread(round_trip) == VALUE
+
+
+@doors
+async def test_aiokafka_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
+    settings: dict[str, object] = {
+        "bootstrap_servers": str(broker.addresses[protocol]),
+        "security_protocol": protocol,
+        "ssl_context": ssl.create_default_context(cafile=str(authority.file)),
+    }
+    if mechanism:
+        settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": USER, "sasl_plain_password": PASSWORD}
+    async with aiokafka.AIOKafkaProducer(**settings) as producer:
+        await producer.send_and_wait("t", VALUE)
+    async with aiokafka.AIOKafkaConsumer("t", auto_offset_reset="earliest", **settings) as consumer:
+        assert (await consumer.getone()).value == VALUE
+
+
+JAVA_CLIENTS = [
+    client
+    for client in (*OTHER_GENERATIONS, JAVA_0_10_2, JAVA_3_9)
+    if client.name in ("java-0.9.0.1", "java-0.10.2.2", "java-1.1.1", "java-3.9.1", "java-4.1.1")
+]
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("client", JAVA_CLIENTS, ids=lambda client: client.name)
+async def test_java_comes_in(broker: Broker, authority: Authority, client: JavaClient, tmp_path: Path) -> None:
+    """Through each listener, by each mechanism that its time had: 0.9 knows TLS alone, as its SASL was Kerberos."""
+    store = java_truststore(authority, tmp_path)
+    for number, (protocol, mechanism) in enumerate(DOORS):
+        if mechanism and client.name == "java-0.9.0.1":
+            continue
+        settings = {"security_protocol": protocol}
+        if protocol.endswith("SSL"):
+            settings |= {
+                "ssl_truststore_location": str(store),
+                "ssl_truststore_password": "password",
+                "ssl_truststore_type": "JKS",
+                "ssl_endpoint_identification_algorithm": "",
+            }
+        if mechanism:
+            module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+            login = f'org.apache.kafka.common.security.{module} required username="{USER}" password="{PASSWORD}";'
+            settings |= {"sasl_mechanism": mechanism, "sasl_jaas_config": login}
+        address, topic = str(broker.addresses[protocol]), f"java-{number}"
+        async with await RawClient.connect("127.0.0.1", broker.address.port) as raw:
+            await raw.send(MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 4)
+
+        def round_trip(address: str = address, topic: str = topic, settings: dict[str, str] = settings) -> bytes | None:
+            client.produce(address, "in", topic, 0, [Message(key=b"k", value=VALUE)], "none", **settings)
+            [received] = client.consume(address, "out", [Span(topic=topic, count=1)], **settings)
+            return received.message.value
+
+        assert await asyncio.to_thread(round_trip) == VALUE, (protocol, mechanism)
+
+
+def java_truststore(authority: Authority, folder: Path) -> Path:
+    """A JKS file, which Java's clients of all ages read."""
+    store = folder / "trust.jks"
+    options = ["-storetype", "JKS", "-storepass", "password", "-noprompt", "-alias", "authority"]
+    command = ["keytool", "-importcert", "-keystore", str(store), "-file", str(authority.file), *options]
+    subprocess.run(command, check=True, capture_output=True)
+    return store

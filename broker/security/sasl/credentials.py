@@ -4,11 +4,12 @@ A client sends the salted password, never the password, and nothing of what is s
 Source: Kafka 3.9 `ScramControlManager`.
 """
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....protocol.errors import ApiError, ErrorCode
-from ....protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of
+from ....protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salted_password
 from ....storage.directories.metadata_store import MetadataStore
 
 MOST_ITERATIONS = 16_384
@@ -82,6 +83,23 @@ class ScramCredentials:
                             key[1], change.salt, change.salted_password, change.iterations
                         )
         return errors
+
+    def set_passwords(self, users: Sequence[tuple[str, str]]) -> None:
+        """Has users log in by these passwords, by each mechanism. Raises: DiskFault."""
+        for code, mechanism in SCRAM_MECHANISMS.items():
+            salt = secrets.token_bytes(16)
+            self.alter(
+                [
+                    Upsertion(
+                        user=name,
+                        mechanism=code,
+                        iterations=LEAST_ITERATIONS,
+                        salt=salt,
+                        salted_password=salted_password(mechanism, password, salt, LEAST_ITERATIONS),
+                    )
+                    for name, password in users
+                ]
+            )
 
     def _fault(self, change: Change) -> ApiError | None:
         if not change.user:
