@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..security.tls.contexts import TlsContexts
     from .tls_transport import TlsWire
 
-MEMORY_BYTES = 12 << 20
+MEMORY_BYTES = 8 << 20
 PATIENCE_MS = 3_000
 """While others wait for that memory, a handshake or a login that takes longer is hung up on."""
 SCRATCH_BYTES = 64 * 1024
