@@ -4,6 +4,7 @@ Each input is a real conversation with bytes changed, cut, repeated or put in. `
 """
 
 import asyncio
+import base64
 import random
 import ssl
 import struct
@@ -129,6 +130,16 @@ async def test_a_hundred_thousand_mutated_connections_let_nobody_in(
     await check_mutations(broker, caplog, 100_000, seed=2)
 
 
+def same(one: bytes, other: bytes) -> bool:
+    """Whether two last messages say the same: base64 has several ways to write the last byte."""
+    head, _, proof = one.rpartition(b",p=")
+    other_head, _, other_proof = other.rpartition(b",p=")
+    try:
+        return head == other_head and base64.b64decode(proof) == base64.b64decode(other_proof)
+    except ValueError:
+        return False
+
+
 def check_messages(count: int, seed: int) -> None:
     """The messages of the mechanisms, from right ones to whatever mutations make of them."""
     dice = random.Random(seed)
@@ -146,7 +157,7 @@ def check_messages(count: int, seed: int) -> None:
         server = Scram("SCRAM-SHA-256", lambda user: CREDENTIAL, "server")
         server.step(right.first())
         changed = mutated(final, dice)
-        if changed != final:
+        if not same(changed, final):
             with pytest.raises(Refused):
                 server.step(changed)
             assert server.user is None
