@@ -1,5 +1,6 @@
 # make serve   install what a broker needs and serve on 127.0.0.1:9092 from ./data
 # make setup   install what developers need as well
+# make wheel-producer  build dist/stepdown_producer-*.whl, the producer alone
 # make wheel   build dist/stepdown-*.whl, install it without a compiler and try it
 # make pythons run the fast tests on the other versions of Python that are here
 # make test    set everything up, check style, types and layers, run all tests
@@ -23,7 +24,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel pythons test check format docker-check bench-reference gate client-suites mutated-frames soak clean
+.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate client-suites mutated-frames soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -68,6 +69,9 @@ pythons: setup
 
 build/types/stepdown:
 	mkdir -p build/types && ln -sfn ../.. build/types/stepdown
+
+wheel-producer: $(VENV)/bin/python
+	$(BIN)/python distributions/producer/build.py dist
 
 check: setup build/types/stepdown
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -16,7 +16,8 @@ ROOMS = ("protocol", "config", "storage", "broker", "producer", "testing", "cli"
 
 def packages() -> list[str]:
     found = [init.parent.relative_to(ROOT) for room in ROOMS for init in (ROOT / room).rglob("__init__.py")]
-    return ["pyspark_stepdown", "stepdown", *sorted(".".join(("stepdown", *path.parts)) for path in found)]
+    beside = ["pyspark_stepdown"] if (ROOT / "pyspark_stepdown").is_dir() else []
+    return [*beside, "stepdown", *sorted(".".join(("stepdown", *path.parts)) for path in found)]
 
 
 def compiled() -> list[str]:

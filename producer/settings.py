@@ -10,12 +10,13 @@ Source: Kafka 3.9, ProducerConfig and KafkaProducer. Rules that join settings:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import count
 from ssl import SSLContext
 from typing import TypeAlias
 
-from ..config import ConfigError, HostPort, Problem
-from ..config.keys.addresses import parse_host_port
+from ..config.errors import ConfigError, Problem
+from ..config.keys.addresses import HostPort, parse_host_port
 from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
 from ..config.keys.value_checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
 from ..config.keys.value_types import Kind, Value, render
@@ -38,6 +39,7 @@ def _key(name: str, kind: Kind, default: Value | None, check: Check | None, doc:
 AT_LEAST_0 = AtLeast(0)
 NOT_EMPTY = Matching(r"(?s).+", "orders-1")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+CODEC_MODULES = {"gzip": "isal", "snappy": "snappy", "lz4": "lz4", "zstd": "zstandard"}
 KEYS: dict[str, Key] = {
     key.name: key
     for key in (
@@ -137,6 +139,7 @@ def producer_settings(
         problems.append(Problem(key="transactional.id", expected="transactions need idempotence"))
     delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings)
     _check_memory(values, problems)
+    _check_codec(values, problems)
     if custom is None and values["partitioner.class"]:
         custom = _partitioner(str(values["partitioner.class"]), problems)
     security = security_of(values, asked, problems, ssl_context=ssl_context, token_provider=token_provider)
@@ -166,6 +169,14 @@ def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partit
                 found = "" if key.sensitive else str(value)
                 problems.append(Problem(key=written, expected=f"expected {key.expected}", found=found))
     return values, custom, problems
+
+
+def _check_codec(values: dict[str, Value | None], problems: list[Problem]) -> None:
+    """The producer's own distribution brings no codecs."""
+    module = CODEC_MODULES.get(str(values["compression.type"]))
+    if module is not None and find_spec(module) is None:
+        wanted = f"expected {module} to be installed: pip install 'stepdown-producer[compression]'"
+        problems.append(Problem(key="compression.type", expected=wanted, found=str(values["compression.type"])))
 
 
 def _addresses(servers: object) -> tuple[tuple[HostPort, ...], list[Problem]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...config import HostPort
+from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ..accumulator.record_accumulator import NEVER_MS

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from ...config import HostPort
+from ...config.keys.addresses import HostPort
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from ...protocol.schema import NO_UUID

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from ssl import SSLContext
 
-from ...config import Problem
+from ...config.errors import Problem
 from ...config.keys.jaas import parse_jaas
 from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
 from ...config.keys.value_checks import EachOf, OneOf, Only

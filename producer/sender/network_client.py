@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from ...config import HostPort
+from ...config.keys.addresses import HostPort
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode
 from ..errors import ProducerError

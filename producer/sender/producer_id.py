@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...config import HostPort
+from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest

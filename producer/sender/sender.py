@@ -8,7 +8,7 @@ Source: Kafka 3.9, Sender.runOnce and sendProducerData.
 from collections.abc import Callable
 from functools import partial
 
-from ...config import HostPort
+from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode, PeerFault
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
