@@ -144,7 +144,11 @@ class Accumulator:
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY
         batch = self._open(topic, partition, size, now_ms)
-        taken = batch.take(entry)
+        try:
+            taken = batch.take(entry)
+        except Exception:
+            self.ended(batch)
+            raise
         queue.append(batch)
         self.stirred = True
         return taken

@@ -156,13 +156,23 @@ class Results:
         if self._caller is not None:
             self._caller.sequences.failed(batch, error.code, adjust=adjust)
             self._caller.batch_failed(error)
-        self._accumulator.ended(batch)
-        self._meters.count_topic("failed", batch.topic, batch.count)
-        if len(batch.listeners) < batch.count:
-            text = "%d record(s) for %s-%d failed, and of %d nobody waits for the end: %s"
-            unheard = batch.count - len(batch.listeners)
-            self._log.warning("failed", text, batch.count, batch.topic, batch.partition, unheard, error)
-        batch.end(Outcome(error=error, failures=failures))
+        try:
+            self._accumulator.ended(batch)
+            self._meters.count_topic("failed", batch.topic, batch.count)
+            if len(batch.listeners) < batch.count:
+                text = "%d record(s) for %s-%d failed, and of %d nobody waits for the end: %s"
+                unheard = batch.count - len(batch.listeners)
+                self._log.warning("failed", text, batch.count, batch.topic, batch.partition, unheard, error)
+        finally:
+            self._end(batch, Outcome(error=error, failures=failures))
+
+    def _end(self, batch: Batch, outcome: Outcome) -> None:
+        """Ends a batch that nobody keeps any more, so also after a fault."""
+        try:
+            batch.end(outcome)
+        except Exception as fault:
+            self._log.fault(f"telling of the end of a batch for {batch.topic}-{batch.partition}", fault)
+            batch.end(outcome)
 
     def fail_for_fault(self, batch: Batch, fault: Exception) -> None:
         """Ends a batch that a fault of the producer was met with; whatever else goes wrong it has ended then."""
@@ -180,8 +190,10 @@ class Results:
         if self._caller is not None:
             self._caller.sequences.acknowledged(batch, base_offset)
         self._landed(batch)
-        self._accumulator.ended(batch)
-        batch.end(Outcome(base_offset, append_time))
+        try:
+            self._accumulator.ended(batch)
+        finally:
+            self._end(batch, Outcome(base_offset, append_time))
 
     def _split(self, batch: Batch) -> None:
         if self._caller is not None:
