@@ -360,8 +360,13 @@ class Accumulator:
 
     def newest_live(self, last_number: int) -> Batch | None:
         """The newest batch up to that number that has not ended, or one of its children; None when all have."""
-        number = next((number for number in reversed(self.live) if number <= last_number), None)
-        return None if number is None else next(iter(self.live[number]))
+        for number in reversed(self.live):
+            if number <= last_number:
+                # One that is done lies here only after a fault.
+                for batch in self.live[number]:
+                    if not batch.is_done:
+                        return batch
+        return None
 
 
 def _shut(batches: list[Batch]) -> list[Batch]:
