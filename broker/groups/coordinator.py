@@ -146,6 +146,8 @@ class GroupCoordinator:
             raise ApiError(f"{OFFSETS_TOPIC}-{partition} is not led here", ErrorCode.NOT_COORDINATOR)
         if self._loading.is_loading(partition):
             raise ApiError(f"{OFFSETS_TOPIC}-{partition} is being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if self._loading.is_damaged(partition):
+            raise ApiError(f"{OFFSETS_TOPIC}-{partition} is damaged, see the broker's log", ErrorCode.NOT_COORDINATOR)
 
     # Classic members
 
@@ -376,6 +378,7 @@ class GroupCoordinator:
 
     def _forget_all(self) -> None:
         log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
+        self._loading.forget_damage()
         for group in self.groups:
             self._forget(group)
 

@@ -81,6 +81,7 @@ async def read_back(
         if not chunk:
             return
         for batch in iter_batches(chunk):
+            batch.ensure_valid()
             offset = batch.last_offset + 1
             for entry in entries(batch):
                 yield entry

@@ -1,6 +1,7 @@
 """Loading `__consumer_offsets` at the start: which partitions are not loaded yet, and what follows when one is.
 
-Groups of a partition that is being loaded are answered COORDINATOR_LOAD_IN_PROGRESS; all others are served.
+Groups of a partition that is being loaded are answered COORDINATOR_LOAD_IN_PROGRESS; those of one that cannot be read
+NOT_COORDINATOR, as in Kafka: that nothing was committed would be a lie on which a client acts. All others are served.
 """
 
 import logging
@@ -30,6 +31,15 @@ class Loading(PartitionLoading):
         self._offsets = offsets
         self._replay = replay
         self._on_loaded = on_loaded
+        self._damaged: set[int] = set()
+
+    def is_damaged(self, partition: int) -> bool:
+        """Whether what the partition holds could be read in part only."""
+        return partition in self._damaged
+
+    def forget_damage(self) -> None:
+        """The topic was deleted."""
+        self._damaged.clear()
 
     def start(self) -> None:
         """Begins to load what there is; with nothing there it is over at once."""
@@ -43,6 +53,7 @@ class Loading(PartitionLoading):
         log.info("loaded %d groups and %d offsets in %.3f s", len(self._groups), len(self._offsets), seconds)
 
     async def _load(self, partition: int, loading: object) -> None:
+        self._damaged.discard(partition)
         try:
             async for entry in self._topic.read(partition):
                 if not self.is_wanted(partition, loading):
@@ -52,7 +63,13 @@ class Loading(PartitionLoading):
                 else:
                     self._end_transaction(partition, entry.producer_id, is_commit=entry.is_commit)
         except ApiError as error:
-            log.error("partition %d of the committed offsets could be loaded in part only: %s", partition, error)
+            if self.is_wanted(partition, loading):
+                self._damaged.add(partition)
+            log.error(
+                "__consumer_offsets-%d is damaged: %s. Its groups are answered NOT_COORDINATOR until the partition is "
+                "restored and the broker started again, or the topic deleted, with all committed offsets",
+                *(partition, error),
+            )
         if not self.is_wanted(partition, loading):
             return
         self.done(partition, loading)

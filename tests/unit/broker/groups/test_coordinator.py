@@ -364,6 +364,25 @@ async def test_acknowledged_commits_survive_a_broker_that_is_killed(tmp_path):
         assert (await client.send(beat, 4)).error_code == ErrorCode.NONE
 
 
+async def test_damaged_offsets_are_an_error_and_not_minus_one(tmp_path, caplog):
+    """A client that is told -1 begins anew, or at the end."""
+    async with serving(tmp_path) as (_, client):
+        assert await commit(client, 2, offset=77, generation_id_or_member_epoch=-1) == ErrorCode.NONE
+    name = f"__consumer_offsets-{partition_of('g', PARTITIONS)}"
+    (log,) = (path for path in tmp_path.rglob("*.log") if path.parent.name == name and path.stat().st_size)
+    stored = bytearray(log.read_bytes())
+    stored[-20] ^= 1
+    log.write_bytes(stored)
+    async with serving(tmp_path) as (broker, client):
+        request = OffsetFetchRequest(group_id="g", topics=(OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),))
+        assert (await client.send(request, 2)).error_code == ErrorCode.NOT_COORDINATOR
+        assert f"{name} is damaged" in caplog.text
+        other = next(f"h{number}" for number in range(99) if partition_of(f"h{number}", PARTITIONS) != int(name[-1]))
+        assert await fetch(client, 8, group=other) == (-1, ErrorCode.NONE)
+        await broker.topics.delete(["__consumer_offsets"])
+        assert await fetch(client, 8) == (-1, ErrorCode.NONE)
+
+
 async def test_a_marker_in_the_log_decides_after_a_restart(tmp_path):
     async with serving(tmp_path) as (broker, _):
         committer = Committer(group_id="g", producer=Producer(producer_id=5, producer_epoch=0))
