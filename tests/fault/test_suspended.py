@@ -1,4 +1,7 @@
-"""The process stands still for longer than sessions last (SIGSTOP, a laptop that slept): nobody is expelled for it."""
+"""The process stands still for longer than sessions and transactions last (SIGSTOP, a laptop that slept).
+
+Nobody is expelled for it, nothing aborted, nothing written twice.
+"""
 
 import asyncio
 import os
@@ -12,10 +15,13 @@ from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupReq
 from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from support.broker import Stepdown
 from support.client import RawClient
+from support.fetching import fetch, fetched, read
+from support.transactions import TransactionalClient
 
 SESSION_MS = 6000
-SUSPENDED_S = 12
+SUSPENDED_S = 60
 MEMBERS = 20
+TRANSACTION_MS = 20_000
 
 
 class Member:
@@ -46,21 +52,37 @@ class Member:
 
 
 @pytest.mark.slow
-async def test_members_outlive_a_broker_that_stood_still(tmp_path: Path) -> None:
+async def test_members_transactions_and_fetches_outlive_a_broker_that_stood_still(tmp_path: Path) -> None:
     with Stepdown(tmp_path, properties={"group.initial.rebalance.delay.ms": "0"}) as broker:
+        broker.create_topic("t")
         host, port = broker.address.rsplit(":", 1)
         members = [Member(number, await RawClient.connect(host, int(port))) for number in range(MEMBERS)]
         for member in members:
             await member.join()
+        producer, reader = [await RawClient.connect(host, int(port)) for _ in range(2)]
+        transaction = TransactionalClient(producer)
+        while (await transaction.init(timeout_ms=TRANSACTION_MS)).error_code:
+            continue  # the coordinator is not there yet
+        assert await transaction.add("t", 0) == [ErrorCode.NONE]
+        assert await transaction.produce("t", 0, b"once") == ErrorCode.NONE
+        parked = fetch("t", max_wait_ms=SESSION_MS, min_bytes=1 << 20)
+        waiting = await reader.begin(parked, 4)
         os.kill(broker.pid, signal.SIGSTOP)
         sent = []
         try:
             for _ in range(SUSPENDED_S):
                 await asyncio.sleep(1)
                 sent += [(member, await member.client.begin(member.heartbeat, 0)) for member in members]
+            ending = asyncio.create_task(transaction.end(commit=True))
+            await asyncio.sleep(0)
         finally:
             os.kill(broker.pid, signal.SIGCONT)
         codes = [(await member.client.finish(member.heartbeat, 0, number)).error_code for member, number in sent]
         assert set(codes) == {ErrorCode.NONE}
+        assert await ending == ErrorCode.NONE
         for member in members:
             assert (await member.client.send(member.heartbeat, 0)).error_code == ErrorCode.NONE
+        assert not (await reader.finish(parked, 4, waiting)).responses[0].partitions[0].error_code
+        committed = await fetched(reader, fetch("t", isolation_level=1, min_bytes=1, max_wait_ms=5_000), 4)
+        assert not committed.aborted_transactions
+        assert [value for *_, value in read(committed.records)].count(b"once") == 1
