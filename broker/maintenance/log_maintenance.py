@@ -91,7 +91,7 @@ class Upkeep:
         """Syncs segments that were closed meanwhile, and removes files whose readers had their time."""
         for rolled in self._core.log_dirs.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
-        self._core.log_dirs.delete_due(self._core.clock.now_ms())
+        await self._core.heavy(self._core.log_dirs.delete_due, self._core.clock.now_ms())
 
     async def _sync(self, which: Log, flush: Flush) -> None:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""
