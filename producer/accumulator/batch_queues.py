@@ -53,9 +53,9 @@ class Queues:
         """Takes the leaders that metadata has now."""
         if self._generation == metadata.generation:
             return
-        self._generation = metadata.generation
-        self.led = {}
+        led: dict[int, list[Queue]] = {}
         for queue in self:
             queue.leader = metadata.leader(queue.topic, queue.partition)
             if queue.leader is not None:
-                self.led.setdefault(queue.leader.node_id, []).append(queue)
+                led.setdefault(queue.leader.node_id, []).append(queue)
+        self.led, self._generation = led, metadata.generation
