@@ -7,6 +7,7 @@
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
+# make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc)
 # make client-suites  run franz-go's own tests against a broker (needs Go)
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make soak    the long suites: kill -9, mutations, many seeds
@@ -24,7 +25,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate client-suites mutated-frames soak clean
+.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -92,6 +93,9 @@ bench-reference: setup
 
 gate: setup
 	$(BIN)/python bench/questions/instructions.py
+
+sanitize: setup
+	$(BIN)/python tests/fault/mutated_streams.py 1800
 
 client-suites: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_client_suites.py
