@@ -7,21 +7,18 @@ Heartbeats are sent between fetches. Source: KIP-62, KIP-394; Kafka 3.9, Consume
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...config import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.coordinator.consumer_protocol import (
     PROTOCOL_TYPE,
-    ConsumerAssignment,
     ConsumerSubscription,
-    ConsumerTopicPartitions,
     decode_assignment,
-    decode_subscription,
-    encode_assignment,
     encode_subscription,
 )
+from ...protocol.coordinator.range_assignor import assign_by_range, subscribers_by_topic
 from ...protocol.errors import ErrorCode, MalformedFrame
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.heartbeat import HeartbeatRequest
@@ -178,29 +175,8 @@ class GroupMembership:
         self._done = committed(self._coordinator(), self._group)
         return {topic_partition: self._done.get(topic_partition) for topic_partition in topic_partitions}
 
-    def _assign(self, members: Iterable[Any]) -> tuple[SyncGroupRequestAssignment, ...]:
-        wanted: dict[str, list[str]] = {}
-        names = []
-        for member in members:
-            names.append(member.member_id)
-            try:
-                topics = decode_subscription(member.metadata).topics
-            except MalformedFrame:
-                topics = ()
-            for topic in topics:
-                wanted.setdefault(topic, []).append(member.member_id)
-        counts = self._leaders.refresh(wanted)
-        dealt: dict[str, list[ConsumerTopicPartitions]] = {name: [] for name in names}
-        for topic, subscribers in sorted(wanted.items()):
-            for member_id, partitions in range_assignment(counts[topic], subscribers).items():
-                dealt[member_id].append(ConsumerTopicPartitions(topic=topic, partitions=partitions))
-        return tuple(
-            SyncGroupRequestAssignment(
-                member_id=name,
-                assignment=encode_assignment(ConsumerAssignment(assigned_partitions=each), SUBSCRIPTION_VERSION),
-            )
-            for name, each in dealt.items()
-        )
+    def _assign(self, members: Sequence[Any]) -> tuple[SyncGroupRequestAssignment, ...]:
+        return assign_by_range(members, self._leaders.refresh(subscribers_by_topic(members)))
 
     def _is_accepted(self, code: int) -> bool:
         """Whether there was no error; False for one that joining again mends."""
@@ -247,15 +223,3 @@ class GroupMembership:
                 break
             time.sleep(PAUSE_SECONDS)  # the topic of offsets is being created
         raise CommandFailed(f"group {self._group} has no coordinator: {error_name(found.error_code)}")
-
-
-def range_assignment(partitions: int, members: Iterable[str]) -> dict[str, list[int]]:
-    """Neighbouring partitions for each member, in the order of their ids; the first ones get what is left over."""
-    ordered = sorted(members)
-    each, over = divmod(partitions, len(ordered))
-    shares, first = {}, 0
-    for index, member in enumerate(ordered):
-        size = each + (index < over)
-        shares[member] = list(range(first, first + size))
-        first += size
-    return shares

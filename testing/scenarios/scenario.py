@@ -7,6 +7,7 @@ explains: |
 config: {num.partitions: 1}                    of the broker, by Kafka's names
 topics: {orders: {partitions: 1, config: {}}}
 producers: {app: {enable.idempotence: false}}  settings of stepdown's producer, by Kafka's names
+members: {reader: {group.id: shop, topics: [orders]}}     of consumer groups, as group_member.py describes them
 steps:
   - arm: {kind: drop, api: Produce, when: after}
   - send: {producer: app, topic: orders, values: [a]}
@@ -40,6 +41,7 @@ class Scenario:
     config: Mapping[str, object] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     producers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    members: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 NAMES = tuple(each.name for each in fields(Scenario))

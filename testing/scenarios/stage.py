@@ -1,4 +1,4 @@
-"""Where a scenario happens: a broker and producers in one event loop, on a clock that only the steps move.
+"""Where a scenario happens: brokers, producers and members of groups in one event loop; only steps move its clock.
 
 Nothing waits for real time and lots are drawn from a seed, so each run is the same, to the last request.
 """
@@ -13,7 +13,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from ...broker.faults.event_log import OtherEvent
+from ...broker.faults.event_log import Event, OtherEvent, RequestEvent
 from ...broker.scheduling.movable_clock import MovableClock
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
@@ -21,6 +21,7 @@ from ...producer.network.connections import Network
 from ...producer.surroundings import Surroundings
 from ..brokers import make_brokers
 from ..kafka import Kafka
+from .group_member import GroupMember
 from .scenario import Scenario
 
 START_MS = 1_700_000_000_000
@@ -55,6 +56,7 @@ class Stage:
         self.scenario = scenario
         self._seed = seed
         self.producers: dict[str, Producer] = {}
+        self.members: dict[str, GroupMember] = {}
         self.sent: dict[str, Sent] = {}
 
     async def __aenter__(self) -> Self:
@@ -80,6 +82,8 @@ class Stage:
         self.control.close()
         for producer in self.producers.values():
             await producer.close(timeout_ms=0)
+        for member in self.members.values():
+            await member.close()
         await asyncio.to_thread(self.kafka.close)
         await self.brokers.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -98,6 +102,13 @@ class Stage:
             self.producers[name] = await producer.start()
         return self.producers[name]
 
+    def member(self, name: str) -> GroupMember:
+        """The member of that name. Raises: KeyError."""
+        if name not in self.members:
+            settings = self.scenario.members[name]
+            self.members[name] = GroupMember(name, settings, self.brokers.bootstrap, self.clock, self.tell)
+        return self.members[name]
+
     def tell(self, line: str) -> None:
         """Notes a step, or an outcome, between the requests."""
         self.control.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
@@ -107,5 +118,10 @@ class Stage:
         await self.clock.advance(0)
 
     def lines(self) -> list[str]:
-        """What happened, in order, with the time since the start."""
-        return [f"{(event.at_ms - START_MS) / 1000:9.3f} s  {event.line}" for event in self.control.events]
+        """What happened, in order, with the time since the start; heartbeats only when something came of them."""
+        shown = (event for event in self.control.events if not _is_quiet(event))
+        return [f"{(event.at_ms - START_MS) / 1000:9.3f} s  {event.line}" for event in shown]
+
+
+def _is_quiet(event: Event) -> bool:
+    return isinstance(event, RequestEvent) and event.api == "Heartbeat" and event.answer == [] and not event.faults

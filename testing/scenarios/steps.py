@@ -8,10 +8,13 @@
 | `send` | `producer`, `topic`, `values`; `key`, `partition`; `bytes`: pads values to that size |
 | | `count` instead of `values`: so many, one `every` so long, of which no line tells |
 | `begin`, `commit`, `abort`, `init` | a transactional producer; a commit that fails is an outcome, `commit of NAME` |
+| `join`, `leave`, `crash` | the names of members; who crashed may join again |
+| `work` | `member`, and `for` how long it does not poll |
 | `advance` | a time: timers ring on the way |
 | `expect` | `acknowledged`, `pending`: values; `failed`: value to error; `records`: topic to values; |
 | | `shares`: topic to partition to `at least N` or `at most N` records; |
-| | `requests`: API to number; `errors`: API to error codes in order |
+| | `assigned`: member to partitions; `generations`: group to its number, which each rebalance raises; |
+| | `groups`: group to its state; `requests`: API to number; `errors`: API to error codes in order |
 """
 
 import asyncio
@@ -114,6 +117,26 @@ def _watch(stage: Stage, sent: Sent, done: "Delivery | asyncio.Future[Any]") -> 
     sent.tasks.append(asyncio.ensure_future(wait()))
 
 
+async def join(stage: Stage, names: list[str]) -> None:
+    for name in names:
+        stage.member(name).join()
+        await stage.settle()
+
+
+async def leave(stage: Stage, names: list[str]) -> None:
+    for name in names:
+        stage.member(name).leave()
+
+
+async def crash(stage: Stage, names: list[str]) -> None:
+    for name in names:
+        stage.member(name).crash()
+
+
+async def work(stage: Stage, what: Mapping[str, Any]) -> None:
+    stage.member(what["member"]).work(duration_ms(what["for"]))
+
+
 async def expect(stage: Stage, wanted: Mapping[str, Any]) -> None:
     """Raises: AssertionError."""
     for name, value in wanted.items():
@@ -163,6 +186,24 @@ async def _requests(stage: Stage, counts: Mapping[str, int]) -> None:
         assert found == count, f"{found} requests {api}, not {count}"
 
 
+async def _assigned(stage: Stage, members: Mapping[str, list[str]]) -> None:
+    found = {name: stage.member(name).partitions for name in members}
+    assert found == members, f"members have {found}, not {members}"
+
+
+async def _generations(stage: Stage, groups: Mapping[str, int]) -> None:
+    for group, wanted in groups.items():
+        found = max((each.generation for each in stage.members.values() if each.group == group), default=None)
+        assert found == wanted, f"{group} is in generation {found}, not {wanted}"
+
+
+async def _groups(stage: Stage, states: Mapping[str, str]) -> None:
+    for group, wanted in states.items():
+        found = (await asyncio.to_thread(stage.kafka.group, group)).state
+        assert found == wanted, f"{group} is {found}, not {wanted}"
+        stage.tell(f"{group} is {found}")
+
+
 async def _errors(stage: Stage, codes: Mapping[str, list[str]]) -> None:
     for api, wanted in codes.items():
         events = [event for event in stage.control.events.requests() if event.api == api]
@@ -171,7 +212,8 @@ async def _errors(stage: Stage, codes: Mapping[str, list[str]]) -> None:
 
 
 STEPS: Mapping[str, Step] = {
-    each.__name__: each for each in (arm, remove, release, do, advance, send, init, begin, commit, abort, expect)
+    each.__name__: each
+    for each in (arm, remove, release, do, advance, send, init, begin, commit, abort, join, leave, crash, work, expect)
 }
 EXPECTATIONS: Mapping[str, Step] = {
     "acknowledged": _acknowledged,
@@ -179,6 +221,9 @@ EXPECTATIONS: Mapping[str, Step] = {
     "failed": _failed,
     "records": _records,
     "shares": _shares,
+    "assigned": _assigned,
+    "generations": _generations,
+    "groups": _groups,
     "requests": _requests,
     "errors": _errors,
 }
