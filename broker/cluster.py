@@ -322,6 +322,11 @@ class BrokerCluster:
     # What is there
 
     @property
+    def node_ids(self) -> list[int]:
+        """Of all brokers, those that do not run too."""
+        return list(self._members)
+
+    @property
     def brokers(self) -> dict[int, Broker]:
         """The brokers that run, by id."""
         return {node_id: each.broker for node_id, each in self._members.items() if each.broker is not None}

@@ -15,12 +15,12 @@
 A broker may be named by what it is to partition 0 of a topic: `leader_of`, or `follower_of` (the first in the ISR).
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from ..config import HostPort
+from ..storage.files.files import Files
 from .broker import Broker
 from .cluster import BrokerCluster, Election
 from .faults.control import Answer, Body, Control, Reader, values_of
@@ -28,6 +28,7 @@ from .faults.disk import FaultyDisk
 from .faults.fault import WrongFault
 from .faults.field_values import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
+from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock
 
 Given = Mapping[str, Any]
@@ -37,37 +38,32 @@ PARTITION: Mapping[str, Reader] = {"topic": text, "partition": count}
 REPLICA: Mapping[str, Reader] = {**BROKER, **PARTITION}
 
 
+class MakeCluster(Protocol):
+    """Makes the brokers, which do not run yet. Raises: ConfigError, DiskFault."""
+
+    def __call__(
+        self, *, clock: Clock, files: Callable[[int], Files], on_broker: Callable[[Broker], None]
+    ) -> BrokerCluster: ...
+
+
 class ControlledCluster:
-    """Brokers 1 to n of one process; `control` is what tests ask. The port opens where `port` says so."""
+    """The brokers of one process; `control` is what tests ask. The port opens where `port` says so."""
 
     def __init__(
         self,
-        directory: str | Path,
-        brokers: int = 3,
+        make_cluster: MakeCluster,
         *,
-        settings: Mapping[str, str] | None = None,
-        racks: Sequence[str] = (),
         clock: MovableClock | None = None,
         make_disk: Callable[[], FaultyDisk] = FaultyDisk,
         seed: int = 0,
         port: HostPort | None = None,
         token: str = "",
     ) -> None:
-        """Raises: ConfigError, DiskFault."""
+        """`seed` draws for faults that have a probability. Raises: ConfigError, DiskFault."""
         self.control = Control(clock or MovableClock(), seed=seed)
         self._make_disk = make_disk
         self._disks: dict[int, FaultyDisk] = {}
-        self.cluster = BrokerCluster.of(
-            directory,
-            brokers,
-            settings=settings,
-            racks=racks,
-            clock=self.control.clock,
-            files=self._disk,
-            seed=seed,
-            on_broker=self._attach,
-        )
-        self._ids = range(1, brokers + 1)
+        self.cluster = make_cluster(clock=self.control.clock, files=self._disk, on_broker=self._attach)
         self._add_actions()
         self._wanted_port = port
         self._port = ControlPort(self.control, token)
@@ -189,7 +185,7 @@ class ControlledCluster:
         self.cluster.elect(*_place(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
 
     async def _start_brokers(self, given: Given) -> None:
-        stopped = [each for each in self._ids if each not in self.cluster.brokers]
+        stopped = [each for each in self.cluster.node_ids if each not in self.cluster.brokers]
         wanted = [self._broker(given)] if _names_broker(given) else stopped
         for broker in wanted:
             await self.cluster.start_broker(broker)

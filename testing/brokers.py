@@ -1,7 +1,9 @@
 """The brokers of a test: one, or a cluster, over a folder."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from ..broker.cluster import BrokerCluster
 from ..broker.controlled_broker import ControlledBroker
 from ..broker.controlled_cluster import ControlledCluster
 from ..broker.faults.disk import TestDisk
@@ -36,17 +38,10 @@ def make_brokers(
         loaded = load(overrides=[f"{name}={text}" for name, text in given.items()])
         return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=TestDisk(), seed=seed)
     replicas = str(min(brokers, MOST_REPLICAS))
-    factors = (
-        "default.replication.factor",
-        "offsets.topic.replication.factor",
-        "transaction.state.log.replication.factor",
-    )
-    given = {**dict.fromkeys(factors, replicas), **settings}
+    given = {**dict.fromkeys(REPLICATION_FACTORS, replicas), **settings}
     own = load(overrides=[f"{name}={text}" for name, text in given.items()]).settings
     return ControlledCluster(
-        folder,
-        brokers,
-        settings=given,
+        partial(BrokerCluster.of, folder, brokers, settings=given, seed=seed),
         clock=clock,
         make_disk=TestDisk,
         seed=seed,

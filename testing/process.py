@@ -18,16 +18,17 @@ STOP_S = 20.0
 
 
 class RunningProcess:
-    """Starts the process on entering and ends it on leaving."""
+    """Starts the process on entering and ends it on leaving; several `brokers` are a cluster in that process."""
 
-    def __init__(self, *, config: Mapping[str, object] | None = None) -> None:
+    def __init__(self, *, brokers: int = 1, config: Mapping[str, object] | None = None) -> None:
+        self._brokers = brokers
         self._config = config or {}
 
     def __enter__(self) -> Kafka:
         self._folder = tempfile.mkdtemp(prefix="stepdown-")
         free = "127.0.0.1:0"
         command = [sys.executable, "-m", "stepdown", "serve", "--log-dir", self._folder]
-        command += ["--listen", free, "--http", free, "--control", free]
+        command += ["--listen", free, "--http", free, "--control", free, "--brokers", str(self._brokers)]
         for key, value in {**DEFAULTS, **self._config}.items():
             command += ["-o", f"{key}={as_text(value)}"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -72,18 +72,24 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
 
 
 async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[str, str]) -> int:
-    from .cluster_process import cluster_of
+    from .cluster_process import cluster_of, controlled_cluster_of
 
     stopping = _stopping()
-    cluster = cluster_of(
-        options.brokers,
-        loaded,
-        lambda more: load(options.properties, environ, [*options.overrides, *more], options.flags),
-    )
-    async with cluster:
+
+    def load_with(more: Sequence[str]) -> Loaded:
+        return load(options.properties, environ, [*options.overrides, *more], options.flags)
+
+    async with contextlib.AsyncExitStack() as stack:
+        control = ""
+        if loaded.settings.stepdown_control_listen is None:
+            cluster = await stack.enter_async_context(cluster_of(options.brokers, loaded, load_with))
+        else:
+            controlled = controlled_cluster_of(options.brokers, loaded, load_with)
+            cluster = (await stack.enter_async_context(controlled)).cluster
+            control = f", control {controlled.control_address}"
         gc.enable()
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
-        print(f"stepdown listening on {cluster.bootstrap}, http {http}", flush=True)
+        print(f"stepdown listening on {cluster.bootstrap}, http {http}{control}", flush=True)
         await stopping.wait()
         log.info("stopping: finishing what is in flight")
     log.info("stopped")

@@ -5,18 +5,41 @@ Broker i listens on the ports of --listen plus i - 1 (port 0: any free ones) and
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
+from ...broker.broker import Broker
 from ...broker.cluster import BrokerCluster, LoadSettings, own_settings
+from ...broker.controlled_cluster import ControlledCluster
+from ...broker.scheduling.clock import Clock
 from ...config import Endpoint, Given, Loaded, Origin
+from ...storage.files.files import Files
 
 Load = Callable[[Sequence[str]], Loaded]
 """The settings that the command line gives, with these `key=value` over them."""
 
 
-def cluster_of(brokers: int, loaded: Loaded, load: Load) -> BrokerCluster:
+def cluster_of(
+    brokers: int,
+    loaded: Loaded,
+    load: Load,
+    *,
+    clock: Clock | None = None,
+    files: Callable[[int], Files] | None = None,
+    on_broker: Callable[[Broker], None] | None = None,
+) -> BrokerCluster:
     """Brokers 1 to n. Raises: ConfigError, DiskFault."""
-    directory = loaded.settings.log_dirs[0]
-    return BrokerCluster(directory, {number: _loading(number, loaded, load) for number in range(1, brokers + 1)})
+    members = {number: _loading(number, loaded, load) for number in range(1, brokers + 1)}
+    return BrokerCluster(loaded.settings.log_dirs[0], members, clock=clock, files=files, on_broker=on_broker)
+
+
+def controlled_cluster_of(brokers: int, loaded: Loaded, load: Load) -> ControlledCluster:
+    """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
+    settings = loaded.settings
+    return ControlledCluster(
+        partial(cluster_of, brokers, loaded, load),
+        port=settings.stepdown_control_listen,
+        token=settings.stepdown_control_token or "",
+    )
 
 
 def _loading(number: int, loaded: Loaded, load: Load) -> LoadSettings:

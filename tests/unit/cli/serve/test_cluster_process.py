@@ -2,6 +2,7 @@ from pathlib import Path
 
 from stepdown.cli.serve.cluster_process import cluster_of
 from stepdown.config import load
+from stepdown.testing.process import RunningProcess
 
 
 async def test_each_broker_has_a_port_and_a_directory_of_its_own(tmp_path: Path) -> None:
@@ -20,3 +21,16 @@ def test_ports_that_are_given_are_counted_up(tmp_path: Path) -> None:
     cluster = cluster_of(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
     listeners = [member.loaded.settings.listeners[0] for member in cluster._members.values()]
     assert [(each.host, each.port) for each in listeners] == [("127.0.0.1", 19092), ("127.0.0.1", 19093)]
+
+
+def test_one_control_port_is_for_all_brokers() -> None:
+    with RunningProcess(brokers=3, config={"min.insync.replicas": 2, "default.replication.factor": 3}) as kafka:
+        kafka.create_topic("t")
+        fault = kafka.faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", client_id="nobody", optional=True)
+        kafka.cluster.kill(leader_of="t")
+        kafka.clock.advance("10s")
+        kafka.produce("t", b"a")
+        kafka.cluster.start()
+        assert [record.value for record in kafka.records("t")] == [b"a"]
+        assert fault.hits == 0
+        assert set(kafka.wire.leaders("t")) == {0}
