@@ -41,7 +41,7 @@ from .scheduling.clock import Clock, LoopClock
 from .services import MakeTopics, Services
 
 if TYPE_CHECKING:
-    from .network.admission import ListenerAdmission
+    from .network.connection_setup import ListenerAdmission
 
 
 class Broker(Services):
@@ -165,7 +165,7 @@ class Broker(Services):
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
-        from .network.admission import SecuredListeners
+        from .network.connection_setup import SecuredListeners
 
         shared = SecuredListeners(
             self.metrics, self.clock, self.settings.stepdown_authentication_timeout_ms, self.scram_credentials.find

@@ -42,7 +42,7 @@ from ..storage.files.files import Files
 from .broker import Broker
 from .controller.controller import Controller
 from .controller.partition_change import Election
-from .network.pause import Pause
+from .network.suspended_broker import Pause
 from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
 from .scheduling.clock import Clock, LoopClock

@@ -3,7 +3,7 @@
 from ..config import BrokerSettings, HostPort, Layers
 from .broker import Broker, naming_address
 from .faults.control import Control
-from .faults.disk import FaultyDisk
+from .faults.copy_on_write_files import FaultyDisk
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 

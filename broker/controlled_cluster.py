@@ -24,9 +24,9 @@ from ..storage.files.files import Files
 from .broker import Broker
 from .cluster import BrokerCluster, Election
 from .faults.control import Answer, Body, Control, Reader, values_of
-from .faults.disk import FaultyDisk
+from .faults.copy_on_write_files import FaultyDisk
 from .faults.fault import WrongFault
-from .faults.field_values import count, duration_ms, flag, number, text
+from .faults.fault_parsing import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
 from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What each record passes on its way into a batch, and what tells of its end: the one compiled module of the producer.
+"""The code that runs for every record, from `send` into a batch to its completion; the producer's only compiled module.
 
     FastSend        `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the long way
     FastAppend      one topic: the partition of a key, the open batch of a partition, the line for memory

@@ -39,7 +39,7 @@ from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
 from .surroundings import Surroundings
 from .transactions.caller import TransactionalCaller
-from .transactions.calls import OpenBatches, TransactionCalls
+from .transactions.transactional_producer import OpenBatches, TransactionCalls
 from .transactions.transactions import Transactions
 from .typed_settings import Settings
 

@@ -11,7 +11,7 @@ from .accumulator.compression_estimator import SHARED, CompressionRatios
 from .clock import Clock
 from .fast_path import LoopClock
 from .network.connections import Network
-from .sender.network_client import NetworkClient
+from .sender.network_interface import NetworkClient
 from .settings import ProducerSettings
 
 LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClient]

@@ -6,7 +6,7 @@ from functools import partial
 from ..broker.cluster import BrokerCluster
 from ..broker.controlled_broker import ControlledBroker
 from ..broker.controlled_cluster import ControlledCluster
-from ..broker.faults.disk import TestDisk
+from ..broker.faults.copy_on_write_files import TestDisk
 from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
 from .records import as_text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from ..broker.faults.disk import link_directory
+from ..broker.faults.copy_on_write_files import link_directory
 from .async_kafka import AsyncKafka
 from .brokers import Brokers, make_brokers
 from .control_client import LocalControl

@@ -1,4 +1,4 @@
-"""How fast are records taken in, as they come or compressed anew?
+"""Measures produce throughput, with batches stored as sent or recompressed.
 
 A case is (data, batch size, codec, magic, acks, compression.type): 8 connections send batches of one partition each (or
 of more), 5 requests in flight, over 12 partitions. Magic 0 and 1 are converted up. Where compression.type is not

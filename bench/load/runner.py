@@ -1,4 +1,4 @@
-"""A load at work: sends prepared bytes over many connections, and counts what comes back, in one thread around epoll.
+"""The load generator: sends pre-encoded requests over many connections and counts responses, in one thread with epoll.
 
 It must not be the bottleneck, so it parses nothing but each response's size (and the error code of a Produce
 response), receives into one buffer that it keeps, and tells the CPU it used. Every lane is one connection. A lane sends

@@ -1,4 +1,4 @@
-"""The run that all bars are held against (`bars.py`), in an hour, and its summary.
+"""The reference benchmark run (one hour) that is compared with the target values in `bars.py`, and its summary.
 
 What is compared with Kafka comes first, then what stepdown has to reach by itself: memory and start. Every case has
 its rounds; memory has one, since a peak is no matter of chance.
@@ -18,7 +18,7 @@ from ..cases.starting import Directory, run_starts
 from ..load.topics import Writing
 from ..results.results import Journal, Result
 from ..servers.maven import JarStore
-from .bars import BARS, COMPRESSED_BATCH_BYTES, COMPRESSED_DATA, MEBIBYTE, Judged, judge
+from .target_values import BARS, COMPRESSED_BATCH_BYTES, COMPRESSED_DATA, MEBIBYTE, Judged, judge
 
 COMPRESSED_RECORD_BYTES = 600
 

@@ -25,10 +25,10 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults
-from .disk import FaultyDisk, spoil_last_batch
+from .copy_on_write_files import FaultyDisk, spoil_last_batch
 from .event_log import EventLog, OtherEvent
 from .fault import WrongFault, fault_of
-from .field_values import count, duration_ms, text
+from .fault_parsing import count, duration_ms, text
 from .injector import Injector
 from .request_scope import is_about
 

@@ -27,7 +27,7 @@ from typing import Any, Final
 from ...config.similar_names import nearest
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
-from .field_values import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
+from .fault_parsing import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
 
 Versions = tuple[int, int]
 NO_VERSIONS: Final = (0, -1)

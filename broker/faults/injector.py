@@ -18,7 +18,7 @@ from ..handlers import SERVED
 from ..network.connection import CloseConnection
 from ..network.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
-from .corruption import cut_after, has_records, with_spoilt_records, with_watermarks, wrong_frame
+from .corrupt_responses import cut_after, has_records, with_spoilt_records, with_watermarks, wrong_frame
 from .error_responses import codes_in, joined, split, with_error
 from .event_log import EventLog, RequestEvent
 from .fault import Fault

@@ -1,4 +1,4 @@
-"""Metadata that is not so: other leaders than there are, or those of some time ago."""
+"""Faults in Metadata responses: wrong leaders, or stale ones."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -17,7 +17,7 @@ from ...protocol.messages.alter_client_quotas import (
 )
 from ...storage.directories.cluster_state import QuotaEntity
 from ..network.call import Call
-from ..quotas.quota_rules import changed_quotas, check_entity
+from ..quotas.quota_types import changed_quotas, check_entity
 
 if TYPE_CHECKING:
     from ..services import Services

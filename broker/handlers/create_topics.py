@@ -23,7 +23,7 @@ from ...protocol.messages.create_topics import (
 from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
 from ..metadata.topics import NewTopic
 from ..network.call import Call
-from ..scheduling.pauses import Pauses
+from ..scheduling.loop_yield import Pauses
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -20,7 +20,7 @@ from ...protocol.messages.delete_topics import (
 )
 from ...protocol.schema import NO_UUID
 from ..network.call import Call
-from ..scheduling.pauses import Pauses
+from ..scheduling.loop_yield import Pauses
 from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from ...protocol.messages.describe_client_quotas import (
 )
 from ...storage.directories.cluster_state import QuotaEntity
 from ..network.call import Call
-from ..quotas.quota_rules import ENTITY_TYPES
-from ..quotas.quota_table import CLIENT_ID, IP, USER
+from ..quotas.quota_lookup import CLIENT_ID, IP, USER
+from ..quotas.quota_types import ENTITY_TYPES
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -23,7 +23,7 @@ from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics
 from ..network.call import Call
-from ..quotas.request_quota import UNLIMITED
+from ..quotas.throttle_time import UNLIMITED
 
 if TYPE_CHECKING:
     from ..services import Services

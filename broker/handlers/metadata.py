@@ -33,7 +33,7 @@ from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..metadata.topics import NewTopic
 from ..network.call import Call
-from ..scheduling.pauses import Pauses
+from ..scheduling.loop_yield import Pauses
 from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
 from ..quotas.metering import metered, telling
 from ..security.authorization.guard import Handle, guarded
-from ..security.authorization.rule import Rule
+from ..security.authorization.required_permission import Rule
 from . import request_limits
 from .call import Call
 from .connection import CloseConnection, Peer, Reply
-from .request_parts import PARTS
+from .long_requests import PARTS
 
 if TYPE_CHECKING:
     from ..core import Core

@@ -1,4 +1,4 @@
-"""Who holds the event loop: named in the log, by API, client and size, and counted.
+"""Logs and counts requests that block the event loop, with their API, client and size.
 
 A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so it looks at the stack
 of the loop's thread: the request that is being handled is the `call` of one of its functions.

@@ -1,4 +1,4 @@
-"""Answers a connection's frames until SASL has said who it is; then the dispatcher does, until the session expires.
+"""Handles a connection's requests until SASL authentication is done, and again when the session expires.
 
     ApiVersions? SaslHandshake v0   bare tokens: int32 size and bytes, both ways; a failure only hangs up
     ApiVersions? SaslHandshake v1   SaslAuthenticate, until it is done

@@ -1,4 +1,4 @@
-"""Descriptors kept for modules that are read when they are first needed.
+"""Reserves file descriptors for modules that are imported lazily.
 
 All handlers at once take 6 MB, so each is read with the first request that needs it. By then clients may have taken all
 descriptors that the process may have (`ulimit -n`): these few are let go while a module is read.

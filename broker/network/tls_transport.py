@@ -1,4 +1,5 @@
-"""TLS over a connection's socket, behind the same face as `PlainWire`; docs/decisions/tls-transport.md says why so.
+"""TLS over a connection's socket, with the same interface as `PlainWire`; docs/decisions/tls-transport.md has the
+reasons.
 
 OpenSSL reads and writes the non-blocking socket itself. It is handed 64 KiB at a time; if the socket did not take all
 of them they count as not sent, and OpenSSL goes on where it was when it is handed the same bytes again, as all do that

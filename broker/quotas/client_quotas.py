@@ -1,4 +1,4 @@
-"""The quotas in force, and what has been taken of them.
+"""The client quotas in force and their current usage.
 
 What is measured is kept for 10,000 users and clients of each kind at most, those that came last: names come from
 clients.
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from ...storage.directories.cluster_state import QuotaEntity
 from ..scheduling.clock import Clock
-from .quota_table import Entity, Quota, QuotaTable
+from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate
 from .token_bucket import TokenBucket
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
 from ..scheduling.clock import Clock, Timer
-from .fetching import ask_of, reset, serve, take_in
+from .follower_fetch import ask_of, reset, serve, take_in
 from .replicated_partition import ReplicatedPartition
 
 Key = tuple[str, int]

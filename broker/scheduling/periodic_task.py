@@ -1,4 +1,4 @@
-"""Work that comes round: one chain of timers per task, never two runs of one task at a time."""
+"""Periodic tasks: one chain of timers per task; runs of one task never overlap."""
 
 import asyncio
 import logging

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from .pauses import Pauses
+from .loop_yield import Pauses
 
 
 class Turns(Pauses):

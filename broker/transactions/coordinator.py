@@ -1,4 +1,5 @@
-"""The transaction coordinator: one door for all that clients ask about transactional ids (KIP-98, 360, 588, 664, 890).
+"""The transaction coordinator: the single entry point for all requests about transactional ids (KIP-98, 360, 588, 664,
+890).
 
 Every change goes to `__transaction_state` first. EndTxn is answered once its decision is written; the markers follow,
 for a few partitions in the same turn of the loop. After a restart decided transactions get the rest of their markers,

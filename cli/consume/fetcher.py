@@ -1,4 +1,4 @@
-"""Reads partitions on: a Fetch to each leader, positions that move with what was taken.
+"""Fetches records from the partition leaders and advances the position of each partition.
 
 A message set that has no whole message is too short for the next one in versions before 3, and is asked for again with
 more room, up to a bound. A set without bytes in an answer without any says that there is nothing between the position

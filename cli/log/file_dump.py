@@ -1,4 +1,4 @@
-"""Which files a path stands for, and the rows of each."""
+"""Finds the log files under a path and dumps each as rows."""
 
 from __future__ import annotations
 

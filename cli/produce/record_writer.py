@@ -12,7 +12,7 @@ from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
 from ...producer.network.connections import Network
-from ...producer.sender.network_client import NetworkClient, VersionRanges
+from ...producer.sender.network_interface import NetworkClient, VersionRanges
 from ...producer.settings import ProducerSettings
 from ...producer.surroundings import Surroundings
 from ...protocol.api import ApiKey

@@ -1,4 +1,4 @@
-"""One segment in tiered storage (KIP-405), as its layout describes it, before it is known what of it counts."""
+"""One segment in tiered storage (KIP-405), as its layout lists it, before overlaps with other segments are resolved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One segment as it is stored: its file or object, which part of it counts, and where its indexes are."""
+"""One stored segment: its file or object, the byte range to read, and where its indexes are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

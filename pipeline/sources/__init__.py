@@ -6,7 +6,7 @@
 from pyspark.sql import SparkSession
 
 from .batches import KafkaBatches
-from .segments import KafkaSegments
+from .records import KafkaSegments
 
 SOURCES = (KafkaSegments, KafkaBatches)
 

@@ -24,7 +24,7 @@ from ...protocol.records.record import Buffer
 from ..errors import AuthenticationFailed, ProducerError
 from ..security.login import Login
 from ..security.settings import Sasl
-from ..sender.network_client import Answer, VersionRanges
+from ..sender.network_interface import Answer, VersionRanges
 from ..sender.produce_request_template import Enclosed, RequestTemplate
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024

@@ -16,7 +16,7 @@ from ..errors import ProducerError
 from ..limited_log import LimitedLog
 from ..security.settings import Tls
 from ..security.tls import tls_context
-from ..sender.network_client import Answer, VersionRanges
+from ..sender.network_interface import Answer, VersionRanges
 from ..settings import ProducerSettings
 from .backoff import Backoff
 from .connection import Connection, tls_fault

@@ -19,7 +19,7 @@ from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.scram import HASHES
 from ..errors import AuthenticationFailed, code_of
-from ..sender.network_client import Answer, VersionRanges, common_version
+from ..sender.network_interface import Answer, VersionRanges, common_version
 from .scram import ScramClient, ScramFailed
 from .settings import Sasl, TokenProvider
 

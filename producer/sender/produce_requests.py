@@ -1,4 +1,4 @@
-"""The Produce requests of one producer: a message, or for one batch what an envelope was kept for."""
+"""Builds the producer's Produce requests: from a message, or for a single batch from a stored template."""
 
 from collections.abc import Sequence
 

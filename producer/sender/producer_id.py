@@ -9,7 +9,7 @@ from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ..errors import FATAL_CODES, ProducerError, code_of, error_of
-from .network_client import ANY_VERSION, Answer
+from .network_interface import ANY_VERSION, Answer
 from .sequence_numbers import Identity, Sequences
 
 MAX_TIMEOUT_MS = 2**31 - 1

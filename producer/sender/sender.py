@@ -23,7 +23,7 @@ from ..limited_log import LimitedLog
 from ..metrics.metrics import Note, ProducerMetrics
 from ..network.metadata import Leader, Metadata
 from ..settings import ProducerSettings
-from .network_client import Answer, NetworkClient, VersionRanges, common_version
+from .network_interface import Answer, NetworkClient, VersionRanges, common_version
 from .produce_request_template import Written
 from .produce_requests import ProduceRequests
 from .produce_results import Result, Results

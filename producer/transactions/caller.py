@@ -17,7 +17,7 @@ from ..accumulator.producer_batch import TopicPartition
 from ..accumulator.record_accumulator import NEVER_MS
 from ..call_result import CallResult
 from ..errors import FATAL_CODES, Fenced, ProducerError, TransactionAborted, WrongState, error_of
-from ..sender.network_client import Answer
+from ..sender.network_interface import Answer
 from ..sender.producer_id import Call, Caller
 from ..sender.sequence_numbers import Identity
 from ..settings import ProducerSettings

@@ -31,7 +31,7 @@ from ...protocol.messages.txn_offset_commit import (
 from ..accumulator.producer_batch import TopicPartition
 from ..call_result import CallResult
 from ..errors import code_of
-from ..sender.network_client import ANY_VERSION
+from ..sender.network_interface import ANY_VERSION
 from ..sender.sequence_numbers import Identity
 from .consumed_offsets import GroupMetadata, OffsetAndMetadata
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ...broker.scheduling.clock import Clock
 from ...producer.network.connection import Connection
-from ...producer.sender.network_client import Answer
+from ...producer.sender.network_interface import Answer
 from ...protocol.api import spec_of_request
 from ...protocol.coordinator.consumer_protocol import (
     PROTOCOL_TYPE,

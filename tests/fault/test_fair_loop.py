@@ -1,6 +1,6 @@
 """One client that sends all that it can: the others go on being answered, nobody is expelled, the broker does not grow.
 
-What is sent, and what Kafka makes of it: docs/limits.md. The figures there come from bench/questions/one_client.py on a
+What is sent, and what Kafka makes of it: docs/limits.md. Its figures are from bench/questions/noisy_client.py on a
 machine of its own; here they are wider, since others use this one.
 """
 

@@ -9,7 +9,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepdown.producer.sender.network_client import Answer
+from stepdown.producer.sender.network_interface import Answer
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse

@@ -20,7 +20,7 @@ from stepdown.producer import ProducerError
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.clock import Clock
 from stepdown.producer.producer import Producer
-from stepdown.producer.sender.network_client import Answer, VersionRanges
+from stepdown.producer.sender.network_interface import Answer, VersionRanges
 from stepdown.producer.sender.produce_request_template import Enclosed
 from stepdown.producer.settings import ProducerSettings
 from stepdown.producer.surroundings import Surroundings

@@ -21,7 +21,7 @@ HUNG_AFTER_S = 60.0
 MOST_MISSED = 2
 
 PARTITION = "broker/replication/replicated_partition.py"
-FETCHING = "broker/replication/fetching.py"
+FETCHING = "broker/replication/follower_fetch.py"
 FETCHER = "broker/replication/fetcher.py"
 FOLLOWER = "broker/replication/follower.py"
 CHANGE = "broker/controller/partition_change.py"

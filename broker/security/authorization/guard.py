@@ -1,4 +1,6 @@
-"""A handler that asks first: what its rule does not allow is refused in the API's own form, the rest is handled."""
+"""Wraps a handler with an authorization check: what is denied gets the API's authorization error, the rest is
+handled.
+"""
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ....protocol.errors import ApiError, ErrorCode
 from .access import RestrictedAccess
 from .authorizer import Authorizer
-from .rule import Items, Rule
+from .required_permission import Items, Rule
 
 if TYPE_CHECKING:
     from ...core import Core

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes the LZ4 stream of the messages that a batch became, without a search: what repeated in its records repeats
-in them.
+"""Writes converted messages as an LZ4 stream without match search, by reusing the matches of the batch's own LZ4
+stream.
 
 Keys and values are the same bytes in both, only further apart, so a repeat inside a key or value is one in the
 messages, too, at another distance. One that reaches over what lies between them is cut at its ends. The heads of

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""A look at the opened records of a batch, and one at a whole plain batch."""
+"""Scans the decompressed records of a batch, or a whole uncompressed batch, in one pass without decoding them."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_the_root_holds_no_loose_module() -> None:
 def test_the_package_that_spark_looks_for_holds_a_name_only() -> None:
     (path,) = (ROOT / SPARKS_NAME).glob("*.py")
     imported = [ast.unparse(node) for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
-    assert imported == ["from stepdown.pipeline.sources.segments import KafkaSegments"]
+    assert imported == ["from stepdown.pipeline.sources.records import KafkaSegments"]
 
 
 @pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from stepdown.producer.sender.network_client import Answer
+from stepdown.producer.sender.network_interface import Answer
 from stepdown.producer.sender.sender import Sender
 from support.producing import Asked, producing
 

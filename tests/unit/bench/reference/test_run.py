@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 import pytest
-from stepdown.bench.reference.bars import BARS, Bar, judge
 from stepdown.bench.reference.run import TITLES, summary
+from stepdown.bench.reference.target_values import BARS, Bar, judge
 from stepdown.bench.results.results import Journal, Kind, Result, Value
 
 FASTER = Bar(work="fetch", bench="fetch", value="mb_per_s", bound=1.5, where={"codec": "none"})

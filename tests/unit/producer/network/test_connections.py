@@ -5,7 +5,7 @@ from typing import Any
 from stepdown.config import HostPort
 from stepdown.producer.network.connection import Connection
 from stepdown.producer.network.connections import Network, _Node
-from stepdown.producer.sender.network_client import Answer
+from stepdown.producer.sender.network_interface import Answer
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode

@@ -15,7 +15,7 @@ from stepdown.producer.network.connection import Connection
 from stepdown.producer.security.login import Login
 from stepdown.producer.security.scram import ScramClient, ScramFailed
 from stepdown.producer.security.settings import Sasl
-from stepdown.producer.sender.network_client import Answer
+from stepdown.producer.sender.network_interface import Answer
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""What one request takes of the quotas of its user and client, and how long they have to wait then.
+"""Charges one request to the quotas of its user and client id, and computes the throttle time.
 
 `UNLIMITED` stands where no quota is set. Of several quotas the one that makes wait longest counts.
 """

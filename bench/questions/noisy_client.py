@@ -1,6 +1,6 @@
 """What does one client cost the others, here and with Apache Kafka 3.9.1?
 
-    python bench/questions/one_client.py stepdown kafka --rows pipelined_api_versions many_names
+    python bench/questions/noisy_client.py stepdown kafka --rows pipelined_api_versions many_names
 
 For each row of the table in docs/limits.md a server is started, clients send what the row says, as processes of their
 own, and a probe sends small requests meanwhile; members of groups send heartbeats. Prints a line of the table for each.

@@ -1,4 +1,4 @@
-"""Long work that leaves the loop to others now and then."""
+"""Lets long work yield to the event loop at intervals."""
 
 from collections.abc import Awaitable, Callable
 

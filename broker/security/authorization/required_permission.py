@@ -1,4 +1,4 @@
-"""What an API needs to be allowed to do: its rule.
+"""The authorization rule of an API: the operation and resource for which a request needs permission.
 
 `whole`: without it the request fails. `items`: parts of the request that stand or fall by themselves; those that are
 not allowed are refused, in the API's own form, beside the answers to the others. About what only they know, handlers

@@ -1,4 +1,4 @@
-"""Answers as they should not be: wrong checksums, cut batches, frames that lie, connections that end in the middle."""
+"""Corrupt responses: wrong checksums, truncated batches, wrong frame lengths, connections closed in mid-response."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How listeners let connections in: the wire, what has to happen on it first, who answers until it is known who asks.
+"""Sets up an accepted connection: its transport, its TLS handshake, and the SASL exchange before the first request.
 
 One `ListenerAdmission` a listener. All of them share the memory that connections may take before they are
 authenticated, so that strangers in any number cost what `MEMORY_BYTES` says and about 20 KiB each.

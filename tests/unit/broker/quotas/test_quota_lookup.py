@@ -1,7 +1,7 @@
 """Which quota counts, and who shares it."""
 
 import pytest
-from stepdown.broker.quotas.quota_table import QuotaTable
+from stepdown.broker.quotas.quota_lookup import QuotaTable
 
 KEY = "producer_byte_rate"
 ORDER = (

@@ -1,4 +1,4 @@
-"""Long requests, handled in parts: others have their turn after each few hundred items.
+"""Handles long requests in chunks of a few hundred items, yielding to the event loop in between.
 
 Only APIs whose items are answered each for itself and in the order asked. The answers of the parts become one; what an
 answer says beside its items (a throttle time, an error of the whole request) is that of the first part.

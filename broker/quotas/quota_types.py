@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.directories.cluster_state import QuotaEntity
-from .quota_table import CLIENT_ID, IP, USER
+from .quota_lookup import CLIENT_ID, IP, USER
 
 ENTITY_TYPES = (USER, CLIENT_ID, IP)
 

@@ -1,4 +1,4 @@
-"""The disk of a broker in a test: no waiting for it, and files that a template lends are copied before they change."""
+"""File access of a broker in a test: skips fsync, and copies files hard-linked from a template before changing them."""
 
 import os
 import shutil

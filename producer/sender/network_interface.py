@@ -1,4 +1,4 @@
-"""What the sender asks of the network, so that a test can be the network."""
+"""The interface between the sender and the network, which tests can replace."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""A broker that stands still: it accepts and reads, and answers nobody until it goes on."""
+"""Suspends a broker for a test: it accepts connections and reads requests, but answers none until it is resumed."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
