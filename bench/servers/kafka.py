@@ -152,7 +152,8 @@ class KafkaServer(Restartable):
                 folder.mkdir(parents=True, exist_ok=True)
                 shutil.copy(_bootstrap_checkpoint(self._store), folder / "bootstrap.checkpoint")
                 (folder / "meta.properties").write_text(
-                    f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=1\ndirectory.id={_uuid()}\n"
+                    f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={self._settings()['node.id']}\n"
+                    f"directory.id={_uuid()}\n"
                 )
 
     def _stop_others(self) -> None:

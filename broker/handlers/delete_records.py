@@ -1,9 +1,10 @@
 """DeleteRecords, versions 0-2 (KIP-107): lets logs begin later.
 
 Records below the given offset (-1: the high watermark) are gone at once; their segments are deleted with the next
-retention. An offset below the log's start changes nothing and succeeds. All replicas are here, so nothing is waited
-for. The new start is on the disk when the answer goes out, so that a crash does not bring records back (Kafka notes
-it once a minute). Not possible where `cleanup.policy` has no `delete`, nor for internal topics.
+retention. An offset below the log's start changes nothing and succeeds. Only the leader does it; followers in the same
+process hear of it at once and are not waited for. The new start is on the disk when the answer goes out, so that a
+crash does not bring records back (Kafka notes it once a minute). Not possible where `cleanup.policy` has no `delete`,
+nor for internal topics.
 """
 
 from typing import TYPE_CHECKING
@@ -56,11 +57,12 @@ def _result(broker: "Services", name: str, asked: DeleteRecordsPartition) -> Del
 
 
 def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition) -> int:
-    """The log's start afterwards. Raises ApiError 1, 3, 17 or 44."""
+    """The log's start afterwards. Raises ApiError 1, 3, 6, 17 or 44."""
     partition = broker.cluster.partition(name, asked.partition_index)
     topic = broker.cluster.topics[name]
     if topic.is_internal:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
+    broker.cluster.check_led_here(partition)
     if not topic.settings.is_deleted:
         raise ApiError(f"{name}: cleanup.policy has no delete", ErrorCode.POLICY_VIOLATION)
     high_watermark = partition.high_watermark
@@ -71,6 +73,7 @@ def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition) -> int
             ErrorCode.OFFSET_OUT_OF_RANGE,
         )
     partition.log.advance_log_start(offset)
+    partition.wake_followers()
     return partition.log.log_start_offset
 
 

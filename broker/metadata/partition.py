@@ -62,6 +62,9 @@ class Partition:
     def appended(self) -> None:
         """The log has grown."""
 
+    def wake_followers(self) -> None:
+        """There is something for them besides records."""
+
     @property
     def last_stable_offset(self) -> int:
         """First offset of the earliest open transaction, else the high watermark."""

@@ -99,12 +99,6 @@ class ReplicatedPartition(Partition):
             message = f"{place} has {len(self.isr)} replicas in sync, {self.min_in_sync} are asked for"
             raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
 
-    @property
-    def low_watermark(self) -> int:
-        """The first offset that every living replica still has."""
-        starts = [each.log_start_offset for each in self.followers.values() if self._host.is_eligible(each.node_id)]
-        return min([self.log.log_start_offset, *starts])
-
     def preferred_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
         """Of the in-sync followers in that rack that have the offset the one that is furthest, then the least behind.
 
@@ -162,14 +156,16 @@ class ReplicatedPartition(Partition):
     # What a leader does
 
     def appended(self) -> None:
-        if not self.is_leader:
-            return
+        if self.is_leader:
+            self.wake_followers()
+            self._raise_high_watermark()
+
+    def wake_followers(self) -> None:
         now_ms = self._host.now_ms()
         for follower in self.followers.values():
             if follower.is_waiting:
                 follower.stop_waiting(now_ms)
                 self._host.wake(follower.node_id, self)
-        self._raise_high_watermark()
 
     def fetched_by(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
         """Notes where a follower is, by the offset that it asks for."""

@@ -10,9 +10,17 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.cluster import BrokerCluster, Election
-from stepdown.broker.handlers import find_coordinator, list_offsets, metadata, offset_commit, offset_fetch
+from stepdown.broker.handlers import (
+    delete_records,
+    find_coordinator,
+    list_offsets,
+    metadata,
+    offset_commit,
+    offset_fetch,
+)
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ApiError, ErrorCode
+from stepdown.protocol.messages import delete_records as dr
 from stepdown.protocol.messages import find_coordinator as fc
 from stepdown.protocol.messages import list_offsets as lo
 from stepdown.protocol.messages import metadata as md
@@ -298,3 +306,19 @@ async def test_nobody_gets_the_port_of_a_broker_that_does_not_run(cluster: Broke
         await asyncio.open_connection(host, port)
     await cluster.start_broker(1)
     assert cluster.brokers[1].address.port == port
+
+
+async def test_records_are_deleted_by_the_leader_and_its_followers_do_the_same(cluster: BrokerCluster) -> None:
+    await produced(cluster.brokers[1], "t", "a", "b")
+    await settle()
+    deletion = dr.DeleteRecordsTopic(name="t", partitions=(dr.DeleteRecordsPartition(partition_index=0, offset=1),))
+    request = dr.DeleteRecordsRequest(topics=(deletion,), timeout_ms=1000)
+    told = {}
+    for node_id in (2, 1):
+        answer = await delete_records.handle(cluster.brokers[node_id], request, call(ApiKey.DELETE_RECORDS, 2, request))
+        (partition,) = answer.topics[0].partitions
+        told[node_id] = partition.error_code, partition.low_watermark
+    assert told == {2: (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1), 1: (NONE, 1)}
+    await settle()
+    starts = [broker.cluster.partition("t", 0).log.log_start_offset for broker in cluster.brokers.values()]
+    assert starts == [1, 1, 1]
