@@ -168,8 +168,12 @@ _TYPES: Final[Mapping[int, type[Any]]] = {
 }
 
 
+_ACCESS_RULES: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
+
+
 def decode_metadata_record(value: memoryview) -> Any | None:
-    """The record; None when it is of a type, or in a version, that nothing is taken from.
+    """The record; None when it is of a type, or in a version, that nothing is taken from. An access rule is never
+    passed over.
 
     Raises: MalformedFrame.
     """
@@ -179,6 +183,10 @@ def decode_metadata_record(value: memoryview) -> Any | None:
     kind, position = read_uvarint(value, position)
     version, position = read_uvarint(value, position)
     record_class = _TYPES.get(kind)
-    if record_class is None or version not in (schema_of(record_class).versions or ()):
+    if record_class is None:
+        return None
+    if version not in (schema_of(record_class).versions or ()):
+        if record_class in _ACCESS_RULES:
+            raise MalformedFrame(f"an access rule is written in version {version}, which is not known")
         return None
     return decode(record_class, version, value[position:])

@@ -3,11 +3,13 @@ rules, producer ids.
 
 A broker with KRaft keeps them in `__cluster_metadata-0`, which lies in the first log directory unless
 `metadata.log.dir` puts it elsewhere. They are read once, when there is no metadata of our own yet. Topics count only
-if they have a folder here.
+if they have a folder here. Where something cannot be read, what came before counts; but not where access rules are in
+force, since one that denies may be among what is missing.
 """
 
 import logging
 
+from ...protocol.errors import DiskFault
 from ...storage.directories.cluster_state import ClusterState, StoredTopic
 from ...storage.directories.kraft_metadata import (
     BROKER_RESOURCE,
@@ -21,14 +23,28 @@ from ...storage.directories.log_dirs import LogDirs
 log = logging.getLogger(__name__)
 
 
-def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int) -> None:
-    """Fills a new state with what KRaft's metadata says, if there are any. Raises DiskFault."""
+def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, *, authorizes: bool) -> None:
+    """Fills a new state with what KRaft's metadata says, if there are any.
+
+    Raises: DiskFault, also for what cannot be read where the broker `authorizes`.
+    """
     for directory in log_dirs.directories:
-        metadata = read_kraft_metadata(log_dirs.files, f"{directory}/{FOLDER}")
-        if metadata is not None:
-            _fill(state, metadata, log_dirs, node_id)
-            log.info("took over the settings of %d topics from %s/%s", len(state.topics), directory, FOLDER)
-            return
+        folder = f"{directory}/{FOLDER}"
+        metadata = read_kraft_metadata(log_dirs.files, folder)
+        if metadata is None:
+            continue
+        if metadata.fault and authorizes:
+            raise DiskFault(
+                f"the access rules in {folder} cannot be taken over whole, so one that denies may be missing: "
+                f"{metadata.fault}. Start Kafka on it once, so that it mends or refuses it; or move the folder away "
+                "and set the rules anew with `stepdown acls add` as one of super.users; or start without "
+                "authorizer.class.name, which takes over what can be read and lets everybody do everything"
+            )
+        if metadata.fault:
+            log.warning("%s is taken over, access rules too, up to what cannot be read: %s", folder, metadata.fault)
+        _fill(state, metadata, log_dirs, node_id)
+        log.info("took over the settings of %d topics from %s", len(state.topics), folder)
+        return
 
 
 def _fill(state: ClusterState, metadata: KraftMetadata, log_dirs: LogDirs, node_id: int) -> None:

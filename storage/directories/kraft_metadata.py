@@ -8,7 +8,6 @@ The newest snapshot is read, then the log from its end offset on. Control batche
 transaction counts when it ends. Source: Kafka 3.9 `Snapshots`, `MetadataBatchLoader`, `MetadataDelta`.
 """
 
-import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -47,12 +46,11 @@ BROKER_RESOURCE = 4
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _SEGMENT = re.compile(r"(\d{20})" + re.escape(LOG))
 
-_logger = logging.getLogger(__name__)
-
 
 @dataclass(slots=True, kw_only=True)
 class KraftMetadata:
-    """The state as of the last record that could be read. `configs` by resource type and name."""
+    """The state as of the last record that could be read. `configs` by resource type and name; `fault` says what could
+    not be read, "" where all was."""
 
     topics: dict[str, UUID] = field(default_factory=dict)
     partitions: dict[UUID, int] = field(default_factory=dict)
@@ -61,6 +59,7 @@ class KraftMetadata:
     acls: dict[UUID, Acl] = field(default_factory=dict)
     next_producer_id: int = 0
     scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    fault: str = ""
 
     def apply(self, record: Any) -> None:
         match record:
@@ -129,7 +128,7 @@ class KraftMetadata:
 
 
 def read_kraft_metadata(files: Files, folder: str) -> KraftMetadata | None:
-    """The metadata in `folder`; None when there is none. What cannot be read ends it, with a warning.
+    """The metadata in `folder`; None when there is none. What cannot be read ends it: `fault` tells.
 
     Raises: DiskFault.
     """
@@ -146,7 +145,7 @@ def read_kraft_metadata(files: Files, folder: str) -> KraftMetadata | None:
             _replay(metadata, _records(files, f"{folder}/{snapshots[-1]}", sizes[snapshots[-1]], 0))
         _replay(metadata, _log_records(files, folder, sizes, start))
     except (CorruptRecord, InvalidRecord, MalformedFrame) as fault:
-        _logger.warning("%s is taken over up to what cannot be read: %s", folder, fault)
+        metadata.fault = str(fault)
     return metadata
 
 
@@ -156,10 +155,12 @@ def _log_records(files: Files, folder: str, sizes: dict[str, int], start: int) -
 
 
 def _records(files: Files, path: str, size: int, start: int) -> Iterator[Any]:
-    """The metadata records of a file from the offset `start` on."""
+    """The metadata records of a file from the offset `start` on. Raises: CorruptRecord."""
     handle = files.handle(path)
+    end = 0
     try:
         for header in valid_batches(handle, 0, size):
+            end = header.end
             if header.is_control or header.last_offset < start:
                 continue
             batch = view(memoryview(handle.read(header.size_bytes, header.position)))
@@ -169,6 +170,8 @@ def _records(files: Files, path: str, size: int, start: int) -> Iterator[Any]:
                     yield decoded
     finally:
         handle.close()
+    if end < size:
+        raise CorruptRecord(f"{path}: the {size - end} bytes at position {end} are no whole batch")
 
 
 def _replay(metadata: KraftMetadata, records: Iterator[Any]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
 from stepdown.protocol import metadata_log as records
 from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.primitives import write_uvarint
@@ -143,8 +144,28 @@ def test_what_cannot_be_read_ends_it(tmp_path: Path) -> None:
     torn[-1] ^= 1
     segment(tmp_path, 0, batch(0, [*topic("orders", ORDERS), config("a", "1")]), bytes(torn), b"\x00" * 40)
     assert read(tmp_path).configs == {(2, "orders"): {"a": "1"}}
+    assert "checksum" in read(tmp_path).fault
     segment(tmp_path, 9, batch(9, [b"\x01"]), batch(10, [config("c", "3")]))
     assert "c" not in read(tmp_path).configs[2, "orders"]
+
+
+@pytest.mark.parametrize("left", [10, 60])
+def test_a_torn_tail_is_told(tmp_path: Path, left: int) -> None:
+    """It was passed over, and an access rule in it with it."""
+    whole, torn = batch(0, [rule(1, "a")]), batch(1, [rule(2, "b")])[:left]
+    segment(tmp_path, 0, whole)
+    assert not read(tmp_path).fault
+    segment(tmp_path, 0, whole, torn)
+    metadata = read(tmp_path)
+    assert list(metadata.acls) == [UUID(int=1)]
+    assert f"the {left} bytes at position {len(whole)}" in metadata.fault
+
+
+def test_an_access_rule_of_an_unknown_version_is_not_passed_over(tmp_path: Path) -> None:
+    newer = bytearray(framed(rule(1, "a")))
+    newer[2] = 7
+    segment(tmp_path, 0, batch(0, [bytes(newer)]))
+    assert "access rule is written in version 7" in read(tmp_path).fault
 
 
 def test_no_folder_is_no_metadata(tmp_path: Path) -> None:
