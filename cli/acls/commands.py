@@ -11,6 +11,7 @@ import typer
 from ...config.similar_names import nearest
 from ...protocol.acls import CLUSTER_NAME, Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
@@ -50,13 +51,14 @@ def list_command(
     cluster: OnCluster = False,
     principal: Principals = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """List rules: all of them, or those that apply to what is named."""
     from . import requests
 
     resources = _resources(topic, group, transactional_id, cluster)
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         shown = {
             acl
             for wanted in _filters(resources, PatternType.MATCH, principal)
@@ -77,6 +79,7 @@ def add(
     deny: Annotated[bool, typer.Option("--deny", help="Deny it; else it is allowed.")] = False,
     host: Hosts = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Add rules: each operation, on each resource, for each principal, from each host (any unless given)."""
@@ -104,7 +107,7 @@ def add(
         for what in _operations(operation)
         for where in host or ["*"]
     ]
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         requests.add(client, wanted)
     _show(wanted, as_json=as_json)
 
@@ -120,6 +123,7 @@ def remove(
     prefixed: Prefixed = False,
     everything: Annotated[bool, typer.Option("--all", help="Every rule there is.")] = False,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Remove the rules that have all that is named, and show them."""
@@ -140,7 +144,7 @@ def remove(
         for each in _filters(resources, pattern, principal)
         for what in (_operations(operation) if operation else [AclOperation.ANY])
     ]
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         removed = requests.remove(client, filters)
     _show(removed, as_json=as_json)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.client_properties import CommandConfig
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 from ..support.message_format_versions import NEWEST, AsFormat, RecordFormat, format_of
@@ -55,6 +56,7 @@ def consume_command(
     null_key: Annotated[str, typer.Option("--null-key", metavar="MARK", help="Printed for a null key.")] = "null",
     as_format: AsFormat = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
 ) -> None:
     """Print the records of topics."""
     from .options import ConsumeOptions
@@ -91,7 +93,7 @@ def consume_command(
         form=chosen,
         show=show,
     )
-    stopped_by = run(connect(bootstrap), options, sys.stdout.buffer)
+    stopped_by = run(connect(bootstrap, command_config), options, sys.stdout.buffer)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 

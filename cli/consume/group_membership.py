@@ -200,7 +200,7 @@ class GroupMembership:
 
     def _coordinator(self) -> BrokerClient:
         if self._client is None:
-            self._client = BrokerClient(self._find_coordinator(), ANSWER_SECONDS)
+            self._client = self._entry.another(self._find_coordinator(), ANSWER_SECONDS)
         return self._client
 
     def _forget_coordinator(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 
 if TYPE_CHECKING:
@@ -42,12 +43,13 @@ def list_command(
         list[str] | None, typer.Option("--state", "-s", help="Only groups in this state; may be repeated.")
     ] = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """List the groups."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         found = requests.list_groups(client, state or [])
     columns = ("group", "state", "type", "protocol")
     rows = [(each.name, each.state, each.type, each.protocol) for each in found]
@@ -60,11 +62,13 @@ def list_command(
 
 
 @groups.command()
-def describe(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+def describe(
+    names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
+) -> None:
     """Show members, what they own, what is committed and how far that is behind."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         found = requests.describe(client, names)
         shown = [_described(client, group) for group in found]
     if as_json:
@@ -79,11 +83,13 @@ def describe(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False
 
 
 @groups.command()
-def delete(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+def delete(
+    names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
+) -> None:
     """Delete groups that have no members, with their offsets."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         print_outcomes(requests.delete(client, names), "deleted", as_json=as_json)
 
 
@@ -103,6 +109,7 @@ def reset_offsets(
     ] = None,
     execute: Annotated[bool, typer.Option("--execute", help="Do it; without this it is only shown.")] = False,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Move the offsets of a group without members, for the topics named or all it has committed."""
@@ -110,7 +117,7 @@ def reset_offsets(
     from . import requests
 
     target = _target(to_earliest, to_latest, to_offset, by, to_time)
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         before = committed(client, name)
         topic_partitions = _topic_partitions(client, topic, before)
         if not topic_partitions:

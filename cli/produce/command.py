@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect_by
+from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 from ..support.message_format_versions import AsFormat, format_of
@@ -77,6 +78,7 @@ def produce_command(
         list[str] | None, typer.Option("--property", "-X", metavar="KEY=VALUE", help="Of the producer; repeatable.")
     ] = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
 ) -> None:
     """Write records from stdin to a topic, one a line."""
     from .record_writer import Destination
@@ -95,7 +97,7 @@ def produce_command(
     if key is not None and key_separator is not None:
         raise CommandFailed("either --key or --key-separator", "", EXIT_BAD_USAGE)
     _check_format(form, has_headers=bool(given_headers), has_timestamp=timestamp is not None, codec=compression)
-    settings = dict(name_value_pairs(properties or [], "--property"))
+    settings = security_properties(command_config) | dict(name_value_pairs(properties or [], "--property"))
     chosen = {"compression.type": compression, "acks": acks}
     settings |= {name: value for name, value in chosen.items() if value is not None}
     if form.name and not form.has_headers:
@@ -157,7 +159,9 @@ async def _produce(options: ProduceOptions) -> int | None:
     def told(number: int) -> None:
         loop.call_soon_threadsafe(stop.set_result, number)
 
-    with connect(options.bootstrap) as client, StopSignals(told):
+    names = {name: name.replace("_", ".") for name in options.settings}  # a producer takes both
+    security = {names[name]: text for name, text in options.settings.items() if names[name].startswith(PREFIXES)}
+    with connect_by(options.bootstrap, security) as client, StopSignals(told):
         writer = RecordWriter(
             options.bootstrap, options.settings, options.form, options.destination, TopicLookup(client)
         )

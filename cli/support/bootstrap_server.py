@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...config import HostPort
 from ...config.keys.addresses import parse_host_port
+from .client_properties import security_of, security_properties
 from .failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
@@ -21,13 +24,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "127.0.0.1:9092"
 
 
-def connect(bootstrap: str) -> BrokerClient:
-    """A connection to the broker at HOST:PORT. Raises: CommandFailed."""
-    from .broker_client import DEFAULT_PORT, BrokerClient
+def connect(bootstrap: str, command_config: Path | None = None) -> BrokerClient:
+    """A connection to the broker at HOST:PORT, as the file of `--command-config` says. Raises: CommandFailed."""
+    return connect_by(bootstrap, security_properties(command_config))
+
+
+def connect_by(bootstrap: str, properties: Mapping[str, str]) -> BrokerClient:
+    """A connection to the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailed."""
+    from .broker_client import DEFAULT_PORT, TIMEOUT_SECONDS, BrokerClient
 
     text = bootstrap.strip().rstrip("/")
     try:
         address = parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}")
     except ValueError as fault:
         raise CommandFailed(f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE) from fault
-    return BrokerClient(HostPort(address.host, address.port))
+    return BrokerClient(HostPort(address.host, address.port), TIMEOUT_SECONDS, security_of(properties))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 
 from ...config import HostPort
@@ -12,7 +12,6 @@ from .broker_client import BrokerClient, error_name
 from .failures import CommandFailed
 
 TopicPartition = tuple[str, int]
-Connect = Callable[[HostPort], BrokerClient]
 NO_LEADER = -1
 TOPICS_HINT = "`stepdown topics list` shows what there is."
 
@@ -23,8 +22,8 @@ class PartitionLeaders:
     Raises: CommandFailed from every method.
     """
 
-    def __init__(self, entry: BrokerClient, connect: Connect = BrokerClient) -> None:
-        self._entry, self._connect = entry, connect
+    def __init__(self, entry: BrokerClient) -> None:
+        self._entry = entry
         self._clients: dict[int, BrokerClient] = {}
         self._addresses: dict[int, HostPort] = {}
         self._leaders: dict[TopicPartition, int] = {}
@@ -61,5 +60,5 @@ class PartitionLeaders:
     def _client(self, node_id: int) -> BrokerClient:
         client = self._clients.get(node_id)
         if client is None:
-            client = self._clients[node_id] = self._connect(self._addresses[node_id])
+            client = self._clients[node_id] = self._entry.another(self._addresses[node_id])
         return client

@@ -12,6 +12,7 @@ from ...config import Problem
 from ...config.similar_names import nearest
 from ...config.tables.all_keys import TOPIC_KEYS
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def create(
     if_not_exists: Annotated[bool, typer.Option(help="Be content with a topic that is there.")] = False,
     validate_only: Annotated[bool, typer.Option(help="Only find out whether it could be done.")] = False,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Create topics."""
@@ -60,7 +62,7 @@ def create(
         requests.NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs)
         for name in names
     ]
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         outcomes = requests.create(client, wanted, validate_only=validate_only)
     accepted = ("TOPIC_ALREADY_EXISTS",) if if_not_exists else ()
     print_outcomes(outcomes, "could be created" if validate_only else "created", as_json=as_json, accepted=accepted)
@@ -72,12 +74,13 @@ def list_command(
         bool, typer.Option(help="Show topics of the broker itself, such as __consumer_offsets.")
     ] = False,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """List the topics."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         found = [topic for topic in requests.describe(client, None) if internal or not topic["internal"]]
     if as_json:
         shown = [{**topic, "partitions": len(topic["partitions"])} for topic in found]
@@ -96,12 +99,13 @@ def list_command(
 def describe(
     names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...")] = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Show partitions, leaders and the settings that topics have of their own."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         found = requests.describe(client, names or None)
         whole = [topic["name"] for topic in found if not topic["error"]]
         configs = requests.configs_of(client, whole) if whole else {}
@@ -119,11 +123,13 @@ def describe(
 
 
 @topics.command()
-def delete(names: Names, bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+def delete(
+    names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
+) -> None:
     """Delete topics and their records."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         outcomes = requests.delete(client, names)
     print_outcomes(outcomes, "deleted", as_json=as_json)
 
@@ -137,6 +143,7 @@ def alter(
         list[str] | None, typer.Option("--delete-config", "-d", metavar="KEY", help="Back to the broker's default.")
     ] = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Add partitions to a topic, or change its settings."""
@@ -148,7 +155,7 @@ def alter(
             "nothing to alter", "Pass --partitions, --config KEY=VALUE or --delete-config KEY.", EXIT_BAD_USAGE
         )
     outcomes = []
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         if changed or delete_config:
             outcomes.append(requests.alter_configs(client, name, changed, delete_config or []))
         if partitions is not None and not any(outcome.failed for outcome in outcomes):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 
 if TYPE_CHECKING:
@@ -45,12 +46,13 @@ def list_command(
         int, typer.Option("--longer-than-ms", help="Only those begun so long ago, in milliseconds; -1: all.")
     ] = -1,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """List the transactional ids and what their transactions are at."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         found = requests.list_transactions(client, state or [], producer_id or [], longer_than_ms)
     columns = ("transactional id", "state", "producer id")
     rows = [(each.name, each.state, each.producer_id) for each in found]
@@ -67,12 +69,13 @@ def list_command(
 def describe(
     names: Annotated[list[str], typer.Argument(metavar="TRANSACTIONAL_ID...", show_default=False)],
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Show producer, state, age and partitions of transactions."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         found = requests.describe(client, names)
     shown = [each for each in found if not each.error]
     if as_json:
@@ -95,6 +98,7 @@ def abort(
         int | None, typer.Option("--producer-id", help="Whose transaction in that partition.")
     ] = None,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Abort open transactions. Their producers are fenced: what they send from then on is refused."""
@@ -104,7 +108,7 @@ def abort(
         raise CommandFailed(
             "nothing to abort", "Name transactional ids, or pass --partition and --producer-id.", EXIT_BAD_USAGE
         )
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         if partition is not None and producer_id is not None:
             outcomes = [requests.abort_in_partition(client, topic_partition_of(partition), producer_id)]
         else:

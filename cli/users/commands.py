@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 
 users = typer.Typer(
@@ -24,11 +25,11 @@ STRONGER = "SCRAM-SHA-512"
 
 
 @users.command(name="list")
-def list_command(bootstrap: Bootstrap = LOCAL, as_json: AsJson = False) -> None:
+def list_command(bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False) -> None:
     """List the users that have passwords, and for which mechanisms."""
     from . import requests
 
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         rows = requests.known(client)
     columns = ("user", "mechanism", "iterations")
     if as_json:
@@ -45,24 +46,27 @@ def set_command(
     mechanism: Mechanism = STRONGER,
     iterations: Annotated[int, typer.Option(help="What guessing a password costs.")] = 4096,
     bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
 ) -> None:
     """Set a user's password, which is asked for, or read from a line of stdin where that is no terminal."""
     from . import requests
 
     _check(mechanism)
     password = _password(name)
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         requests.set_password(client, name, password, mechanism.upper(), iterations)
     typer.echo(f"{name}: has a password for {mechanism.upper()}")
 
 
 @users.command()
-def remove(name: Name, mechanism: Mechanism = STRONGER, bootstrap: Bootstrap = LOCAL) -> None:
+def remove(
+    name: Name, mechanism: Mechanism = STRONGER, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None
+) -> None:
     """Remove a user's password for a mechanism."""
     from . import requests
 
     _check(mechanism)
-    with connect(bootstrap) as client:
+    with connect(bootstrap, command_config) as client:
         requests.remove(client, name, mechanism.upper())
     typer.echo(f"{name}: has no password for {mechanism.upper()} any more")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 
@@ -13,11 +12,12 @@ from ...protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from ...protocol.scram import SCRAM_MECHANISMS, salted_password
 from ..support.broker_client import BrokerClient, error_name
 from ..support.failures import fail_for
 
-MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
-"""By name: the code in requests, the hash."""
+MECHANISMS = {name: code for code, name in SCRAM_MECHANISMS.items()}
+"""By name: the code in requests."""
 
 SALT_BYTES = 24
 HINTS = {
@@ -33,9 +33,8 @@ def known(client: BrokerClient) -> list[tuple[str, str, int]]:
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, lambda version: DescribeUserScramCredentialsRequest(users=None)
     )
     _fail([("users", response.error_code, response.error_message)])
-    names = {code: name for name, (code, _) in MECHANISMS.items()}
     return [
-        (result.user, names.get(info.mechanism, f"mechanism {info.mechanism}"), info.iterations)
+        (result.user, SCRAM_MECHANISMS.get(info.mechanism, f"mechanism {info.mechanism}"), info.iterations)
         for result in response.results
         for info in result.credential_infos
     ]
@@ -43,18 +42,20 @@ def known(client: BrokerClient) -> list[tuple[str, str, int]]:
 
 def set_password(client: BrokerClient, user: str, password: str, mechanism: str, iterations: int) -> None:
     """Gives a user a password for a mechanism, or another one."""
-    code, digest = MECHANISMS[mechanism]
     salt = os.urandom(SALT_BYTES)
-    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
     upsertion = ScramCredentialUpsertion(
-        name=user, mechanism=code, iterations=iterations, salt=salt, salted_password=salted
+        name=user,
+        mechanism=MECHANISMS[mechanism],
+        iterations=iterations,
+        salt=salt,
+        salted_password=salted_password(mechanism, password, salt, iterations),
     )
     _alter(client, AlterUserScramCredentialsRequest(upsertions=[upsertion]))
 
 
 def remove(client: BrokerClient, user: str, mechanism: str) -> None:
     """Takes a user's password for a mechanism away."""
-    deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[mechanism][0])
+    deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[mechanism])
     _alter(client, AlterUserScramCredentialsRequest(deletions=[deletion]))
 
 

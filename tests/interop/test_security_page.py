@@ -1,5 +1,6 @@
 """The programs of docs/security.md, and `stepdown serve --tls --user` that they need."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.clients import Message, Span
 from support.clients_java import JAVA_3_9
+from support.command import run_command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 PROGRAMS = dict(re.findall(r"<!-- program: ([\w-]+) -->\n```python\n(.*?)```", PAGE, re.S))
@@ -63,6 +65,27 @@ def test_a_scram_user_is_made_by_an_admin_client(tmp_path: Path) -> None:
 def test_every_program_of_the_page_is_run() -> None:
     assert set(PROGRAMS) == {"one-line", "scram"}
     assert PAGE.count("```python") == len(PROGRAMS)
+
+
+@pytest.mark.parametrize("tls", [["--tls"], []], ids=["SASL_SSL", "SASL_PLAINTEXT"])
+def test_the_commands_take_the_properties_as_they_are(tmp_path: Path, tls: list[str]) -> None:
+    def told(command: str, stdin: bytes = b"") -> str:
+        file = tmp_path / "stepdown-security" / "client.properties"
+        done = run_command(*command.split(), "-b", serving.address, "--command-config", file, stdin=stdin)
+        assert done.exit_code == 0, done.stderr
+        return done.stdout
+
+    with Serving(tmp_path, *tls, "--user", f"{USER}:{PASSWORD}") as serving:
+        told("topics create orders -p 2")
+        told("produce orders", b"a\nb\n")
+        assert sorted(told("consume orders --until-end").split()) == ["a", "b"]
+        assert sorted(told("consume orders -n 2 --from-beginning -g readers").split()) == ["a", "b"]
+        assert "readers" in told("groups list")
+        assert told("transactions list --json") == "[]\n"
+        told("users set bob", b"secret of bob\n")
+        assert [user["user"] for user in json.loads(told("users list --json"))] == [USER, USER, "bob"]
+        told("users remove bob")
+        assert "bob" not in told("users list")
 
 
 @pytest.mark.java

@@ -1,0 +1,45 @@
+"""The producer's login, on a connection whose calls wait for their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ...producer.errors import AuthenticationFailed
+from ...producer.security.login import Login
+from ...producer.security.settings import Sasl
+from ...producer.sender.network_interface import Answer, VersionRanges
+from ...protocol.api import ApiKey
+
+
+class Conversation(Protocol):
+    """A connection that is asked one thing at a time."""
+
+    def exchange(self, key: ApiKey, version: int, request: Any) -> Any:
+        """The response."""
+
+    def exchange_bare(self, token: bytes) -> bytes:
+        """What comes back for a token; both have their size in front."""
+
+
+class _Carrier:
+    """Calls back before it returns."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
+        done(Answer(self._conversation.exchange(key, version, request)))
+
+    def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
+        done(self._conversation.exchange_bare(token))
+
+
+def log_in(conversation: Conversation, sasl: Sasl, versions: VersionRanges) -> int:
+    """For how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
+    ended: list[tuple[AuthenticationFailed | None, int]] = []
+    Login(sasl, _Carrier(conversation), lambda fault, lifetime_ms: ended.append((fault, lifetime_ms))).start(versions)
+    [(fault, lifetime_ms)] = ended
+    if fault is not None:
+        raise fault
+    return lifetime_ms

@@ -1,0 +1,57 @@
+"""`--command-config FILE`: how a command proves who it is and checks who answers, as Kafka's tools read it (KIP-1147).
+
+Of a client.properties the names that begin with `security.`, `ssl.` and `sasl.` count, with the values that a producer
+takes; the rest, which says how a client works, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...config.errors import ConfigError
+from ...config.sources.properties_file import MalformedProperties, decode, parse_properties
+from .failures import EXIT_BAD_USAGE, CommandFailed
+
+if TYPE_CHECKING:
+    from ...producer.security.settings import Security
+
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option("--command-config", metavar="FILE", help="A client.properties with security.*, ssl.*, sasl.*."),
+]
+PREFIXES = ("security.", "ssl.", "sasl.")
+
+
+def security_properties(file: Path | None) -> dict[str, str]:
+    """What the file says of security, by Kafka's names; nothing without a file. Raises: CommandFailed."""
+    if file is None:
+        return {}
+    try:
+        given = parse_properties(decode(file.read_bytes()))
+    except OSError as fault:
+        raise CommandFailed(f"--command-config: {file}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
+    except MalformedProperties as fault:
+        raise CommandFailed(f"--command-config: {file}: {fault}", "", EXIT_BAD_USAGE) from fault
+    return {each.key: each.value.strip() for each in given if each.key.startswith(PREFIXES)}
+
+
+def security_of(properties: Mapping[str, str]) -> Security | None:
+    """What they ask for, certificates read; None where they say nothing. Raises: CommandFailed."""
+    if not properties:
+        return None
+    from ...producer.security.settings import OAUTHBEARER, Tls
+    from ...producer.security.tls import tls_context
+    from ...producer.settings import producer_settings
+
+    if properties.get("sasl.mechanism") == OAUTHBEARER:
+        raise CommandFailed(f"sasl.mechanism: commands have PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
+    try:
+        security = producer_settings({"bootstrap.servers": "none:1", **properties}).security
+        return replace(security, tls=tls_context(security.tls)) if isinstance(security.tls, Tls) else security
+    except ConfigError as fault:
+        raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
