@@ -7,9 +7,10 @@
 `running` starts one, `Kafka` is what a test holds, `AsyncKafka` the same awaited; the pytest plugin has fixtures.
 """
 
+from ..broker.faults.hook import CLOSE, PASS, SILENCE, HookedRequest
 from .async_kafka import AsyncKafka
 from .kafka import Kafka
 from .records import TestRecord
 from .running import Running, running
 
-__all__ = ["AsyncKafka", "Kafka", "Running", "TestRecord", "running"]
+__all__ = ["CLOSE", "PASS", "SILENCE", "AsyncKafka", "HookedRequest", "Kafka", "Running", "TestRecord", "running"]

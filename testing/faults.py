@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from .control_client import ControlClient
+from ..broker.faults.hook import Hook
+from .control_client import ControlClient, ControlFailed, LocalControl
 
 Api = str | Sequence[str]
 Duration = str | int
@@ -55,6 +56,7 @@ class ArmedFault:
     def wait(self, hits: int = 1, timeout: Duration = "10s") -> None:
         """Returns when it has fired so often. Raises: AssertionError when it has not by then."""
         found = self._control.ask("POST", f"faults/{self.number}/wait", {"hits": hits, "timeout": timeout})
+        assert "failure" not in found, f"a hook failed:\n{found['failure']}"
         assert found["hits"] >= hits, f"{found['fault']} has fired {found['hits']} times in {timeout}, not {hits}"
 
     def release(self) -> None:
@@ -136,6 +138,20 @@ class Faults:
         """Writing to partitions fails: `error`, or `full`."""
         return self.arm("disk", what=what, **scope)
 
+    def hook(self, function: Hook, **scope: Any) -> ArmedFault:
+        """Asks an async function what becomes of each request: it returns a response, PASS, CLOSE or SILENCE.
+
+        It is given a `HookedRequest` (broker, API, version, client, the parsed request) and runs in the brokers' event
+        loop, so it must not block. `answered()` has the broker's own response, `refused(code)` an error. If it raises,
+        the connection is closed and the test fails. Until it is removed, unless `times` says otherwise; for brokers
+        of this process only.
+        """
+        if not isinstance(self._control, LocalControl):
+            raise ControlFailed(
+                "a hook runs where the brokers do: in this process, with running() or the fixture kafka"
+            )
+        return self.arm("hook", function=function, **scope)
+
     # What happens at once
 
     def corrupt_segment(self, topic: str, partition: int = 0) -> int:
@@ -165,7 +181,12 @@ class Faults:
         self._control.ask("POST", "faults/reset")
 
     def assert_fired(self) -> None:
-        """Raises: AssertionError naming what was armed, is not `optional`, and has never fired. All are removed."""
-        unfired = self._control.ask("POST", "faults/reset")["unfired"]
+        """Raises: AssertionError naming what was armed, is not `optional`, and has never fired; or what a hook raised.
+
+        All are removed.
+        """
+        answer = self._control.ask("POST", "faults/reset")
+        assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
+        unfired = answer["unfired"]
         shown = "; ".join(str(each["fault"]) for each in unfired)
         assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}"

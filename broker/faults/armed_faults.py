@@ -20,6 +20,8 @@ class ArmedFault:
     hits: int = 0
     is_removed: bool = False
     released: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: str = ""
+    """The traceback of a hook that raised."""
     notes: dict[int, Any] = field(default_factory=dict)
     """What brokers noted when it was armed."""
 
@@ -30,7 +32,8 @@ class ArmedFault:
     def shown(self) -> dict[str, Any]:
         """As JSON has it."""
         state = "removed" if self.is_removed else "spent" if self.is_spent else "armed"
-        return {"id": self.number, "state": state, "hits": self.hits, "fault": fields_of(self.fault)}
+        shown = {"id": self.number, "state": state, "hits": self.hits, "fault": fields_of(self.fault)}
+        return {**shown, "failure": self.failure} if self.failure else shown
 
 
 class ArmedFaults:

@@ -7,7 +7,7 @@
 | `DELETE /faults/N` | removes it |
 | `POST /faults/N/release` | lets go what it holds |
 | `POST /faults/N/wait` | waits until it has fired `hits` times (1), for `timeout` (10s) |
-| `POST /faults/reset` | removes all; answers those that never fired |
+| `POST /faults/reset` | removes all; answers those that never fired, and hooks that raised |
 | `GET /requests`, `GET /events`, `DELETE /events` | the log |
 | `GET /clock`, `POST /clock/pause`, `/clock/advance` (`by`), `/clock/resume` | time |
 | `POST /segments/corrupt` (`topic`, `partition`) | flips bits of the last batch on the disk |
@@ -98,7 +98,8 @@ class Control:
                 self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
                 return armed.shown()
             case "POST", ["faults", "reset"]:
-                return {"unfired": [armed.shown() for armed in self.faults.reset()]}
+                failed = [armed.shown() for armed in self.faults if armed.failure]
+                return {"unfired": [armed.shown() for armed in self.faults.reset()], "failed": failed}
             case "GET", ["faults"]:
                 return {"faults": [armed.shown() for armed in self.faults]}
             case "GET", ["faults", number]:

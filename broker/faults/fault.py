@@ -16,6 +16,7 @@
 | `metadata` | Metadata names this leader; -1: none, LEADER_NOT_AVAILABLE | `leader` |
 | `stale_metadata` | Metadata names the leaders of the time when the fault was armed | |
 | `disk` | writing to a partition fails: `full` or `error` | `what` |
+| `hook` | what an async function of Python says, see `hook.py` | `function` |
 
 `when` is `before` (nothing has happened yet: the usual) or `after` (the request has had its effect).
 """
@@ -28,6 +29,7 @@ from ...config.similar_names import nearest
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from .fault_parsing import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
+from .hook import Hook, async_function
 
 Versions = tuple[int, int]
 NO_VERSIONS: Final = (0, -1)
@@ -66,6 +68,7 @@ class Fault:
     last_stable_offset: int = 0
     only: Versions = NO_VERSIONS
     leader: int = -1
+    function: Hook | None = None
 
     @property
     def is_for_partitions(self) -> bool:
@@ -102,6 +105,7 @@ OWN: Final[Mapping[str, Mapping[str, Any]]] = {
     "metadata": {"leader": number},
     "stale_metadata": {},
     "disk": {"what": one_of("full", "error")},
+    "hook": {"function": async_function},
 }
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "error": ("code",),
@@ -111,9 +115,10 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "versions": ("api",),
     "metadata": ("leader",),
     "disk": ("what",),
+    "hook": ("function",),
 }
 NOTHING: Final[tuple[str, ...]] = ()
-STANDING: Final = ("versions", "metadata", "stale_metadata", "disk")
+STANDING: Final = ("versions", "metadata", "stale_metadata", "disk", "hook")
 """How things are until they are removed, unless `times` says otherwise."""
 
 APIS_OF: Final = {
@@ -177,6 +182,8 @@ def _shown(name: str, value: Any) -> Any:
         return [_api_name(key) for key in value]
     if name == "code":
         return value.name
+    if name == "function":
+        return getattr(value, "__qualname__", repr(value))
     if name in ("versions", "only"):
         return "none" if value == NO_VERSIONS else f"{value[0]}-{value[1]}"
     return value

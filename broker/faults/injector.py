@@ -1,6 +1,7 @@
 """Does to the requests of one broker what the armed faults say, and writes down what came and what was answered."""
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -22,6 +23,7 @@ from .corrupt_responses import cut_after, has_records, with_spoilt_records, with
 from .error_responses import codes_in, joined, split, with_error
 from .event_log import EventLog, RequestEvent
 from .fault import Fault
+from .hook import CLOSE, PASS, SILENCE, HookedRequest, ask
 from .metadata_responses import leaders_now, with_leader, with_old_leaders
 from .request_scope import groups_of, is_about, places_of
 
@@ -207,7 +209,44 @@ class Injector(Interceptor):
                 return self._taken_away(fault, call, self._lost)
             case "error":
                 return self._fail_before(armed, call)
+            case "hook":
+                return await self._hooked(armed, call)
         return None
+
+    async def _hooked(self, armed: ArmedFault, call: "Call") -> Any | None:
+        """What the hook answers, None to go on. Raises: CloseConnection, also when the hook itself fails."""
+        function, handler = armed.fault.function, _handler(call.key)
+        assert function is not None
+
+        async def handled() -> Any:
+            try:
+                response = await _awaited(handler.handle(self._services, call.request, call))
+            except ApiError as error:
+                return handler.refuse(call.request, error, call)
+            return ProduceResponse() if response is None else response  # with acks 0 it is not sent
+
+        request = HookedRequest(
+            broker=self._services.cluster.node_id,
+            api=API[call.key].name,
+            version=call.version,
+            client_id=call.client_id,
+            connection=str(call.peer),
+            body=call.request,
+            _handle=handled,
+            _refuse=lambda error: handler.refuse(call.request, error, call),
+        )
+        try:
+            outcome = await ask(function, call.key, request)
+        except CloseConnection:
+            raise  # what the broker does with acks 0
+        except Exception:
+            armed.failure = armed.failure or traceback.format_exc()
+            raise CloseConnection("a hook failed") from None
+        if outcome is SILENCE:
+            await self._held(armed.released, call)
+        if outcome in (SILENCE, CLOSE):
+            raise CloseConnection("a hook closes the connection")
+        return None if outcome is PASS else outcome
 
     def _fail_before(self, armed: ArmedFault, call: "Call") -> Any | None:
         fault = armed.fault
