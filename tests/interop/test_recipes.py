@@ -3,20 +3,25 @@
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from stepdown.config import load
 from stepdown.testing.running import Running
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing-with-stepdown.md").read_text()
 RECIPES = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 (SCRIPT,) = re.findall(r"```sh\n(.*?)```", PAGE, re.S)
+(NODE,) = re.findall(r"```js\n(.*?)```", PAGE, re.S)
+COMPOSE, ACTIONS = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE, re.S))
 
 
 def test_every_recipe_is_a_test_that_passes(tmp_path: Path) -> None:
-    assert len(re.findall(r"^## \d+\. ", PAGE, re.M)) == 12
     for number, recipe in enumerate(RECIPES, 1):
         (tmp_path / f"test_recipe_{number}.py").write_text(recipe)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
@@ -37,3 +42,57 @@ def test_the_control_port_is_used_by_curl() -> None:
         done = subprocess.run(["sh", "-e", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert '"now_ms"' in done.stdout and '"unfired"' in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_control_port_is_used_by_node(tmp_path: Path) -> None:
+    (tmp_path / "control.test.js").write_text(NODE)
+    running = Running(config={"stepdown.control.listen": "127.0.0.1:0"})
+    with running:
+        environment = os.environ | {"CONTROL": running.control_address}
+        done = subprocess.run(
+            ["node", "--test"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"pass 2\b", done.stdout)
+
+
+def test_the_settings_for_compose_are_settings() -> None:
+    settings = load(None, COMPOSE["services"]["kafka"]["environment"]).settings
+    assert str(settings.stepdown_control_listen) == "0.0.0.0:9100"
+    assert settings.stepdown_control_token == "for-tests"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_step_for_actions_starts_a_broker(tmp_path: Path) -> None:
+    (step,) = (each["run"] for each in ACTIONS["jobs"]["test"]["steps"] if "serve" in each.get("run", ""))
+    kafka, control = free_ports(2)
+    environment = os.environ | {
+        "KAFKA": f"127.0.0.1:{kafka}",
+        "CONTROL": f"127.0.0.1:{control}",
+        "RUNNER_TEMP": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    try:
+        done = subprocess.run(
+            ["sh", "-e", "-c", f"{step}\necho $! > {tmp_path}/pid"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr + (tmp_path / "kafka.log").read_text()
+        assert '"faults"' in done.stdout
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+
+
+def free_ports(count: int) -> list[int]:
+    """Below those that the system gives to connections by itself, so that none of them is taken meanwhile."""
+    found: list[int] = []
+    first = 20_000 + os.getpid() % 10_000
+    for port in range(first, first + 2000):
+        with socket.socket() as sock:
+            if len(found) < count and sock.connect_ex(("127.0.0.1", port)):
+                found.append(port)
+    return found
