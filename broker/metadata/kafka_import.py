@@ -3,8 +3,8 @@ rules, producer ids.
 
 A broker with KRaft keeps them in `__cluster_metadata-0`, which lies in the first log directory unless
 `metadata.log.dir` puts it elsewhere. They are read once, when there is no metadata of our own yet. Topics count only
-if they have a folder here. Where something cannot be read, what came before counts; but not where access rules are in
-force, since one that denies may be among what is missing.
+if they have a folder here. Where something cannot be read, what came before counts, but for access rules, since one
+that denies may be among what is missing: where they are in force the broker does not start.
 """
 
 import logging
@@ -38,10 +38,11 @@ def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, *, authorize
                 f"the access rules in {folder} cannot be taken over whole, so one that denies may be missing: "
                 f"{metadata.fault}. Start Kafka on it once, so that it mends or refuses it; or move the folder away "
                 "and set the rules anew with `stepdown acls add` as one of super.users; or start without "
-                "authorizer.class.name, which takes over what can be read and lets everybody do everything"
+                "authorizer.class.name, which takes over the rest without access rules and lets everybody do everything"
             )
         if metadata.fault:
-            log.warning("%s is taken over, access rules too, up to what cannot be read: %s", folder, metadata.fault)
+            metadata.acls.clear()
+            log.warning("%s: no access rules, the rest up to what cannot be read: %s", folder, metadata.fault)
         _fill(state, metadata, log_dirs, node_id)
         log.info("took over the settings of %d topics from %s", len(state.topics), folder)
         return

@@ -54,11 +54,14 @@ async def test_a_rule_that_denies_is_not_lost_in_silence(log_dir: Path) -> None:
     assert [entry.name for entry in os.scandir(log_dir) if entry.name.startswith("stepdown-metadata")] == []
 
 
-async def test_without_an_authorizer_it_is_a_warning(log_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_an_authorizer_rules_are_left_out(log_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Some of them would be in force when an authorizer is set later, and not the one that denies."""
     with caplog.at_level(logging.WARNING):
-        async with running_broker(log_dir) as broker:
-            assert len(broker.topics.store.state.acls) == 1
-    assert "up to what cannot be read" in caplog.text
+        async with running_broker(log_dir):
+            pass
+    assert "no access rules, the rest up to what cannot be read" in caplog.text
+    async with running_broker(log_dir, authorizer_class_name=AUTHORIZER) as broker:
+        assert broker.topics.store.state.acls == frozenset()
 
 
 async def test_the_folder_may_be_moved_away(log_dir: Path) -> None:
