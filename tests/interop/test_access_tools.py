@@ -10,7 +10,8 @@ from stepdown.broker.broker import Broker
 from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from support.authorization_matrix import rule, set_rules
 from support.broker import Stepdown
-from support.kafka_authorizing import AUTHORIZER, AuthorizingKafka
+from support.command import run_command
+from support.kafka_authorizing import ADMIN, AUTHORIZER, PASSWORD, AuthorizingKafka
 from support.kafka_tools import RELEASES, KafkaTools
 from support.running import running_broker
 
@@ -79,6 +80,30 @@ def test_rules_are_taken_over_from_kafka(tmp_path: Path) -> None:
         asyncio.run(_write(kafka, [[removed], kept]))
     (kafka.folder / "metadata" / "__cluster_metadata-0").rename(kafka.log_dir / "__cluster_metadata-0")
     assert asyncio.run(_taken_over(kafka.log_dir)) == set(kept)
+
+
+def test_our_commands_log_in_to_kafka(tmp_path: Path) -> None:
+    """Its plain listener lets them do nothing."""
+    file = tmp_path / "client.properties"
+    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.username={ADMIN}\nsasl.password={PASSWORD}\n")
+    with AuthorizingKafka(tmp_path / "kafka") as kafka:
+
+        def told(command: str, stdin: bytes = b"") -> str:
+            login = ("-b", kafka.admin_address, "--command-config", file)
+            done = run_command(*command.split(), *login, stdin=stdin)
+            assert done.exit_code == 0, done.stderr
+            return done.stdout
+
+        assert "CLUSTER_AUTHORIZATION_FAILED" in run_command("acls", "list", "-b", kafka.address).stderr
+        told("acls add --principal User:alice --operation read --topic orders")
+        assert "User:alice" in told("acls list")
+        told("users set bob", b"secret\n")
+        assert "bob" in told("users list")
+        told("users remove bob")
+        assert "bob" not in told("users list")
+        told("topics create orders")
+        told("produce orders", b"a\n")
+        assert told("consume orders -n 1 --from-beginning -g readers") == "a\n"
 
 
 async def _write(kafka: AuthorizingKafka, steps: Sequence[Sequence[Acl]]) -> None:
