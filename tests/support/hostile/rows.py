@@ -51,6 +51,10 @@ class Felt:
         return median(self.waits_ms)
 
     @property
+    def p95_ms(self) -> float:
+        return sorted(self.waits_ms)[int(len(self.waits_ms) * 0.95)]
+
+    @property
     def p99_ms(self) -> float:
         return sorted(self.waits_ms)[int(len(self.waits_ms) * 0.99)]
 
