@@ -37,12 +37,14 @@ $(VENV)/bin/python:
 # Cython does not look into include/ for what changed, so the C files are made anew.
 $(STAMP): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
+	@echo "installing what developers need into $(VENV): oracles, real clients, Spark (about 1.2 GB, two minutes)"
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(SERVES)
 
 # What a broker needs, without Spark, tests and oracles.
 $(SERVES): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
+	@echo "compiling and installing what a broker needs into $(VENV) (about a minute)"
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
