@@ -48,9 +48,9 @@ class Rate:
         return self._samples[self._current]
 
     def measure(self, now_ms: int) -> float:
-        """By the second."""
-        span_ms = self.span_ms(now_ms)
-        return 1000 * sum(sample.value for sample in self._samples) / span_ms
+        """By the second, with the roundings of Kafka's steps."""
+        span_s = self.span_ms(now_ms) / 1000
+        return sum(sample.value for sample in self._samples) / span_s
 
     def span_ms(self, now_ms: int) -> int:
         """The time that the rate is taken over."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -31,7 +33,6 @@ def list_command() -> None:
 @scenario.command()
 def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left to chance.")] = 0) -> None:
     """Run one, and print what happened when; ends with 1 when something was not as expected."""
-    logging.getLogger("stepdown").setLevel(logging.ERROR)  # what is told of expected failures is in the time line
     from ...testing.scenarios import runner
     from ...testing.scenarios.scenario import WrongScenario, load
 
@@ -40,9 +41,22 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left t
     except WrongScenario as fault:
         raise CommandFailed(str(fault), "`stepdown scenario list` shows the classics.", EXIT_BAD_USAGE) from fault
     typer.echo(f"{wanted.title}\n\n{wanted.explains}")
-    result = asyncio.run(runner.run(wanted, seed=seed))
+    with _only_errors():
+        result = asyncio.run(runner.run(wanted, seed=seed))
     for line in result.lines:
         typer.echo(line)
     if result.failure:
         raise CommandFailed(result.failure)
     typer.echo("\nas expected")
+
+
+@contextmanager
+def _only_errors() -> Iterator[None]:
+    """What is logged of expected failures is in the time line."""
+    log = logging.getLogger("stepdown")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
