@@ -91,8 +91,8 @@ async def test_a_fetch_waits_by_the_clock() -> None:
                 max_wait_ms=30_000, min_bytes=1, topics=(FetchTopic(topic="t", partitions=(partition,)),)
             )
             fetching = asyncio.create_task(client.send(request, 11))
-            await asyncio.to_thread(parking.wait)
-            parking.release()
+            await parking.wait()
+            await parking.release()
             assert not fetching.done()
             await kafka.clock.advance("30s")
             assert not (await fetching).responses[0].partitions[0].records
