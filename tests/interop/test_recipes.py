@@ -13,12 +13,15 @@ import pytest
 import yaml
 from stepdown.config import load
 from stepdown.testing.running import Running
+from stepdown.testing.scenarios.runner import run
+from stepdown.testing.scenarios.scenario import parse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing-with-stepdown.md").read_text()
 RECIPES = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 (SCRIPT,) = re.findall(r"```sh\n(.*?)```", PAGE, re.S)
 (NODE,) = re.findall(r"```js\n(.*?)```", PAGE, re.S)
-COMPOSE, ACTIONS = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE, re.S))
+BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)
+(COMPOSE, ACTIONS), (SCENARIO,) = map(yaml.safe_load, BLOCKS[:2]), BLOCKS[2:]
 
 
 def test_every_recipe_is_a_test_that_passes(tmp_path: Path) -> None:
@@ -85,6 +88,11 @@ def test_the_step_for_actions_starts_a_broker(tmp_path: Path) -> None:
         assert '"faults"' in done.stdout
     finally:
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+
+
+async def test_the_scenario_goes_as_expected() -> None:
+    result = await run(parse(SCENARIO, "the page"))
+    assert result.failure == "", "\n".join(result.lines)
 
 
 def free_ports(count: int) -> list[int]:
