@@ -1,6 +1,6 @@
 """What do three replicas in one process cost a producer with acks=all, against one broker with one replica?
 
-    python bench/questions/replicated_produce.py                 # batches of 64,000 bytes, then of 1,800
+    python bench/questions/replicated_produce.py                 # batches of 64,000, 16,000, 1,800 bytes
     python bench/questions/replicated_produce.py --bytes 64000 --turns 3
 
 Both servers run throughout and take turns; 8 connections, 5 requests in flight, 12 partitions, all led by broker 1 of
@@ -21,7 +21,7 @@ from stepdown.bench.load.topics import CREATE_VERSION, TIMEOUT_MS, Writing, awai
 from stepdown.bench.servers.contenders import Stepdown
 from stepdown.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 
-SECONDS, WARM_UP_S = 6.0, 2.0
+SECONDS, WARM_UP_S = 4.0, 1.0
 TOPIC = "written"
 
 
@@ -55,7 +55,7 @@ def written(server: Stepdown, size: int, seconds: float, load: LoadProcess) -> f
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bytes", type=int, nargs="*", default=[64_000, 1_800])
+    parser.add_argument("--bytes", type=int, nargs="*", default=[64_000, 16_000, 1_800])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args(arguments)

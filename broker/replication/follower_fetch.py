@@ -1,12 +1,12 @@
 """One fetch of a follower from its leader, by the rules of Fetch v17 without the bytes of the protocol.
 
 The leader reads what is asked for, then notes where the follower is; so the high watermark in an answer is that from
-before the fetch, and a follower's lags one round behind. A fetch that finds nothing new is parked (`is_waiting`). The
-follower truncates where the logs part (KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`,
-`AbstractFetcherThread`.
+before the fetch, and a follower's lags one round behind. An answer after which the next fetch would find nothing new
+says so, and counts as that next fetch, which is parked (`is_waiting`). The follower truncates where the logs part
+(KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`, `AbstractFetcherThread`.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode
 from .replicated_partition import ReplicatedPartition
@@ -14,8 +14,7 @@ from .replicated_partition import ReplicatedPartition
 NO_EPOCH = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(NamedTuple):
     """What a follower asks for: records from `offset` on, its log's last epoch and start, the leader's epoch."""
 
     follower: int
@@ -25,9 +24,8 @@ class Ask:
     log_start_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What the leader has. `divergence` is an epoch and where it ends; `is_parked`: there is nothing to tell yet."""
+class Answer(NamedTuple):
+    """What the leader has. `divergence` is an epoch and where it ends; `is_parked`: it has no more to tell now."""
 
     data: bytes = b""
     high_watermark: int = -1
@@ -69,16 +67,18 @@ def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
         divergence = leader.divergence_from(ask.last_epoch, ask.offset)
         if divergence is not None:
             return Answer(divergence=divergence)
-    found = log.read(ask.offset, max_bytes, below=log.log_end_offset, min_one_message=True)
-    data = found.read(0, found.size_bytes)
+    data = b""
+    if ask.offset != log.log_end_offset:
+        found = log.read(ask.offset, max_bytes, below=log.log_end_offset, min_one_message=True)
+        data = found.read(0, found.size_bytes)
     high_watermark = leader.high_watermark
     leader.fetched_by(follower, ask.offset, ask.log_start_offset)
-    is_news = bool(data) or follower.told != high_watermark or high_watermark != leader.high_watermark
-    is_news = is_news or ask.log_start_offset < log.log_start_offset <= leader.high_watermark
+    has_more = bool(data) or high_watermark != leader.high_watermark
+    has_more = has_more or ask.log_start_offset < log.log_start_offset <= high_watermark
     follower.told = high_watermark
-    follower.is_waiting = not is_news
+    follower.is_waiting = not has_more
     return Answer(
-        data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=not is_news
+        data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=not has_more
     )
 
 

@@ -6,7 +6,6 @@ a delay.
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 from ...storage.files.clock import Clock as StorageClock
@@ -69,15 +68,3 @@ class _LoopTimer:
             self._handle = self._loop.call_later(min(late_s, GRACE_S), self._callback)
         else:
             self._callback()
-
-
-async def wait_until(done: "asyncio.Future[None]", clock: Clock, timeout_ms: float) -> bool:
-    """True when `done` came before `timeout_ms` passed. The future is left as it is: its owner cancels it."""
-    expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_later(timeout_ms, partial(expired.set_result, None))
-    try:
-        await asyncio.wait((done, expired), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        timer.cancel()
-        expired.cancel()
-    return done.done()

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
-from .clock import Clock, wait_until
+from .clock import Clock
 
 IsSatisfied = Callable[[Hashable | None], bool]
 """Whether what is waited for is there, after an event on one key; None: look at everything."""
@@ -23,9 +23,10 @@ class Leaving(Protocol):
 class Waiter:
     """One parked request."""
 
-    __slots__ = ("_is_satisfied", "done")
+    __slots__ = ("_is_satisfied", "done", "is_late")
 
     def __init__(self, is_satisfied: IsSatisfied) -> None:
+        self.is_late = False
         self._is_satisfied = is_satisfied
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -38,6 +39,11 @@ class Waiter:
                 self.done.set_result(None)
         except Exception as fault:  # the waiter's, not of whom brought the news
             self.done.set_exception(fault)
+
+    def expire(self) -> None:
+        """Wakes the request as its time is up."""
+        self.is_late = not self.done.done()
+        self.give_up()
 
     def give_up(self) -> None:
         """Wakes the request without it."""
@@ -80,12 +86,12 @@ class Purgatory:
         self._parked.add(waiter)
         if peer is not None:
             peer.on_leave = waiter.give_up
+        timer = self._clock.call_later(timeout_ms, waiter.expire)
         try:
-            in_time = await wait_until(waiter.done, self._clock, timeout_ms)
-            if in_time:
-                waiter.done.result()
-            return in_time
+            await waiter.done
+            return not waiter.is_late
         finally:
+            timer.cancel()
             if peer is not None:
                 peer.on_leave = None
             self._parked.discard(waiter)

@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 20.0
+SECONDS = 30.0
 HUNG_AFTER_S = 60.0
 MOST_MISSED = 1
 
