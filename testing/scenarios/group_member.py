@@ -8,12 +8,9 @@ again gives up what it had. Source: Kafka 3.9, AbstractCoordinator; KIP-62, KIP-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from ...broker.scheduling.clock import Clock
-from ...producer.network.connection import Connection
-from ...producer.sender.network_interface import Answer
-from ...protocol.api import spec_of_request
 from ...protocol.coordinator.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerSubscription,
@@ -22,13 +19,13 @@ from ...protocol.coordinator.consumer_protocol import (
 )
 from ...protocol.coordinator.range_assignor import assign_by_range, subscribers_by_topic
 from ...protocol.errors import ErrorCode
-from ...protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ...protocol.messages.heartbeat import HeartbeatRequest
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ...protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from ..wire_client import Address, KafkaError, check, parse_address
+from ..wire_client import KafkaError, check
+from .coordinator_client import CoordinatorClient
 
 DEFAULTS: Mapping[str, Any] = {
     "group.id": None,
@@ -39,21 +36,13 @@ DEFAULTS: Mapping[str, Any] = {
     "max.poll.interval.ms": 300_000,
 }
 SUBSCRIPTION_VERSION = 1
-ANY_VERSION = 0x7FFF
-LAST_OF_ONE_KEY = 3  # of FindCoordinator
 LAST_BY_NAME = 9  # of Metadata
 NO_GENERATION = -1
-RETRY_MS = 100
 JOIN_AGAIN = (
     ErrorCode.MEMBER_ID_REQUIRED,
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.REBALANCE_IN_PROGRESS,
-)
-COORDINATOR_GONE = (
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.NOT_COORDINATOR,
 )
 
 
@@ -75,10 +64,9 @@ class GroupMember:
         self._instance: str | None = given["group.instance.id"]
         self._session_ms, self._heartbeat_ms = given["session.timeout.ms"], given["heartbeat.interval.ms"]
         self._max_poll_ms = given["max.poll.interval.ms"]
-        self._bootstrap = [parse_address(each) for each in bootstrap.split(",")]
+        self._coordinator = CoordinatorClient(bootstrap, self.group, name, clock)
         self._clock, self._tell = clock, tell
         self._task: asyncio.Task[None] | None = None
-        self._connection: Connection | None = None
         self._member_id = ""
         self._busy_since = self._busy_until = 0
         self.generation = NO_GENERATION
@@ -113,7 +101,7 @@ class GroupMember:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._disconnect()
+        self._coordinator.disconnect()
 
     # Its life
 
@@ -127,7 +115,7 @@ class GroupMember:
 
     async def _end(self) -> None:
         with suppress(OSError):
-            await self._leave_group(self._try)
+            await self._leave_group(self._coordinator.ask_once)
         self._forget()
 
     def _stop_running(self, why: str) -> None:
@@ -139,13 +127,13 @@ class GroupMember:
     async def _is_joined(self) -> bool:
         """Whether joining and syncing succeeded; if not, it is to be tried again at once."""
         self.partitions = []
-        joined = await self._ask(self._join_request())
+        joined = await self._coordinator.ask(self._join_request())
         if self._has_to_join_again(joined.error_code):
             self._member_id = joined.member_id
             return False
         check(f"{self.name} joins {self.group}", joined)
         self._member_id, self.generation = joined.member_id, joined.generation_id
-        synced = await self._ask(await self._sync_request(joined))
+        synced = await self._coordinator.ask(await self._sync_request(joined))
         if self._has_to_join_again(synced.error_code):
             return False
         check(f"{self.name} syncs with {self.group}", synced)
@@ -161,7 +149,7 @@ class GroupMember:
             await self._clock.sleep(self._until_next_ms())
             if self._is_busy() and self._clock.now_ms() >= self._busy_since + self._max_poll_ms:
                 self._tell(f"{self.name} has not polled for max.poll.interval.ms, {self._max_poll_ms} ms")
-                await self._leave_group(self._ask)
+                await self._leave_group(self._coordinator.ask)
                 await self._clock.sleep(self._busy_until - self._clock.now_ms())
                 return
             if self._member_id:
@@ -171,7 +159,7 @@ class GroupMember:
                     member_id=self._member_id,
                     group_instance_id=self._instance,
                 )
-                answer = await self._ask(beat)
+                answer = await self._coordinator.ask(beat)
                 if self._has_to_join_again(answer.error_code):
                     must_join = True
                 else:
@@ -199,7 +187,7 @@ class GroupMember:
         self._member_id, self.partitions = "", []
 
     def _forget(self) -> None:
-        self._disconnect()
+        self._coordinator.disconnect()
         self._task = None
         self._member_id, self.partitions, self.generation = "", [], NO_GENERATION
         self._busy_until = 0
@@ -237,69 +225,5 @@ class GroupMember:
 
     async def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
         asked = tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
-        answer = await self._ask(MetadataRequest(topics=asked), LAST_BY_NAME)
+        answer = await self._coordinator.ask(MetadataRequest(topics=asked), LAST_BY_NAME)
         return {topic.name or "": len(topic.partitions) for topic in answer.topics}
-
-    # The coordinator
-
-    async def _ask(self, request: Any, most: int = ANY_VERSION) -> Any:
-        """The coordinator's answer; looks for the coordinator again as long as there is none. Raises: KafkaError."""
-        while True:
-            with suppress(OSError):
-                answer = await self._try(request, most)
-                if getattr(answer, "error_code", 0) not in COORDINATOR_GONE:
-                    return answer
-            self._disconnect()
-            await self._clock.sleep(RETRY_MS)
-
-    async def _try(self, request: Any, most: int = ANY_VERSION) -> Any:
-        """The coordinator's answer, or why there is none. Raises: OSError."""
-        if self._connection is None or self._connection.closed:
-            found = await self._find_coordinator()
-            if found.error_code:
-                return found
-            self._connection = await self._connect((found.host, found.port))
-        return await _exchange(self._connection, request, most)
-
-    async def _find_coordinator(self) -> FindCoordinatorResponse:
-        """Asks the bootstrap servers in turn."""
-        self._bootstrap.append(self._bootstrap.pop(0))
-        entry = await self._connect(self._bootstrap[-1])
-        try:
-            answer = await _exchange(entry, FindCoordinatorRequest(key=self.group), LAST_OF_ONE_KEY)
-        finally:
-            entry.close()
-        return cast(FindCoordinatorResponse, answer)
-
-    async def _connect(self, address: Address) -> Connection:
-        """Raises: OSError."""
-        changed = asyncio.Event()
-        connection = Connection(self.name, self._clock.now_ms, changed.set)
-        await asyncio.get_running_loop().create_connection(lambda: connection, *address)
-        await changed.wait()  # it is open, or it was closed
-        return connection
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-async def _exchange(connection: Connection, request: Any, most: int) -> Any:
-    """The response. Raises: ConnectionResetError."""
-    spec = spec_of_request(request)
-    _, last = connection.versions.get(spec.key, (0, 0))
-    answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-    if connection.closed:
-        raise ConnectionResetError(f"no connection for {spec.name}")
-
-    def done(answer: Answer) -> None:
-        if not answered.done():
-            answered.set_result(answer)
-
-    connection.send(spec.key, min(last, spec.max_version, most), request, done, answered=True)
-    connection.flush()
-    answer = await answered
-    if answer.failure is not None:
-        raise ConnectionResetError(f"{spec.name} was not answered: {answer.failure.name}")
-    return answer.response
