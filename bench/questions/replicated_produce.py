@@ -1,10 +1,11 @@
 """What do three replicas in one process cost a producer with acks=all, against one broker with one replica?
 
     python bench/questions/replicated_produce.py                 # batches of 64,000, 16,000, 1,800 bytes
-    python bench/questions/replicated_produce.py --bytes 64000 --turns 3
+    python bench/questions/replicated_produce.py --bytes 16000 --in-flight 1
 
-Both servers run throughout and take turns; 8 connections, 5 requests in flight, 12 partitions, all led by broker 1 of
-the cluster, since all of its brokers share one thread. Three replicas write three times as many bytes.
+Both servers run throughout and take turns; 8 connections, 5 requests in flight unless told otherwise, 12 partitions,
+all led by broker 1 of the cluster, since all of its brokers share one thread. Three replicas write three times as many
+bytes.
 """
 
 import argparse
@@ -32,7 +33,7 @@ class Cluster(Stepdown):
         return [*super()._command(), "--brokers", "3"]
 
 
-def written(server: Stepdown, size: int, seconds: float, load: LoadProcess) -> float:
+def written(server: Stepdown, size: int, writing: Writing, seconds: float, load: LoadProcess) -> float:
     """MB/s that were acknowledged."""
     (case,) = ProduceGrid(batch_bytes=(size,)).cases()
     address = server.address.partition(",")[0]
@@ -46,7 +47,7 @@ def written(server: Stepdown, size: int, seconds: float, load: LoadProcess) -> f
         await_leaders(address, TOPIC, PARTITIONS)
     else:
         create_topic(address, TOPIC, PARTITIONS)
-    result = load.run(Writing(acks=-1).plan(address, TOPIC, case.filling, seconds))
+    result = load.run(writing.plan(address, TOPIC, case.filling, seconds))
     delete_topic(address, TOPIC)
     if result.errors or result.failure:
         raise BenchFailed(f"{server.log}\n{result.errors} errors, {result.failure}")
@@ -57,8 +58,10 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", type=int, nargs="*", default=[64_000, 16_000, 1_800])
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--in-flight", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args(arguments)
+    writing = Writing(acks=-1, in_flight=given.in_flight)
     print("| batch bytes | 1 broker, 1 replica, MB/s | 3 brokers, 3 replicas, MB/s | ratio |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, LoadProcess() as load:
         one = Stepdown(Path(folder, "one"), properties=SETTINGS)
@@ -67,16 +70,18 @@ def main(arguments: list[str]) -> None:
             one.start()
             three.start()
             for size in given.bytes:
-                measure(one, three, size, given.turns, given.seconds, load)
+                measure(one, three, size, writing, given.turns, given.seconds, load)
         finally:
             one.kill()
             three.kill()
 
 
-def measure(one: Stepdown, three: Stepdown, size: int, turns: int, seconds: float, load: LoadProcess) -> None:
+def measure(
+    one: Stepdown, three: Stepdown, size: int, writing: Writing, turns: int, seconds: float, load: LoadProcess
+) -> None:
     for server in (one, three):
-        written(server, size, WARM_UP_S, load)
-    pairs = [(written(one, size, seconds, load), written(three, size, seconds, load)) for _ in range(turns)]
+        written(server, size, writing, WARM_UP_S, load)
+    pairs = [[written(server, size, writing, seconds, load) for server in (one, three)] for _ in range(turns)]
     ratio = median(b / a for a, b in pairs)
     alone, replicated = (median(each) for each in zip(*pairs, strict=True))
     print(f"| {size:,} | {alone:.0f} | {replicated:.0f} | {ratio:.2f} |", flush=True)
