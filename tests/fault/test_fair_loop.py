@@ -39,6 +39,8 @@ QUICK = (
     "coordinators_within_the_limit",
     "half_frames",
 )
+
+pytestmark = pytest.mark.alone
 """Of the rows; the others are marked slow."""
 
 
