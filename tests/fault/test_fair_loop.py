@@ -39,9 +39,9 @@ QUICK = (
     "coordinators_within_the_limit",
     "half_frames",
 )
+"""Of the rows; the others are marked slow."""
 
 pytestmark = pytest.mark.alone
-"""Of the rows; the others are marked slow."""
 
 
 @pytest.mark.parametrize(
