@@ -1,4 +1,5 @@
-"""Sequence numbers of a transactional producer: as `sequences.py`, but the coordinator alone raises the epoch.
+"""Sequence numbers of a transactional producer: as `sender/sequence_numbers.py`, but the coordinator alone raises the
+epoch.
 
     a partition that the transaction has not       nothing is sent to it
     OUT_OF_ORDER_SEQUENCE_NUMBER on the next one   fails, so that the transaction must be aborted
