@@ -3,7 +3,7 @@
 # make wheel-producer  build dist/stepdown_producer-*.whl, the producer alone
 # make wheel   build dist/stepdown-*.whl, install it without a compiler and try it
 # make pythons run the fast tests on the other versions of Python that are here
-# make test    set everything up, check style, types and layers, run all tests
+# make test    set everything up, check style, types and layers, run all tests, the fast ones on every Python that is here
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
@@ -84,8 +84,9 @@ format: setup
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not docker and not alone"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not docker and not wheel and not alone"
 	$(BIN)/python -m pytest -m "alone and not slow and not docker"
+	$(MAKE) --no-print-directory pythons
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
