@@ -120,45 +120,41 @@ class Broker(Services):
 
     async def stop(self) -> None:
         """Returns when everything acknowledged is on disk and the clean-shutdown mark is written."""
+        self._server.stop_accepting()
+        await self._end_work(self.settings.stepdown_shutdown_grace_ms)
+        await self._upkeep.stop()
+        await self._end_surroundings()
+        self.log_dirs.shutdown()
+
+    async def kill(self) -> None:
+        """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
+        self._server.abort()
+        await self._end_work(0)
+        await self._upkeep.abandon()
+        await self._end_surroundings()
+        self.log_dirs.abandon()
+
+    async def _end_work(self, grace_ms: int) -> None:
+        """Nothing new begins, and what is in flight ends within `grace_ms`."""
         self.is_ready = False
         self._is_stopping = True
-        self._server.stop_accepting()
         self.fetch_purgatory.close()
         self.produce_purgatory.close()
         if self._transactions is not None:
             await self._transactions.stop()
         if self._groups is not None:
             await self._groups.stop()
-        await self._server.drain(self.settings.stepdown_shutdown_grace_ms)
+        await self._server.drain(grace_ms)
         await self.topics.stop()
         await self.cleaner.stop()
-        await self._upkeep.stop()
+
+    async def _end_surroundings(self) -> None:
+        """Ends what runs beside the clients' work: measures, HTTP, threads, descriptors that were kept back."""
         self._loop_delay.stop()
         self._loop_watch.stop()
         await self._http.stop()
         self.workers.shutdown()
-        self.log_dirs.shutdown()
         self.spare_descriptors.close()
-
-    async def kill(self) -> None:
-        """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
-        self.is_ready = False
-        self._is_stopping = True
-        self._server.abort()
-        self.fetch_purgatory.close()
-        self.produce_purgatory.close()
-        if self._transactions is not None:
-            await self._transactions.stop()
-        if self._groups is not None:
-            await self._groups.stop()
-        await self._server.drain(0)
-        await self.topics.stop()
-        await self.cleaner.stop()
-        await self._upkeep.abandon()
-        self._loop_delay.stop()
-        await self._http.stop()
-        self.workers.shutdown()
-        self.log_dirs.abandon()
 
     def _secure_listeners(self) -> None:
         """What lets connections in at the listeners with TLS or SASL; read only if there is one."""

@@ -5,6 +5,7 @@ The three scenarios of the blog that everyone reads about acks and min.insync.re
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -144,6 +145,21 @@ async def test_a_stopped_broker_hands_over_and_comes_back_on_its_ports(cluster: 
     cluster.elect("t", 0)
     assert cluster.leader("t", 0) == 1
     assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "a", 1: "b"}
+
+
+async def test_a_killed_broker_leaves_no_thread_and_no_descriptor(cluster: BrokerCluster) -> None:
+    """Its loop watch and the descriptors that it kept back stayed behind."""
+    killed = cluster.brokers[3]
+    watches = [thread for thread in threading.enumerate() if thread.name == "loop watch"]
+    assert killed.spare_descriptors._kept
+    await cluster.kill_broker(3)
+    for _ in range(1000):
+        left = [thread for thread in watches if thread.is_alive()]
+        if len(left) < len(watches):
+            break
+        await asyncio.to_thread(left[0].join, 0.01)
+    assert len(left) == len(watches) - 1
+    assert killed.spare_descriptors._kept == []
 
 
 async def test_the_last_in_sync_replica_is_waited_for(cluster: BrokerCluster, clock: ManualClock) -> None:
