@@ -18,6 +18,7 @@ from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from .segment_file import open_stored
 from .splits import Split
+from .transactions import AbortedBatches
 
 WINDOW_BYTES = 1 << 20
 
@@ -48,6 +49,7 @@ class SplitRows:
         self._leniency = leniency
         self._file = open_stored(files, split.path, split.chunks, split.end)
         self._filler = ColumnFiller(wanted, allocate)
+        self._aborted = AbortedBatches(split.aborted)
         self._buffer = bytearray(min(WINDOW_BYTES, split.size_bytes))
         self._position = split.start
 
@@ -80,10 +82,11 @@ class SplitRows:
             window = WINDOW_BYTES
             done = 0
             try:
-                for at in self._filler.fill(data):
-                    if at < 0:
-                        yield
-                    done = at
+                for start, end in self._aborted.runs_without(data):
+                    for at in self._filler.fill(data[:end], start):
+                        if at < 0:
+                            yield
+                        done = at
             except ApiError as error:
                 done = self._skip(data, self._filler.columns.position, error)
             if not done:

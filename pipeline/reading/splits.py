@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...protocol.errors import CorruptRecord
+from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .chunked_file import Chunks
@@ -29,7 +30,7 @@ class Split:
     """Bytes `start` to `end` (open) of a segment file; rows are those of offsets `first_offset` to `end_offset` (open).
 
     Batches that hold only records older than `min_timestamp` (ms) may be skipped; None: none. `ends_log`: the bytes
-    reach to the end of the newest segment, where a torn batch ends the log.
+    reach to the end of the newest segment, where a torn batch ends the log. Batches of `aborted` are left out.
     """
 
     topic: str
@@ -43,6 +44,7 @@ class Split:
     min_timestamp: int | None = None
     ends_log: bool = False
     chunks: Chunks | None = None
+    aborted: tuple[AbortedTransaction, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -51,10 +53,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Offsets of one partition from `first` to `end` (open)."""
+    """Offsets of one partition from `first` to `end` (open), without the batches of `aborted`."""
 
     first: int = 0
     end: int = MAX_OFFSET
+    aborted: tuple[AbortedTransaction, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class SplitPlanner:
             behind = segment.next_base is not None and segment.next_base <= first
             if behind or segment.base_offset >= end or not segment.counted_bytes or self._is_older(segment):
                 continue
+            aborted = tuple(each for each in wanted.aborted if _touches(each, segment))
             for start, stop in self._cuts(segment, first, end):
                 yield Split(
                     topic=log.topic,
@@ -86,6 +90,7 @@ class SplitPlanner:
                     end_offset=end,
                     min_timestamp=self.min_timestamp,
                     ends_log=segment.is_newest and stop == segment.size_bytes,
+                    aborted=aborted,
                 )
 
     def _is_older(self, segment: SegmentFile) -> bool:
@@ -144,6 +149,11 @@ class SplitPlanner:
             file.close()
         cuts.append(segment.size_bytes)
         return list(pairwise(cuts))
+
+
+def _touches(aborted: AbortedTransaction, segment: SegmentFile) -> bool:
+    behind = MAX_OFFSET if segment.next_base is None else segment.next_base
+    return aborted.first_offset < behind and aborted.last_offset >= segment.first_offset
 
 
 def _chosen(entries: OffsetEntries, segment: SegmentFile, first: int, end: int, max_bytes: int) -> list[int]:

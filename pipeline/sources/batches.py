@@ -20,8 +20,10 @@ from ..failures import BadUsage, PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..printing import say
 from ..reading.batch_header_columns import TYPES, header_batch
+from ..reading.partition_log import PartitionLog
 from ..reading.segment_file import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
+from ..reading.transactions import AbortedBatches
 from .options import ReadOptions, read_options
 from .split_task import SplitPartition
 
@@ -35,7 +37,7 @@ ROWS_A_BATCH = 8192
 
 
 class KafkaBatches(DataSource):
-    """The data source. Options: path, subscribe, maxPartitionBytes, skipCorrupt (`options.py`)."""
+    """The data source. Options: path, subscribe, maxPartitionBytes, skipCorrupt, isolation.level (`options.py`)."""
 
     @classmethod
     def name(cls) -> str:
@@ -61,10 +63,18 @@ class BatchesReader(DataSourceReader):
     def partitions(self) -> Sequence[SplitPartition]:
         files = self._options.files()
         planning = SplitPlanner(files, self._options.max_partition_bytes)
-        found = [SplitPartition(split) for log in self._options.logs(files) for split in planning.splits(log, Range())]
+        found = [
+            SplitPartition(split)
+            for log in self._options.logs(files)
+            for split in planning.splits(log, self._range(files, log))
+        ]
         for warning in planning.warnings:
             say(warning)
         return found
+
+    def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
+        transactions = self._options.transactions(files, log)
+        return Range(end=transactions.last_stable_offset, aborted=transactions.aborted)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
@@ -76,17 +86,19 @@ class BatchesReader(DataSourceReader):
 
 
 def split_headers(files: PlaceFiles, split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
-    """Yield the headers of a split's batches.
+    """Yield the headers of a split's batches, without those of aborted transactions and from its `end_offset` on.
 
     Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end.
     """
     file = open_stored(files, split.path, split.chunks, split.end)
     position = split.start
+    aborted = AbortedBatches(split.aborted)
     try:
         for header in batch_headers(file, split.start, split.end):
             if header.magic > 2:
                 raise CorruptRecord(f"the batch has magic {header.magic}")
-            yield header
+            if header.base_offset < split.end_offset and not aborted.has(header):
+                yield header
             position = header.end
         if position < split.end and not split.ends_log:
             raise CorruptRecord(f"a batch runs past byte {split.end}")

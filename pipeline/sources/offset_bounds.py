@@ -12,12 +12,11 @@ from its earliest offset to its latest.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..failures import BadUsage, PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.log_end import log_end_offset
 from ..reading.offset_for_time import offset_for_time
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import MAX_OFFSET
@@ -58,12 +57,12 @@ class OffsetBound:
         return LATEST if found is None else found
 
 
-def first_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog) -> int:
-    """The first offset to read of a log."""
+def first_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog, log_end: Callable[[], int]) -> int:
+    """The first offset to read of a log; `log_end` tells where it ends."""
     offset = bound.offset(files, log, EARLIEST)
     if offset == EARLIEST:
         return log.start_offset
-    return log_end_offset(files, log) if offset == LATEST else offset
+    return log_end() if offset == LATEST else offset
 
 
 def end_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog) -> int:

@@ -12,8 +12,10 @@ from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
 from ..places.place_files import PlaceFiles, located, store_options
 from ..printing import say
+from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
-from ..reading.splits import DEFAULT_SPLIT_BYTES
+from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
+from ..reading.transactions import LogTransactions, log_transactions
 from .offset_bounds import OffsetBound, ending_bound, starting_bound
 
 STORE_PREFIX = "store."
@@ -29,6 +31,8 @@ class ReadOptions:
 
     `store` are options of object stores, by obstore's names; `assigned` are the only partitions to read, by topic.
 
+    `read_committed`: without the batches of aborted transactions, and only up to the first that is open.
+
     `pushdown` is off unless asked for: Spark 4.2 keeps the read plan of a DataFrame, with the filters of its first
     query, for every later one, which then lacks rows (docs/decisions/pushdown.md).
     """
@@ -42,6 +46,7 @@ class ReadOptions:
     max_offsets_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     check_crc: bool = True
+    read_committed: bool = False
     pushdown: bool = False
     skip_corrupt: bool = False
     tiered_path: str | None = None
@@ -61,6 +66,18 @@ class ReadOptions:
             for note in log.notes:
                 say(f"{log.topic}-{log.partition}: {note}")
         return found
+
+    def transactions(self, files: PlaceFiles, log: PartitionLog) -> LogTransactions:
+        """What of the log is left out for its transactions: nothing with read_uncommitted. Raises: DiskFault."""
+        if self.read_committed:
+            return log_transactions(files, log)
+        return LogTransactions(aborted=(), last_stable_offset=MAX_OFFSET)
+
+    def log_end(self, files: PlaceFiles, log: PartitionLog) -> int:
+        """Where reading ends now: at the end of the log, with read_committed at its last stable offset."""
+        if self.read_committed:
+            return log_transactions(files, log).last_stable_offset
+        return log_end_offset(files, log)
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
@@ -85,6 +102,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_offsets_per_trigger=None if maximum is None else _positive("maxOffsetsPerTrigger", maximum),
         fail_on_data_loss=flag(given, "failOnDataLoss", True),
         check_crc=flag(given, "checkCrc", True),
+        read_committed=_read_committed(given),
         pushdown=flag(given, "pushdown", False),
         skip_corrupt=flag(given, "skipCorrupt", False),
     )
@@ -114,6 +132,14 @@ def size(given: Mapping[str, str], name: str, default: int) -> int:
     if number < 1:
         raise BadUsage(f"the option {name} is a size like 32m, not {text!r}")
     return number
+
+
+def _read_committed(given: Mapping[str, str]) -> bool:
+    """Raises: BadUsage."""
+    level = given.get("isolation.level", "read_uncommitted").strip().lower()
+    if level not in {"read_uncommitted", "read_committed"}:
+        raise BadUsage(f"the option isolation.level is read_uncommitted or read_committed, not {level!r}")
+    return level == "read_committed"
 
 
 def _positive(name: str, text: str) -> int:

@@ -4,8 +4,8 @@
 
 `stream.py` reads a directory as a stream, `write.py` writes one.
 
-Columns are those of Spark's Kafka source; a smaller schema with any of them is the projection. Isolation is
-read_uncommitted, as that source's default is: aborted records are rows, control records are not.
+Columns are those of Spark's Kafka source; a smaller schema with any of them is the projection. With the default,
+read_uncommitted, aborted records are rows, as with that source; control records never are.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -118,10 +118,11 @@ class SegmentsReader(DataSourceReader):
         return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
 
     def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
-        first = first_offset(self._options.starting, files, log)
+        transactions = self._options.transactions(files, log)
+        first = first_offset(self._options.starting, files, log, lambda: self._options.log_end(files, log))
         check_start(self._options, log, first)
-        end = end_offset(self._options.ending, files, log)
-        return Range(first=max(first, self._pushed.first), end=min(end, self._pushed.end))
+        end = min(end_offset(self._options.ending, files, log), transactions.last_stable_offset)
+        return Range(first=max(first, self._pushed.first), end=min(end, self._pushed.end), aborted=transactions.aborted)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)

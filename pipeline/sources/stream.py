@@ -2,11 +2,12 @@
 
 A partition that comes later starts at its earliest offset. `maxOffsetsPerTrigger` is shared out among partitions by how
 far each is behind, as Spark's Kafka source does. A log directory is only looked at, so its end is that of its whole
-batches at the time. With failOnDataLoss=false, as there, a partition that is gone is forgotten, and one that ends
-before what was read goes on at its end.
+batches at the time, with read_committed where the first open transaction begins. With failOnDataLoss=false, as there,
+a partition that is gone is forgotten, and one that ends before what was read goes on at its end.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -16,7 +17,6 @@ from pyspark.sql.types import StructType
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..printing import say
-from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
@@ -42,7 +42,8 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = self._options.files()
         found: Offsets = {}
         for log in self._options.logs(files):
-            offset = first_offset(self._options.starting, files, log)
+            end = partial(self._options.log_end, files, log)
+            offset = first_offset(self._options.starting, files, log, end)
             check_start(self._options, log, offset)
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
         return found
@@ -79,11 +80,12 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             first = start.get(topic, {}).get(partition, 0 if log is None else log.start_offset)
             if first >= stop:
                 continue
-            log_end = None if log is None else log_end_offset(files, log)
+            log_end = None if log is None else self._options.log_end(files, log)
             self._check_end(topic, partition, stop, log_end)
             if log is not None:
                 check_start(self._options, log, first)
-                found += planning.splits(log, Range(first=first, end=stop))
+                aborted = self._options.transactions(files, log).aborted
+                found += planning.splits(log, Range(first=first, end=stop, aborted=aborted))
         for warning in planning.warnings:
             say(warning)
         return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
@@ -100,7 +102,9 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = self._options.files()
         found: Offsets = {}
         for log in self._logs(files):
-            found.setdefault(log.topic, {})[str(log.partition)] = max(log_end_offset(files, log), log.start_offset)
+            found.setdefault(log.topic, {})[str(log.partition)] = max(
+                self._options.log_end(files, log), log.start_offset
+            )
         return found
 
     def _begin(self, start: Offsets, ends: Offsets) -> Offsets:

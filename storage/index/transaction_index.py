@@ -29,6 +29,16 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+def parse_entries(data: bytes) -> list[AbortedTransaction]:
+    """The whole entries in the bytes of an index, up to the first of an unknown version."""
+    found: list[AbortedTransaction] = []
+    for version, *fields in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+        if version != 0:
+            break
+        found.append(AbortedTransaction(*fields))
+    return found
+
+
 class TransactionIndex:
     """The aborted transactions of one segment, in the order of their markers."""
 
@@ -55,10 +65,10 @@ class TransactionIndex:
         found: list[AbortedTransaction] = []
         for position in range(0, self._size, _ENTRIES_PER_READ * _ENTRY.size):
             data = self._file.read(min(_ENTRIES_PER_READ * _ENTRY.size, self._size - position), position)
-            for version, *fields in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
-                if version != 0:
-                    return found
-                found.append(AbortedTransaction(*fields))
+            part = parse_entries(data)
+            found += part
+            if len(part) < len(data) // _ENTRY.size:
+                break
         return found
 
     def collect(self, fetch_offset: int, upper_offset: int, into: list[AbortedTransaction]) -> bool:

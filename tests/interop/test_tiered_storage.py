@@ -1,5 +1,6 @@
-"""What Kafka 3.9.1 has put into its LocalTieredStorage, joined with what it kept: the rows that its consumer read."""
+"""What Kafka 3.9.1 has put into its LocalTieredStorage, joined with what it kept: the rows that its consumers read."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.pipeline.reading.partition_log import PartitionLog
 from stepdown.pipeline.reading.rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.transactions import log_transactions
 from stepdown.protocol.records.columns import Wanted
 from support.kafka import ApacheKafka
 from support.maven import class_path
@@ -37,10 +39,13 @@ Row = tuple[int, int, bytes | None, bytes | None]
 class Written:
     """A stopped Kafka: its directories, and what a consumer had read of each topic before."""
 
-    def __init__(self, log_dir: Path, tiered: Path, read: dict[str, list[Row]]) -> None:
+    def __init__(
+        self, log_dir: Path, tiered: Path, read: dict[str, list[Row]], committed: dict[str, list[Row]]
+    ) -> None:
         self.log_dir = log_dir
         self.tiered = tiered
         self.read = read
+        self.committed = committed
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +78,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
         tiered = folder / "remote" / "kafka-tiered-storage"
         for topic in ("again", *CODECS):
             await_upload(kafka.log_dir / f"{topic}-0", tiered)
-        read = {topic: consume(kafka.address, topic) for topic in ("again", *CODECS)}
-    yield Written(folder / "kafka" / "data", tiered, read)
+        for topic in ("again", "lz4"):
+            leave_open(kafka.address, topic)
+        levels = "read_uncommitted", "read_committed"
+        read, committed = (
+            {topic: consume(kafka.address, topic, level) for topic in ("again", *CODECS)} for level in levels
+        )
+    yield Written(folder / "kafka" / "data", tiered, read, committed)
 
 
 def produce(address: str, topic: str, codec: str, value: bytes) -> None:
@@ -96,6 +106,18 @@ def produce(address: str, topic: str, codec: str, value: bytes) -> None:
     assert plain.flush(30) == 0
 
 
+def leave_open(address: str, topic: str) -> None:
+    """A transaction that never ends, and records behind it that have none."""
+    producer = Producer({"bootstrap.servers": address, "transactional.id": f"{topic}-open"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"of an open transaction", partition=0)
+    assert producer.flush(30) == 0
+    plain = Producer({"bootstrap.servers": address})
+    plain.produce(topic, b"behind it", partition=0)
+    assert plain.flush(30) == 0
+
+
 def await_upload(log: Path, tiered: Path) -> None:
     """Return when the broker has only its newest segment left of its log, so all others are in tiered storage."""
     end = time.monotonic() + WAIT_S
@@ -104,9 +126,9 @@ def await_upload(log: Path, tiered: Path) -> None:
         time.sleep(0.1)
 
 
-def consume(address: str, topic: str) -> list[Row]:
-    """All records of the topic's one partition, those of aborted transactions as well."""
-    settings = {"bootstrap.servers": address, "group.id": "reader", "isolation.level": "read_uncommitted"}
+def consume(address: str, topic: str, isolation_level: str) -> list[Row]:
+    """The records of the topic's one partition."""
+    settings = {"bootstrap.servers": address, "group.id": "reader", "isolation.level": isolation_level}
     consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "error"})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     rows: list[Row] = []
@@ -121,11 +143,11 @@ def consume(address: str, topic: str) -> list[Row]:
     return rows
 
 
-def stored(files: PlaceFiles, log: PartitionLog) -> list[Row]:
-    """All rows of a log, by split."""
+def stored(files: PlaceFiles, log: PartitionLog, wanted_range: Range | None = None) -> list[Row]:
+    """All rows of a log, or those of a range, by split."""
     arrow = ArrowRows(("offset", "timestamp", "key", "value"), log.topic, log.partition)
     found: list[Row] = []
-    for split in SplitPlanner(files, 50_000).splits(log, Range()):
+    for split in SplitPlanner(files, 50_000).splits(log, wanted_range or Range()):
         wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
         for columns in SplitRows(files, split, wanted, Leniency()):
             batch = arrow.batch(columns)
@@ -143,6 +165,29 @@ def test_rows_are_those_that_a_consumer_read(written: Written) -> None:
         assert len(log.segments) > 1, log.topic
         assert stored(files, log) == written.read[log.topic], log.topic
         assert not log.notes
+
+
+def stored_committed(files: PlaceFiles, log: PartitionLog) -> list[Row]:
+    found = log_transactions(files, log)
+    return stored(files, log, Range(end=found.last_stable_offset, aborted=found.aborted))
+
+
+def test_read_committed_rows_are_those_of_such_a_consumer(written: Written) -> None:
+    files = PlaceFiles()
+    assert len(written.committed["again"]) < len(written.read["again"]) - 2
+    for log in partition_logs(files, str(written.log_dir), tiered_path=str(written.tiered)):
+        assert stored_committed(files, log) == written.committed[log.topic], log.topic
+
+
+def test_they_are_the_same_where_only_the_logs_were_copied(written: Written, tmp_path: Path) -> None:
+    """Markers tell what no index and no snapshot is there to tell."""
+    files = PlaceFiles()
+    log_dir = tmp_path / "copy"
+    shutil.copytree(written.log_dir, log_dir, ignore=shutil.ignore_patterns("*.*index", "*.index", "*.snapshot"))
+    tiered = tmp_path / "tiered"
+    shutil.copytree(written.tiered, tiered, ignore=shutil.ignore_patterns("*.*index", "*.index", "*.snapshot"))
+    for log in partition_logs(files, str(log_dir), tiered_path=str(tiered)):
+        assert stored_committed(files, log) == written.committed[log.topic], log.topic
 
 
 def test_so_are_those_from_an_object_store_that_fails_now_and_then(written: Written) -> None:

@@ -1,6 +1,7 @@
 """Where reading starts and ends, with the options of Spark's Kafka source."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,13 @@ def ranges(log_dir: Path, **options: str) -> list[tuple[int, int]]:
     asked = read_options({"path": str(log_dir)} | options)
     files = asked.files()
     logs = asked.logs(files)
-    return [(first_offset(asked.starting, files, log), end_offset(asked.ending, files, log)) for log in logs]
+    return [
+        (
+            first_offset(asked.starting, files, log, partial(asked.log_end, files, log)),
+            end_offset(asked.ending, files, log),
+        )
+        for log in logs
+    ]
 
 
 def of_topic(**partitions: int) -> str:

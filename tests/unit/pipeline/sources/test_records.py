@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
 from stepdown.pipeline.failures import said_by
+from stepdown.pipeline.sources.options import read_options
+from stepdown.pipeline.sources.stream import SegmentsStreamReader
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic
+from support.log_variety import write_variety
 from support.s3 import s3_server
 from support.segments import START_MS
 from support.tiered import to_aiven
@@ -201,3 +206,23 @@ def test_batches_are_rows_of_their_headers(spark: SparkSession, log_dir: Path) -
         }
     ]
     assert found[0].maxTimestamp.timestamp() == batch.max_timestamp / 1000
+
+
+def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(spark: SparkSession, tmp_path: Path) -> None:
+    """A third of the records is of a transaction that was aborted, and one is open when the log ends."""
+    write_variety(tmp_path)
+    options = {"subscribe": "transactions", "isolation.level": "read_committed"}
+    assert [row.offset for row in load(spark, tmp_path, **options).orderBy("offset").collect()] == [0, 1, 2]
+    latest = load(spark, tmp_path, startingOffsets='{"transactions": {"0": -1}}', **options)
+    assert latest.count() == 0
+    stream = SegmentsStreamReader(read_options({"path": str(tmp_path), **options}), StructType([]))
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, ReadAllAvailable()) == {"transactions": {"0": 8}}
+    batches = spark.read.format("kafka-batches").options(path=str(tmp_path), **options).load()
+    assert [(row.baseOffset, row.control) for row in batches.orderBy("baseOffset").collect()] == [
+        (0, False),
+        (6, True),
+        (7, True),
+    ]
+    said = failure(lambda: load(spark, tmp_path, **{"isolation.level": "serializable"}).count())
+    assert said == "2: the option isolation.level is read_uncommitted or read_committed, not 'serializable'"
