@@ -115,9 +115,8 @@ mutated-frames: setup
 	mkdir -p $(ASAN)/stepdown && git ls-files | tar --create --files-from=- | tar --extract --directory $(ASAN)/stepdown
 	cd $(ASAN)/stepdown && CFLAGS="-fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
 		$(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
-	cd $(ASAN)/stepdown/tests && PYTHONPATH=$(CURDIR)/$(ASAN) LD_PRELOAD=$$(gcc -print-file-name=libasan.so) \
-		ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 \
-		$(CURDIR)/$(BIN)/python -m support.hostile.mutated_frames $(FRAMES) $(SEED)
+	cd tests && $(CURDIR)/$(BIN)/python -m support.hostile.mutated_frames $(FRAMES) $(SEED) PYTHONPATH=$(CURDIR)/$(ASAN) \
+		LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64
 
 clean:
 	rm -rf build dist *.egg-info $(GENERATED) $(GENERATED:.c=.so)

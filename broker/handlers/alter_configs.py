@@ -5,7 +5,6 @@ for itself; a change is on the disk, and in force in open logs, when the answer 
 flexible fields.
 """
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -17,6 +16,7 @@ from ...protocol.messages.alter_configs import (
 )
 from ..metadata.config_resources import ResourceType, check_changes, replace_broker, replace_topic, resource_type
 from ..network.call import Call
+from ..network.long_requests import resources_named
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+    repeated = call.repeats(resources_named)
     responses = []
     for resource in request.resources:
         error = NONE
         try:
-            if counts[resource.resource_type, resource.resource_name] > 1:
+            if (resource.resource_type, resource.resource_name) in repeated:
                 raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
             _replace(broker, resource, validate_only=request.validate_only)
         except ApiError as fault:
             error = fault
         responses.append(_response(resource, error))
+        await broker.breathe()  # the change was written and synced
     return AlterConfigsResponse(responses=responses)
 
 

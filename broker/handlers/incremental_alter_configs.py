@@ -6,7 +6,6 @@ as a whole and for itself; a change is on the disk, and in force in open logs, w
 subscriptions of client metrics (KIP-714).
 """
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...config.dynamic_changes import Alteration, Operation
@@ -27,6 +26,7 @@ from ..metadata.config_resources import (
     resource_type,
 )
 from ..network.call import Call
+from ..network.long_requests import resources_named
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -34,18 +34,21 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(broker: "Services", request: IncrementalAlterConfigsRequest, call: Call) -> IncrementalAlterConfigsResponse:
-    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+async def handle(
+    broker: "Services", request: IncrementalAlterConfigsRequest, call: Call
+) -> IncrementalAlterConfigsResponse:
+    repeated = call.repeats(resources_named)
     responses = []
     for resource in request.resources:
         error = NONE
         try:
-            if counts[resource.resource_type, resource.resource_name] > 1:
+            if (resource.resource_type, resource.resource_name) in repeated:
                 raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
             _alter(broker, resource, validate_only=request.validate_only)
         except ApiError as fault:
             error = fault
         responses.append(_response(resource, error))
+        await broker.breathe()  # the change was written and synced
     return IncrementalAlterConfigsResponse(responses=responses)
 
 

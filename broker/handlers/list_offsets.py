@@ -14,7 +14,6 @@ negative timestamp that the version does not have gives UNSUPPORTED_VERSION. Not
 epoch -1, no error.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ from ...protocol.messages.list_offsets import (
 from ...storage.log.offset_lookup import TimestampOffset
 from ..metadata.partition import DEBUGGING_REPLICA, Partition
 from ..network.call import Call
+from ..network.long_requests import partitions_named
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -49,10 +49,10 @@ NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 def handle(broker: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     if call.version == 0:
         return _answer(request, lambda name, asked: _old_style(broker, request, name, asked))
-    counts = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    repeated = call.repeats(partitions_named)
 
     def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-        if counts[name, asked.partition_index] > 1:
+        if (name, asked.partition_index) in repeated:
             raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
         return _new_style(broker, request, name, asked, call.version)
 

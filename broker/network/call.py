@@ -1,5 +1,7 @@
 """One request on its way through its handler."""
 
+from collections.abc import Hashable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +11,14 @@ from ..quotas.throttle_time import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
 from ..security.principal import KafkaPrincipal
 from .connection import Peer
+from .long_requests import Names, named_twice
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
     """A request, read. `waited_s` is the part of its time that a purgatory held it; `access`, what it may do;
-    `quota`, how much, and `throttle_ms`, for how long its client is not listened to after it."""
+    `quota`, how much, and `throttle_ms`, for how long its client is not listened to after it. `repeated` is what the
+    whole request names more than once where `request` is a part of it."""
 
     key: ApiKey
     version: int
@@ -26,6 +30,7 @@ class Call:
     access: Access = EVERYTHING
     quota: RequestQuota = UNLIMITED
     throttle_ms: int = 0
+    repeated: AbstractSet[Hashable] | None = None
 
     @property
     def client_id(self) -> str:
@@ -35,3 +40,7 @@ class Call:
     def principal(self) -> KafkaPrincipal:
         """Who asks."""
         return self.peer.principal
+
+    def repeats(self, names: Names) -> AbstractSet[Hashable]:
+        """What the whole request names more than once."""
+        return named_twice(names(self.request)) if self.repeated is None else self.repeated

@@ -30,7 +30,7 @@ from ..security.authorization.required_permission import Rule
 from . import request_limits
 from .call import Call
 from .connection import CloseConnection, Peer, Reply
-from .long_requests import PARTS
+from .long_requests import PARTS, named_twice
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -201,6 +201,8 @@ class Dispatcher:
         if parts is None or not parts.is_long(call.request):
             return await _awaited(route.handle(self._core, call.request, call))
         whole, responses = call.request, []
+        if parts.names is not None:
+            call.repeated = await self._core.heavy(named_twice, parts.names(whole))
         try:
             for request, goes_on in parts.cut(whole):
                 call.request = request

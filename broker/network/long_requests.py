@@ -1,10 +1,12 @@
 """Handles long requests in chunks of a few hundred items, yielding to the event loop in between.
 
 Only APIs whose items are answered each for itself and in the order asked. The answers of the parts become one; what an
-answer says beside its items (a throttle time, an error of the whole request) is that of the first part.
+answer says beside its items (a throttle time, an error of the whole request) is that of the first part. What a request
+names more than once is found before it is cut, since its parts do not show it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,17 +14,22 @@ from ...protocol.api import ApiKey
 
 ITEMS_A_PART = 250
 
+Names = Callable[[Any], Iterable[Hashable]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """The arrays that are cut and joined: `items` of the request, `answers` of the response; in each of them `inner`,
-    and `inner_answers`, where items have items of their own.
+    and `inner_answers`, where items have items of their own. `names` gives what may not be named twice in a request.
+    With `name_of`, an item that is named again is answered once.
     """
 
     items: str
     answers: str
     inner: str = ""
     inner_answers: str = ""
+    names: Names | None = None
+    name_of: Callable[[Any], Hashable] | None = None
 
     def is_long(self, request: Any) -> bool:
         """Whether a request has more than one part."""
@@ -35,7 +42,7 @@ class Parts:
         """The parts of a request; with each, whether its first item goes on with the last one of the part before."""
         part: list[Any] = []
         size, goes_on = 0, False
-        for item in getattr(request, self.items):
+        for item in self._distinct(getattr(request, self.items)):
             pieces = list(self._pieces(item))
             for at, (piece, weight) in enumerate(pieces):
                 if size + weight > ITEMS_A_PART and part:
@@ -44,6 +51,16 @@ class Parts:
                 part.append(piece)
                 size += weight
         yield replace(request, **{self.items: tuple(part)}), goes_on
+
+    def _distinct(self, items: Iterable[Any]) -> Iterator[Any]:
+        seen: set[Hashable] = set()
+        for item in items:
+            if self.name_of is not None:
+                name = self.name_of(item)
+                if name in seen:
+                    continue
+                seen.add(name)
+            yield item
 
     def _pieces(self, item: Any) -> Iterator[tuple[Any, int]]:
         """The item, or what it is cut to; and how many items each of that is."""
@@ -68,10 +85,30 @@ class Parts:
         return replace(responses[0][0], **{self.answers: tuple(answers)})
 
 
+def named_twice(names: Iterable[Hashable]) -> frozenset[Hashable]:
+    """Those that come more than once."""
+    return frozenset(name for name, times in Counter(names).items() if times > 1)
+
+
+def partitions_named(request: Any) -> Iterator[tuple[str, int]]:
+    """Topic and index of each partition that a ListOffsets asks for."""
+    return ((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+
+
+def resources_named(request: Any) -> Iterator[tuple[int, str]]:
+    """Type and name of each resource that is to be altered."""
+    return ((resource.resource_type, resource.resource_name) for resource in request.resources)
+
+
+def described(resource: Any) -> Hashable:
+    """What a DescribeConfigs asks of which resource."""
+    return resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ())
+
+
 _BY_PARTITION = Parts(items="topics", answers="topics", inner="partitions", inner_answers="partitions")
 
 PARTS: dict[ApiKey, Parts] = {
-    ApiKey.LIST_OFFSETS: _BY_PARTITION,
+    ApiKey.LIST_OFFSETS: replace(_BY_PARTITION, names=partitions_named),
     ApiKey.OFFSET_COMMIT: _BY_PARTITION,
     ApiKey.DELETE_RECORDS: _BY_PARTITION,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _BY_PARTITION,
@@ -79,11 +116,11 @@ PARTS: dict[ApiKey, Parts] = {
         items="topics", answers="topics", inner="partition_indexes", inner_answers="partitions"
     ),
     ApiKey.FIND_COORDINATOR: Parts(items="coordinator_keys", answers="coordinators"),
-    ApiKey.DESCRIBE_CONFIGS: Parts(items="resources", answers="results"),
-    ApiKey.ALTER_CONFIGS: Parts(items="resources", answers="responses"),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Parts(items="resources", answers="responses"),
+    ApiKey.DESCRIBE_CONFIGS: Parts(items="resources", answers="results", name_of=described),
+    ApiKey.ALTER_CONFIGS: Parts(items="resources", answers="responses", names=resources_named),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Parts(items="resources", answers="responses", names=resources_named),
     ApiKey.DESCRIBE_GROUPS: Parts(items="groups", answers="groups"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Parts(items="group_ids", answers="groups"),
-    ApiKey.DELETE_GROUPS: Parts(items="groups_names", answers="results"),
+    ApiKey.DELETE_GROUPS: Parts(items="groups_names", answers="results", name_of=str),
     ApiKey.DESCRIBE_TRANSACTIONS: Parts(items="transactional_ids", answers="transaction_states"),
 }

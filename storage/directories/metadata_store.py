@@ -10,6 +10,7 @@ that cannot be read stops the start: guessing would bring deleted configs back, 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
@@ -35,6 +36,7 @@ class MetadataStore:
         self.state = state
         self.is_new = is_new
         self._files = files
+        self._changing = RLock()
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -66,17 +68,18 @@ class MetadataStore:
 
     @contextmanager
     def change(self) -> Iterator[ClusterState]:
-        """The state, to be changed, and saved after that; when anything fails it is again as it was.
+        """The state, to be changed, and saved after that; when anything fails it is again as it was. One at a time.
 
         Raises: DiskFault.
         """
-        before = self.state.copy()
-        try:
-            yield self.state
-            self.save()
-        except BaseException:
-            self.state = before
-            raise
+        with self._changing:
+            before = self.state.copy()
+            try:
+                yield self.state
+                self.save()
+            except BaseException:
+                self.state = before
+                raise
 
     def next_producer_id(self) -> int:
         """A producer id that was never handed out before, and never will be again, whatever happens to this process.

@@ -1,26 +1,35 @@
-"""Mutated requests of all APIs and versions, thrown at a broker: `python -m support.hostile.mutated_frames COUNT SEED`.
+"""Mutated requests of all APIs and versions, thrown at a broker:
 
-Run in tests/, by `make mutated-frames` against compiled modules with AddressSanitizer. A pool of requests that a broker
-may accept, made from their declarations, is damaged again and again; connections pipeline eight frames each and read
-what comes. Says how many frames went out, how many the broker has looked at (one that cannot be read closes its
-connection, and what is behind it goes with it), the longest that a small request on another connection took, and how
-the broker grew after the first tenth. Ends with an error when the broker has, or a trace is in its log.
+    python -m support.hostile.mutated_frames COUNT SEED [NAME=VALUE…]
+
+Run in tests/, by `make mutated-frames`, whose NAME=VALUE have the broker use compiled modules with AddressSanitizer. A
+pool of requests that a broker may accept is made from their declarations, again and again; each connection pipelines a
+few of them, of which the last is damaged: what lies behind a frame that cannot be read is not looked at. Says how many
+frames went out, how many the broker has looked at, of how many APIs and versions, the longest that a small request on
+another connection took, how long the loop was held at most, and how the broker grew after the first tenth. Ends with an
+error when the broker has, or a trace is in its log, which is kept then.
 """
 
-import asyncio
 import json
+import os
+import re
 import resource
+import select
+import shutil
+import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
+from time import monotonic, sleep
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.load.admin_connection import frame_of, host_and_port
 from stepdown.broker.handlers import SERVED
 from stepdown.protocol.api import API
 from stepdown.protocol.frame import encode_request
@@ -28,16 +37,19 @@ from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from support.broker import Stepdown
 from support.mutations import damaged_batch
 
+from .client import asked, connected
 from .generated import by_chance, damaged
 
 PER_VERSION = 12
-PIPELINED = 8
-CONNECTIONS = 40
-ANSWER_S = 0.5
-STEPS = 50
-DAMAGED_SHARE = 0.2
+PIPELINED = 6
+CONNECTIONS = 300
+ANSWER_S = 1.0
+FRAMES_A_STEP = 40_000
+READ_BYTES = 1 << 16
 SETTINGS = {
     "num.partitions": "1",
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
     "log.segment.bytes": "1048576",
     "log.retention.bytes": "4194304",
     "log.retention.check.interval.ms": "5000",
@@ -45,6 +57,7 @@ SETTINGS = {
     "group.min.session.timeout.ms": "1",
     "group.coordinator.rebalance.protocols": "classic,consumer",
 }
+HELD = re.compile(r"the event loop was held for (\d+) ms")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,8 +66,11 @@ class Found:
 
     frames: int = 0
     looked_at: int = 0
+    probed: int = 0
+    apis_and_versions: int = 0
     longest_ms: float = 0.0
     over_150_ms: int = 0
+    loop_held_ms: int = 0
     baseline_bytes: int = 0
     growth_bytes: int = 0
 
@@ -73,93 +89,126 @@ def pool(random: Random) -> list[bytes]:
     return frames
 
 
-async def throw(address: str, frames: list[bytes]) -> None:
-    """Sends the frames down one connection and reads until the broker closes it, or says nothing for a while."""
-    host, port = address.rsplit(":", 1)
-    reader, writer = await asyncio.open_connection(host, int(port))
-    with suppress(ConnectionError, TimeoutError):
-        writer.write(b"".join(frames))
-        writer.write_eof()
-        while True:
-            async with asyncio.timeout(ANSWER_S):
-                if not await reader.read(1 << 16):
-                    break
-    writer.close()
+def pipelined(random: Random, frames: list[bytes]) -> bytes:
+    """What one connection sends."""
+    *whole, last = random.choices(frames, k=PIPELINED)
+    return b"".join((*whole, damaged(random, last)))
 
 
-def looked_at(server: Stepdown) -> int:
+def throw(address: str, sent: Iterator[bytes]) -> None:
+    """Sends each down a connection of its own, many at a time; reads until the broker hangs up or is silent."""
+    at, polled = host_and_port(address), select.epoll()
+    open_since: dict[int, tuple[socket.socket, float]] = {}
+    buffer = bytearray(READ_BYTES)
+    while True:
+        while len(open_since) < CONNECTIONS and (data := next(sent, None)) is not None:
+            sock = socket.create_connection(at)
+            open_since[sock.fileno()] = sock, monotonic()
+            polled.register(sock, select.EPOLLIN)
+            with suppress(OSError):  # it may have hung up already
+                sock.sendall(data)
+                sock.shutdown(socket.SHUT_WR)
+        if not open_since:
+            return
+        ended = [number for number, _ in polled.poll(0.1) if at_end(open_since[number][0], buffer)]
+        silent_since = monotonic() - ANSWER_S
+        ended += [number for number, (_, since) in open_since.items() if since < silent_since]
+        for number in dict.fromkeys(ended):
+            open_since.pop(number)[0].close()
+
+
+def at_end(sock: socket.socket, buffer: bytearray) -> bool:
+    """Reads what is there."""
+    try:
+        return not sock.recv_into(buffer)
+    except OSError:
+        return True
+
+
+def look(server: Stepdown, found: Found) -> None:
     """Requests that were answered, and those that closed their connection."""
-    with urlopen(f"http://{server.http}/metrics", timeout=30) as page:
+    with urlopen(f"http://{server.http}/metrics", timeout=60) as page:
         families = text_string_to_metric_families(page.read().decode())
     samples = [sample for family in families for sample in family.samples]
-    answered = sum(each.value for each in samples if each.name == "stepdown_requests_total")
+    answered = [each for each in samples if each.name == "stepdown_requests_total" and each.value]
     refused = (each for each in samples if each.name == "stepdown_connections_closed_total")
-    return round(answered + sum(each.value for each in refused if each.labels["reason"] == "fault"))
+    found.apis_and_versions = len({(each.labels["request"], each.labels["version"]) for each in answered})
+    found.looked_at = round(
+        sum(each.value for each in answered)
+        + sum(each.value for each in refused if each.labels["reason"] == "fault")
+        - found.probed
+    )
 
 
-def mutated(random: Random, frames: list[bytes]) -> bytes:
-    """One of the pool, damaged or not: what its fields say is a mutation, too."""
-    frame = random.choice(frames)
-    return damaged(random, frame) if random.random() < DAMAGED_SHARE else frame
-
-
-async def thrower(server: Stepdown, frames: list[bytes], random: Random, count: int, found: Found) -> None:
-    for _ in range(count // PIPELINED):
-        await throw(server.address, [mutated(random, frames) for _ in range(PIPELINED)])
-        found.frames += PIPELINED
-
-
-async def probe(server: Stepdown, found: Found) -> None:
-    """A small request every 20 ms; what this process itself was late is no fault of the broker's."""
-    host, port = server.address.rsplit(":", 1)
-    reader, writer = await asyncio.open_connection(host, int(port))
+def probe(address: str, found: Found) -> None:
+    """A small request every 20 ms until the broker ends; what this process itself was late counts as well."""
     request = frame_of(ApiVersionsRequest(), 0)
-    loop = asyncio.get_running_loop()
-    while True:
-        began = loop.time()
-        writer.write(request)
-        size = int.from_bytes(await reader.readexactly(4), "big")
-        await reader.readexactly(size)
-        took_ms = (loop.time() - began) * 1000
-        found.longest_ms = max(found.longest_ms, took_ms)
-        found.over_150_ms += took_ms > 150
-        await asyncio.sleep(0.02)
+    with suppress(OSError), connected(address) as sock:
+        while True:
+            began = monotonic()
+            asked(sock, request)
+            found.probed += 1
+            took_ms = (monotonic() - began) * 1000
+            found.longest_ms = max(found.longest_ms, took_ms)
+            found.over_150_ms += took_ms > 150
+            sleep(0.02)
 
 
-async def run(server: Stepdown, count: int, seed: int) -> Found:
+class Log:
+    """What the broker writes, read as it comes."""
+
+    def __init__(self, server: Stepdown) -> None:
+        self._server = server
+        self._read_bytes = 0
+
+    def check(self, found: Found) -> None:
+        """Raises AssertionError when the broker fails."""
+        with self._server.output.open("rb") as file:
+            file.seek(self._read_bytes)
+            new = file.read()
+        self._read_bytes += len(new)
+        text = new.decode(errors="replace")
+        assert not self._server.has_ended, text[-5000:]
+        at = text.find("Traceback")
+        assert at < 0, text[max(0, at - 1000) : at + 4000]
+        found.loop_held_ms = max(found.loop_held_ms, *map(int, HELD.findall(text)), 0)
+
+
+def run(server: Stepdown, count: int, seed: int) -> Found:
     """Throws so many frames, and looks now and then. Raises AssertionError when the broker fails."""
-    random, found = Random(seed), Found()
-    watching = asyncio.create_task(probe(server, found))
-    for step in range(STEPS):
+    random, found, log = Random(seed), Found(), Log(server)
+    threading.Thread(target=probe, args=(server.address, found), daemon=True).start()
+    while found.frames < count:
         frames = pool(random)
-        throwers = (thrower(server, frames, random, count // STEPS // CONNECTIONS, found) for _ in range(CONNECTIONS))
-        await asyncio.gather(*throwers)
-        assert not server.has_ended, server.log[-5000:]
-        assert not watching.done(), watching.exception()
-        log = server.log
-        at = log.find("Traceback")
-        assert at < 0, log[max(0, at - 1000) : at + 4000]
-        if step == STEPS // 10:
+        connections = min(FRAMES_A_STEP, count - found.frames) // PIPELINED + 1
+        throw(server.address, (pipelined(random, frames) for _ in range(connections)))
+        found.frames += connections * PIPELINED
+        log.check(found)
+        look(server, found)
+        if not found.baseline_bytes and found.frames >= count // 10:
             found.baseline_bytes = server.usage.rss_bytes()
-        found.looked_at = await asyncio.to_thread(looked_at, server)
-        print(found, flush=True)
-    found.growth_bytes = server.usage.rss_bytes() - found.baseline_bytes
-    watching.cancel()
+        found.growth_bytes = server.usage.rss_bytes() - (found.baseline_bytes or server.usage.rss_bytes())
+        print(json.dumps(asdict(found)), flush=True)
     return found
 
 
-def main(count: int, seed: int, properties: Mapping[str, str] = SETTINGS) -> None:
+def main(count: int, seed: int, environment: Mapping[str, str], properties: Mapping[str, str] = SETTINGS) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory() as folder:
         server = Stepdown(Path(folder), properties=properties)
+        os.environ.update(environment)
         server.start()
         try:
             server.create_topic("t")
-            found = asyncio.run(run(server, count, seed))
+            run(server, count, seed)
+        except BaseException:
+            kept = Path(tempfile.gettempdir()) / f"mutated-frames-{seed}.log"
+            shutil.copy(server.output, kept)
+            print(f"the broker's log is kept: {kept}", file=sys.stderr)
+            raise
         finally:
             server.kill()
-    print(json.dumps(asdict(found)))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), dict(each.split("=", 1) for each in sys.argv[3:]))

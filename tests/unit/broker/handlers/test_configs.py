@@ -157,6 +157,20 @@ async def test_a_resource_given_twice_is_refused(client: RawClient) -> None:
     assert [result.error_code for result in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
+async def test_a_resource_given_again_in_another_part_of_a_long_request_is_refused(
+    broker: Broker, client: RawClient
+) -> None:
+    await create(client, "orders")
+    config = Alteration(name="retention.ms", config_operation=SET, value="5")
+    names = ["orders", *(f"absent-{number}" for number in range(400)), "orders"]
+    resources = [AlteredResource(resource_type=TOPIC, resource_name=name, configs=(config,)) for name in names]
+    response = await client.send(IncrementalAlterConfigsRequest(resources=resources), 1)
+    codes = [result.error_code for result in response.responses]
+    assert codes[0] == codes[-1] == ErrorCode.INVALID_REQUEST
+    assert set(codes[1:-1]) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert broker.cluster.topics["orders"].settings.retention_ms != 5
+
+
 async def test_the_broker_wins_over_the_cluster_and_the_topic_over_both(broker: Broker, client: RawClient) -> None:
     await create(client, "orders")
     topic = broker.cluster.topics["orders"]

@@ -109,6 +109,17 @@ async def test_a_partition_asked_for_twice_is_refused(client: RawClient) -> None
 
 
 @pytest.mark.usefixtures("orders")
+async def test_a_partition_asked_for_again_in_another_part_of_a_long_request_is_refused(client: RawClient) -> None:
+    """Each part of a request was looked at by itself."""
+    asked = [ListOffsetsPartition(partition_index=number % 600, timestamp=LATEST) for number in range(601)]
+    request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="orders", partitions=asked),))
+    response = await client.send(request, 5)
+    codes = [p.error_code for p in response.topics[0].partitions]
+    assert codes[0] == codes[600] == ErrorCode.INVALID_REQUEST
+    assert ErrorCode.INVALID_REQUEST not in codes[1:600]
+
+
+@pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("version", range(3))
 async def test_deleted_records_move_the_start_of_the_log(broker: Broker, client: RawClient, version: int) -> None:
     def deletion(partition: int, offset: int) -> DeleteRecordsPartition:

@@ -4,6 +4,7 @@ import pytest
 from stepdown.broker.handlers import SERVED
 from stepdown.broker.network.long_requests import ITEMS_A_PART, PARTS
 from stepdown.protocol.api import API, ApiKey
+from stepdown.protocol.messages.delete_groups import DeleteGroupsRequest
 from stepdown.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -53,6 +54,12 @@ def test_the_answers_to_parts_make_the_answer_to_the_whole(counts: tuple[int, ..
 def test_a_request_of_one_part_is_not_long() -> None:
     assert not PARTS[ApiKey.LIST_OFFSETS].is_long(asking(ITEMS_A_PART - 1))
     assert PARTS[ApiKey.LIST_OFFSETS].is_long(asking(ITEMS_A_PART))
+
+
+def test_what_is_named_again_is_answered_once() -> None:
+    names = [f"g{number % 300}" for number in range(900)]
+    cut = PARTS[ApiKey.DELETE_GROUPS].cut(DeleteGroupsRequest(groups_names=names))
+    assert [name for part, _ in cut for name in part.groups_names] == names[:300]
 
 
 @pytest.mark.parametrize("key", list(PARTS), ids=lambda key: key.name)
