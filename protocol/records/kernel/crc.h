@@ -1,7 +1,6 @@
 /* CRC-32 (IEEE, magic 0 and 1) and CRC-32C (Castagnoli, magic 2), both reflected, over the fastest unit the CPU has:
 
      AVX-512 + VPCLMULQDQ   folds 4 x 64 bytes at a time        (since Ice Lake, Zen 4)
-       beside CRC32         folds half, that instruction takes half (CRC-32C from 1,792 bytes on, AMD since Zen 5)
      AVX2 + VPCLMULQDQ      folds 4 x 32 bytes at a time        (since Alder Lake, Zen 3)
      PCLMULQDQ              folds 4 x 16 bytes at a time        (since Westmere, Bulldozer)
      tables                 8 bytes at a time                   (any CPU, any compiler)
@@ -77,7 +76,6 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size, uin
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(STEPDOWN_PORTABLE_CRC)
 #define CRC_CAN_FOLD 1
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define CRC_NARROW __attribute__((target("pclmul,sse4.2")))
@@ -86,7 +84,7 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size, uin
 #define CRC_INLINE static inline __attribute__((always_inline))
 
 /* The widest way that the CPU has. */
-static enum { CRC_TABLES, CRC_FOLDING, CRC_HALF_WIDE_FOLDING, CRC_WIDE_FOLDING, CRC_SIDE_BY_SIDE } crc_way;
+static enum { CRC_TABLES, CRC_FOLDING, CRC_HALF_WIDE_FOLDING, CRC_WIDE_FOLDING } crc_way;
 
 #define CRC_LOAD(at) _mm_loadu_si128((const __m128i *)(at))
 #define CRC_FOLD(x, by) _mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11))
@@ -177,36 +175,8 @@ CRC_HALF_WIDE static uint32_t crc_by_half_wide_folding(
 #define CRC_FOLD_WIDE(x, by, next)                                                                                     \
     _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, by, 0x00), _mm512_clmulepi64_epi128(x, by, 0x11), next, 0x96)
 
-#define CRC_FOLD_FOUR(by)                                                                                              \
-    x = CRC_FOLD_WIDE(x, by, CRC_LOAD_WIDE(data));                                                                     \
-    y = CRC_FOLD_WIDE(y, by, CRC_LOAD_WIDE(data + 64));                                                                \
-    z = CRC_FOLD_WIDE(z, by, CRC_LOAD_WIDE(data + 128));                                                               \
-    w = CRC_FOLD_WIDE(w, by, CRC_LOAD_WIDE(data + 192))
-
-/* Folding waits for the multiplier, and beside it the CPU has a CRC32 instruction for Castagnoli's polynomial: 3 cycles
-   for 8 bytes, but Zen 5 begins more than two in each. So a block starts with 8 streams for the instruction, one behind
-   the other, and over them as many bytes are folded that come after. */
-enum { CRC_STREAM = 96, CRC_STREAMS = 8 * CRC_STREAM, CRC_BLOCK = 2 * CRC_STREAMS, CRC_BLOCKS_FROM = 256 + CRC_BLOCK };
-typedef uint64_t __attribute__((may_alias, aligned(1))) crc_word;
-
-static uint64_t crc_over_streams[2]; /* folds by 2048 bits and those of the streams */
-static uint64_t crc_from_stream[8];  /* folds each stream's sum into the block's last 64 bytes, two into each 16 */
-
-/* x^(8 * bytes + 31) mod P, bit-reflected. Shifted left by one it would be x^(8 * bytes + 32), as folding takes it. */
-static uint32_t crc_power(int bytes) {
-    uint32_t crc = 1;
-    while (bytes--) crc = (crc >> 8) ^ crc_tables[1][0][crc & 0xff];
-    return crc;
-}
-
-static void crc_prepare_side_by_side(void) {
-    crc_over_streams[0] = crc_power(256 + CRC_STREAMS), crc_over_streams[1] = crc_power(256 + CRC_STREAMS - 8);
-    for (int i = 0; i < 8; i++) crc_from_stream[i] = crc_power(CRC_BLOCK - CRC_STREAM * (i + 1) - 64 + i / 2 * 16);
-}
-
 /* size >= 4. The first block has what is too much for whole ones, behind zeros, which do not count. */
-CRC_WIDE CRC_INLINE uint32_t crc_folded(
-    uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c, int side_by_side) {
+CRC_WIDE CRC_INLINE uint32_t crc_wide_folded(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
     const __m512i by_512 = _mm512_broadcast_i32x4(CRC_LOAD(c->powers));
     const size_t lead = (size - 1) % 64 + 1;
     __m512i x = size < 64 ? _mm512_maskz_loadu_epi8(~0ULL >> (64 - size), data) : CRC_LOAD_WIDE(data);
@@ -220,25 +190,11 @@ CRC_WIDE CRC_INLINE uint32_t crc_folded(
     if (size >= 448) {
         const __m512i by_2048 = _mm512_broadcast_i32x4(CRC_LOAD(c->by_2048));
         __m512i y = CRC_LOAD_WIDE(data), z = CRC_LOAD_WIDE(data + 64), w = CRC_LOAD_WIDE(data + 128);
-        data += 192, size -= 192;
-        for (; side_by_side && size >= CRC_BLOCK; size -= CRC_BLOCK) {
-            __m512i by = _mm512_broadcast_i32x4(CRC_LOAD(crc_over_streams));
-            uint64_t sums[8] = {0};
-            const uint8_t *at = data, *end = data + CRC_BLOCK;
-            for (data += CRC_STREAMS; data < end; data += 256, by = by_2048) {
-                CRC_FOLD_FOUR(by);
-#pragma GCC unroll 4
-                for (int word = 0; word < 4; word++, at += 8)
-#pragma GCC unroll 8
-                    for (int i = 0; i < 8; i++)
-                        sums[i] = _mm_crc32_u64(sums[i], *(const crc_word *)(at + CRC_STREAM * i));
-            }
-            w = CRC_FOLD_WIDE(
-                _mm512_set_epi64(sums[7], sums[6], sums[5], sums[4], sums[3], sums[2], sums[1], sums[0]),
-                CRC_LOAD_WIDE(crc_from_stream), w);
-        }
-        for (; size >= 256; data += 256, size -= 256) {
-            CRC_FOLD_FOUR(by_2048);
+        for (data += 192, size -= 192; size >= 256; data += 256, size -= 256) {
+            x = CRC_FOLD_WIDE(x, by_2048, CRC_LOAD_WIDE(data));
+            y = CRC_FOLD_WIDE(y, by_2048, CRC_LOAD_WIDE(data + 64));
+            z = CRC_FOLD_WIDE(z, by_2048, CRC_LOAD_WIDE(data + 128));
+            w = CRC_FOLD_WIDE(w, by_2048, CRC_LOAD_WIDE(data + 192));
         }
         y = CRC_FOLD_WIDE(x, by_512, y);
         z = CRC_FOLD_WIDE(y, by_512, z);
@@ -251,11 +207,7 @@ CRC_WIDE CRC_INLINE uint32_t crc_folded(
 }
 
 CRC_WIDE static uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c) {
-    return crc_folded(crc, data, size, c, 0);
-}
-
-CRC_WIDE static uint32_t crc_side_by_side(uint32_t crc, const uint8_t *data, size_t size) {
-    return crc_folded(crc, data, size, &CRC_CASTAGNOLI, 1);
+    return crc_wide_folded(crc, data, size, c);
 }
 #endif
 
@@ -276,19 +228,13 @@ static inline void crc_prepare(void) {
         !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vbmi2"))
         return;
     crc_way = CRC_WIDE_FOLDING;
-    /* Intel's are said to begin only one CRC32 a cycle. AMD's family is 1Ah (0Fh + 0Bh) since Zen 5. */
-    unsigned int signature, others[3];
-    if (!__builtin_cpu_is("amd") || !__get_cpuid(1, &signature, others, others + 1, others + 2)) return;
-    if ((signature >> 20 & 0xff) < 0x0b) return;
-    crc_prepare_side_by_side();
-    crc_way = CRC_SIDE_BY_SIDE;
 #endif
 }
 
 static inline uint32_t crc_update(uint32_t crc, const uint8_t *data, size_t size, const crc_constants *c, int table) {
     crc = ~crc;
 #ifdef CRC_CAN_FOLD
-    if (size >= 4 && crc_way >= CRC_WIDE_FOLDING) return ~crc_by_wide_folding(crc, data, size, c);
+    if (size >= 4 && crc_way == CRC_WIDE_FOLDING) return ~crc_by_wide_folding(crc, data, size, c);
     if (size >= 32 && crc_way == CRC_HALF_WIDE_FOLDING) return ~crc_by_half_wide_folding(crc, data, size, c);
     if (size >= 16 && crc_way >= CRC_FOLDING) return ~crc_by_folding(crc, data, size, c);
 #endif
@@ -300,9 +246,6 @@ static inline uint32_t crc32_update(uint32_t crc, const uint8_t *data, size_t si
 }
 
 static inline uint32_t crc32c_update(uint32_t crc, const uint8_t *data, size_t size) {
-#ifdef CRC_CAN_FOLD
-    if (size >= CRC_BLOCKS_FROM && crc_way == CRC_SIDE_BY_SIDE) return ~crc_side_by_side(~crc, data, size);
-#endif
     return crc_update(crc, data, size, &CRC_CASTAGNOLI, 1);
 }
 
@@ -333,7 +276,7 @@ static inline void crc_message_seal(uint8_t *message, uint32_t crc) {
 
 #ifdef CRC_CAN_FOLD
 CRC_WIDE static void crc_seal_by_wide_folding(uint8_t *message, const uint8_t *end) {
-    CRC_SEAL(message, end, ~crc_folded(~0U, data, size, &CRC_IEEE, 0))
+    CRC_SEAL(message, end, ~crc_wide_folded(~0U, data, size, &CRC_IEEE))
 }
 
 CRC_HALF_WIDE static void crc_seal_by_half_wide_folding(uint8_t *message, const uint8_t *end) {
@@ -345,7 +288,7 @@ CRC_HALF_WIDE static void crc_seal_by_half_wide_folding(uint8_t *message, const 
 static inline void crc32_seal(uint8_t *message, size_t total) {
     const uint8_t *end = message + total;
 #ifdef CRC_CAN_FOLD
-    if (crc_way >= CRC_WIDE_FOLDING) {
+    if (crc_way == CRC_WIDE_FOLDING) {
         crc_seal_by_wide_folding(message, end);
         return;
     }
