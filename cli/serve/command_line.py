@@ -34,7 +34,8 @@ def main(arguments: Sequence[str]) -> int:
         try:
             secured = security_flags(given.listen or "127.0.0.1:9092", given.security_dir, given.user, tls=given.tls)
         except ImportError:
-            print("stepdown: --tls needs a library: pip install 'stepdown[security]'", file=sys.stderr)
+            need = "--tls needs a library: pip install '.[security]' where stepdown's sources are"
+            print(f"stepdown: {need}", file=sys.stderr)
             return 1
         except OSError as error:
             print(f"stepdown: {error.filename}: {error.strerror}", file=sys.stderr)
