@@ -173,8 +173,8 @@ class Contest:
 
     def _events(self, server: Server, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
         config = config_of(server.name, server.version, self.case)
-        sent = len(plan.lanes[0].requests[0]) if plan.lanes and plan.asking.kind == "produce" else 0
-        rate = round(1 / plan.lanes[0].pace_s) if plan.lanes and plan.lanes[0].pace_s else 0
+        sent = len(plan.connections[0].requests[0]) if plan.connections and plan.asking.kind == "produce" else 0
+        rate = round(1 / plan.connections[0].pace_s) if plan.connections and plan.connections[0].pace_s else 0
         for latency, ended, size in zip(result.latencies_s, result.ended_s, result.answer_bytes, strict=True):
             yield Event(
                 kind=plan.asking.kind,

@@ -17,7 +17,7 @@ from time import sleep
 from ...protocol.records.layout import Codec
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
-from ..load.plan import Asking, Lane, LoadPlan, Stall
+from ..load.plan import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.process import LoadProcess
 from ..load.topics import Filling, await_leaders, fetch_request, fill
 from ..load.values import Data
@@ -213,8 +213,8 @@ def _read(case: MemoryCase, server: Server, load: LoadProcess, tell: Told) -> di
     asking = Asking(
         kind="fetch", client=f"fetch-v{version}", partitions=sum(filling.partitions for filling in fillings)
     )
-    lanes = tuple(_lanes(case.test, case.readers))
-    load.prepare(LoadPlan(address=server.address, lanes=lanes, asking=asking, responses=1))
+    connections = tuple(_connections(case.test, case.readers))
+    load.prepare(LoadPlan(address=server.address, connections=connections, asking=asking, responses=1))
     load.go()
     try:
         result = load.result()
@@ -224,7 +224,7 @@ def _read(case: MemoryCase, server: Server, load: LoadProcess, tell: Told) -> di
     return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}
 
 
-def _lanes(test: MemoryTest, readers: Readers) -> Iterator[Lane]:
+def _connections(test: MemoryTest, readers: Readers) -> Iterator[ConnectionLoad]:
     requests = (test.request_frame(readers.version),)
     for index in range(readers.count):
-        yield Lane(requests=requests, stall=STALL if index < readers.stalling else None)
+        yield ConnectionLoad(requests=requests, stall=STALL if index < readers.stalling else None)

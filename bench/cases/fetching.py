@@ -13,7 +13,7 @@ from pathlib import Path
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
 from ..load.admin_connection import frame_of
-from ..load.plan import Asking, Lane, LoadPlan
+from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
 from ..load.topics import BATCH_BYTES, Filling, check_fetch, fetch_request, fill
 from ..load.values import Data
@@ -162,6 +162,6 @@ def request_for(filling: Filling) -> FetchRequest:
 
 def reading(address: str, case: FetchCase, filling: Filling, seconds: float) -> LoadPlan:
     """The readers of one case, for so long."""
-    lane = Lane(requests=(frame_of(request_for(filling), case.version),))
+    connection = ConnectionLoad(requests=(frame_of(request_for(filling), case.version),))
     asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
-    return LoadPlan(address=address, lanes=(lane,) * case.readers, asking=asking, seconds=seconds)
+    return LoadPlan(address=address, connections=(connection,) * case.readers, asking=asking, seconds=seconds)

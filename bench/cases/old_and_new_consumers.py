@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
-from ..load.plan import Asking, Lane, LoadPlan, LoadResult
+from ..load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult
 from ..load.process import LoadProcess
 from ..load.topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
 from ..results.results import Journal, Result
@@ -69,19 +69,19 @@ def _turn(
     old = fetch_request({READ: PARTITIONS}, partition_bytes=OLD_FETCH_BYTES, most_bytes=MOST_BYTES)
     check_fetch(server.address, modern, MODERN_VERSION)
     check_fetch(server.address, old, OLD_VERSION)
-    modern_lane = Lane(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S)
-    old_lane = Lane(requests=(frame_of(old, OLD_VERSION),))
+    modern_reader = ConnectionLoad(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S)
+    old_reader = ConnectionLoad(requests=(frame_of(old, OLD_VERSION),))
     plans = [
         WRITING.plan(server.address, WRITE, WRITTEN, seconds),
         LoadPlan(
             address=server.address,
-            lanes=(modern_lane,) * MODERN_READERS,
+            connections=(modern_reader,) * MODERN_READERS,
             asking=Asking(kind="fetch", client=f"fetch-v{MODERN_VERSION}", partitions=1),
             seconds=seconds,
         ),
         LoadPlan(
             address=server.address,
-            lanes=(old_lane,) * old_readers,
+            connections=(old_reader,) * old_readers,
             asking=Asking(kind="fetch", client=f"fetch-v{OLD_VERSION}", partitions=PARTITIONS),
             seconds=seconds,
         ),

@@ -14,10 +14,10 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class ConnectionLoad:
     """One connection. `error_at`: where an answer's error code stands, counted from its size field; None: unread.
 
-    `pace_s`: the least time between two requests, so that a lane asks as often of a slow server as of a fast one.
+    `pace_s`: the least time between two requests, so that a connection asks as often of a slow server as of a fast one.
     """
 
     requests: tuple[bytes, ...]
@@ -38,10 +38,10 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadPlan:
-    """Ends after `seconds`, or after `responses` of each lane; what is in flight then is waited for and counted."""
+    """Ends after `seconds`, or after `responses` of each connection; what is in flight is waited for and counted."""
 
     address: str
-    lanes: tuple[Lane, ...]
+    connections: tuple[ConnectionLoad, ...]
     asking: Asking
     seconds: float | None = None
     responses: int | None = None

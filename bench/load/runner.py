@@ -1,8 +1,8 @@
 """The load generator: sends pre-encoded requests over many connections and counts responses, in one thread with epoll.
 
 It must not be the bottleneck, so it parses nothing but each response's size (and the error code of a Produce
-response), receives into one buffer that it keeps, and tells the CPU it used. Every lane is one connection. A lane sends
-its requests in turn, `in_flight` of them ahead of the answers; a lane with a `stall` stops reading for a while inside
+response), receives into one buffer that it keeps, and tells the CPU it used. Every load has one connection. It sends
+its requests in turn, `in_flight` of them ahead of the answers; one with a `stall` stops reading for a while inside
 its first answer, as a client does that is busy or gone.
 """
 
@@ -17,7 +17,7 @@ from time import perf_counter, process_time, time
 
 from ..failures import BenchFailed
 from .admin_connection import host_and_port
-from .plan import Lane, LoadPlan, LoadResult
+from .plan import ConnectionLoad, LoadPlan, LoadResult
 
 BUFFER_BYTES = 256 * 1024
 CONNECT_TIMEOUT_S = 60.0
@@ -52,7 +52,8 @@ class _Runner:
         self.buffer = bytearray(BUFFER_BYTES)
         self.view = memoryview(self.buffer)
         self.poll = select.epoll()
-        self.lanes = {lane.fd: lane for lane in (_Connection(self, each) for each in plan.lanes)}
+        connections = [_Connection(self, load) for load in plan.connections]
+        self.connections = {each.fd: each for each in connections}
         self.timers: dict[int, tuple[float, Callable[[], None]]] = {}
         self.end = 0.0
 
@@ -61,32 +62,32 @@ class _Runner:
         self.end = began + (self.plan.seconds if self.plan.seconds is not None else float("inf"))
         failure = ""
         try:
-            for lane in self.lanes.values():
-                lane.begin()
+            for connection in self.connections.values():
+                connection.begin()
             self._loop()
         except (OSError, BenchFailed) as fault:
             failure = str(fault)
-        lanes = self.lanes.values()
-        seconds = max((lane.last for lane in lanes), default=began) - began
-        for lane in lanes:
-            lane.sock.close()
+        connections = self.connections.values()
+        seconds = max((connection.last for connection in connections), default=began) - began
+        for connection in connections:
+            connection.sock.close()
         self.poll.close()
         return LoadResult(
-            responses=sum(len(lane.latencies) for lane in lanes),
-            received_bytes=sum(lane.received for lane in lanes),
-            sent_bytes=sum(lane.sent for lane in lanes),
-            errors=sum(lane.errors for lane in lanes),
+            responses=sum(len(connection.latencies) for connection in connections),
+            received_bytes=sum(connection.received for connection in connections),
+            sent_bytes=sum(connection.sent for connection in connections),
+            errors=sum(connection.errors for connection in connections),
             seconds=max(seconds, 1e-9),
             cpu_seconds=process_time() - cpu,
-            latencies_s=[seconds for lane in lanes for seconds in lane.latencies],
-            ended_s=[at - began for lane in lanes for at in lane.ended],
-            answer_bytes=[size for lane in lanes for size in lane.sizes],
+            latencies_s=[seconds for connection in connections for seconds in connection.latencies],
+            ended_s=[at - began for connection in connections for at in connection.ended],
+            answer_bytes=[size for connection in connections for size in connection.sizes],
             began_at=began_at,
             failure=failure,
         )
 
     def _loop(self) -> None:
-        while self.timers or any(lane.waiting for lane in self.lanes.values()):
+        while self.timers or any(connection.waiting for connection in self.connections.values()):
             wait_s = SILENCE_S
             if self.timers:
                 wait_s = max(0.0, min(at for at, _ in self.timers.values()) - perf_counter())
@@ -94,7 +95,7 @@ class _Runner:
             if not events and not self.timers:
                 raise BenchFailed(f"nothing came from {self.plan.address} for {SILENCE_S} s")
             for fd, _ in events:
-                self.lanes[fd].readable()
+                self.connections[fd].readable()
             if self.timers:
                 self._wake()
 
@@ -105,11 +106,11 @@ class _Runner:
 
 
 class _Connection:
-    """A lane at work. `waiting` holds the sending time of each request that is not answered, oldest first."""
+    """`waiting` holds the sending time of each request that is not answered, oldest first."""
 
-    def __init__(self, runner: _Runner, lane: Lane) -> None:
+    def __init__(self, runner: _Runner, load: ConnectionLoad) -> None:
         self.runner = runner
-        self.lane = lane
+        self.load = load
         self.sock = _connect(runner.plan.address)
         self.fd = self.sock.fileno()
         self.waiting: list[float] = []
@@ -120,14 +121,14 @@ class _Connection:
         self.last = 0.0
         self._begun = 0
         self._sent_at = 0.0
-        self._requests = cycle(lane.requests)
+        self._requests = cycle(load.requests)
         self._left = self._size = 0
         self._carry = b""
-        self._stall = lane.stall
+        self._stall = load.stall
         runner.poll.register(self.fd, select.EPOLLIN)
 
     def begin(self) -> None:
-        self._send(self.lane.in_flight)
+        self._send(self.load.in_flight)
 
     def readable(self) -> None:
         """Takes what is there, notes the answers that end in it, sends as many requests."""
@@ -148,7 +149,7 @@ class _Connection:
 
     def _take(self, end: int) -> int:
         """How many answers end in the first `end` bytes of the buffer; what is left of a head is carried over."""
-        buffer, error_at = self.runner.buffer, self.lane.error_at
+        buffer, error_at = self.runner.buffer, self.load.error_at
         at = done = 0
         while True:
             if self._left:
@@ -175,7 +176,7 @@ class _Connection:
         del self.waiting[:count]
         if now >= self.runner.end:
             return
-        due = self._sent_at + self.lane.pace_s
+        due = self._sent_at + self.load.pace_s
         if due > now:
             self.runner.timers[self.fd] = due, partial(self._send, count)
         else:

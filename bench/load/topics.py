@@ -21,7 +21,7 @@ from ...protocol.records.record import Record
 from ..failures import BenchFailed
 from ..servers.process import wait_until
 from .admin_connection import Connection, frame_of
-from .plan import Asking, Lane, LoadPlan
+from .plan import Asking, ConnectionLoad, LoadPlan
 from .process import LoadProcess
 from .values import Data, values
 
@@ -109,10 +109,12 @@ def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
 def write_records(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     """Writes the records of a topic that is there."""
     requests = tuple(produce_frame(name, (partition,), filling) for partition in range(filling.partitions))
-    lane = Lane(requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic))
+    connection = ConnectionLoad(
+        requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic)
+    )
     wanted = filling.batches * filling.partitions
     asking = Asking(kind="produce", client=f"produce-v{filling.produce_version}", partitions=1)
-    result = load.run(LoadPlan(address=address, lanes=(lane,), asking=asking, responses=wanted))
+    result = load.run(LoadPlan(address=address, connections=(connection,), asking=asking, responses=wanted))
     if result.errors or result.responses != wanted:
         raise BenchFailed(f"{result.errors} of {wanted} produce requests to {name} at {address} were refused")
 
@@ -127,7 +129,7 @@ class Writing:
     pace_s: float = 0.0
     request_partitions: int = 1
 
-    def lanes(self, topic: str, filling: Filling) -> tuple[Lane, ...]:
+    def loads(self, topic: str, filling: Filling) -> tuple[ConnectionLoad, ...]:
         """Each connection writes to all partitions in turn, and none begins where another does."""
         count = filling.partitions
         frames = [
@@ -137,7 +139,7 @@ class Writing:
             for first in range(count)
         ]
         return tuple(
-            Lane(
+            ConnectionLoad(
                 requests=tuple(frames[index % count :] + frames[: index % count]),
                 in_flight=self.in_flight,
                 error_at=produce_error_at(topic, filling.magic),
@@ -150,7 +152,7 @@ class Writing:
         """Writes for so long."""
         client = f"produce-v{filling.produce_version}"
         asking = Asking(kind="produce", client=client, partitions=self.request_partitions)
-        return LoadPlan(address=address, lanes=self.lanes(topic, filling), asking=asking, seconds=seconds)
+        return LoadPlan(address=address, connections=self.loads(topic, filling), asking=asking, seconds=seconds)
 
 
 def produce_frame(topic: str, partitions: Sequence[int], filling: Filling, acks: int = 1) -> bytes:

@@ -1,4 +1,4 @@
-"""The reference benchmark run (one hour) that is compared with the target values in `bars.py`, and its summary.
+"""The reference benchmark run (one hour), compared with the target values in `target_values.py`, and its summary.
 
 What is compared with Kafka comes first, then what stepdown has to reach by itself: memory and start. Every case has
 its rounds; memory has one, since a peak is no matter of chance.

@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -145,17 +145,6 @@ class Journal:
         for output in self._outputs:
             output.write(text + "\n")
             output.flush()
-
-
-def read_results(lines: Iterable[str]) -> Iterator[Result]:
-    """The results among lines that journals wrote. Raises: ValueError at a line that is none, with its number."""
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-            if row["schema"] == SCHEMA and row["kind"] in ("round", "median", "ratio"):
-                yield Result(**{name: row[name] for name in Result.__dataclass_fields__})
-        except (KeyError, TypeError, ValueError) as fault:
-            raise ValueError(f"line {number} is no line of a benchmark: {fault!r}") from fault
 
 
 def medians_of(results: Iterable[Result]) -> dict[str, float]:

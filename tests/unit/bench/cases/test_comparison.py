@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.cases.comparison import Contest, Measured, Terms, quantile
 from stepdown.bench.failures import BenchFailed
-from stepdown.bench.load.plan import Asking, Lane, LoadPlan, LoadResult
+from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.results.results import Journal
 from stepdown.bench.servers.contenders import Server, make_peer
@@ -86,7 +86,9 @@ class FakeLoad(LoadProcess):
 
 def a_plan() -> LoadPlan:
     asking = Asking(kind="fetch", client="fetch-v2", partitions=12)
-    return LoadPlan(address="", lanes=(Lane(requests=(b"12345",), pace_s=0.01),), asking=asking, seconds=1.0)
+    return LoadPlan(
+        address="", connections=(ConnectionLoad(requests=(b"12345",), pace_s=0.01),), asking=asking, seconds=1.0
+    )
 
 
 def test_servers_take_turns_after_a_warm_up_of_their_own() -> None:

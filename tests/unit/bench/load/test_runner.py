@@ -7,7 +7,7 @@ from multiprocessing import Pipe
 from struct import pack
 
 import pytest
-from stepdown.bench.load.plan import Asking, Lane, LoadPlan, LoadResult, Stall
+from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult, Stall
 from stepdown.bench.load.runner import serve
 
 REQUEST = pack(">i4s", 4, b"ping")
@@ -69,8 +69,8 @@ def played(plan: LoadPlan) -> LoadResult:
 
 
 def plan_of(address: str, responses: int, *, in_flight: int = 1, error_at: int | None = None) -> LoadPlan:
-    lane = Lane(requests=(REQUEST,), in_flight=in_flight, error_at=error_at)
-    return LoadPlan(address=address, lanes=(lane,), asking=ASKING, responses=responses)
+    connection = ConnectionLoad(requests=(REQUEST,), in_flight=in_flight, error_at=error_at)
+    return LoadPlan(address=address, connections=(connection,), asking=ASKING, responses=responses)
 
 
 def test_answers_in_single_bytes_are_put_together(listening: Callable[[Serving], str]) -> None:
@@ -133,8 +133,8 @@ def test_a_stalled_reader_takes_the_rest_later(listening: Callable[[Serving], st
         take(sock, len(REQUEST))
         sock.sendall(answer(bytes(50_000)))
 
-    lane = Lane(requests=(REQUEST,), stall=Stall(after_bytes=1000, seconds=0.05))
-    result = played(LoadPlan(address=listening(serving), lanes=(lane,), asking=ASKING, responses=1))
+    connection = ConnectionLoad(requests=(REQUEST,), stall=Stall(after_bytes=1000, seconds=0.05))
+    result = played(LoadPlan(address=listening(serving), connections=(connection,), asking=ASKING, responses=1))
     assert (result.responses, result.received_bytes) == (1, 50_004)
     assert result.seconds >= 0.05
 

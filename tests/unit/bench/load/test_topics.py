@@ -47,16 +47,16 @@ def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
 
 def test_connections_begin_at_different_partitions() -> None:
     filling = a_filling()
-    lanes = Writing(connections=4, in_flight=2).lanes("t", filling)
+    connections = Writing(connections=4, in_flight=2).loads("t", filling)
     frames = [produce_frame("t", (partition,), filling) for partition in range(3)]
-    assert [lane.requests[0] for lane in lanes] == [frames[0], frames[1], frames[2], frames[0]]
-    assert {lane.in_flight for lane in lanes} == {2}
+    assert [connection.requests[0] for connection in connections] == [frames[0], frames[1], frames[2], frames[0]]
+    assert {connection.in_flight for connection in connections} == {2}
 
 
 def test_a_request_may_write_to_several_partitions() -> None:
     filling = a_filling()
-    lanes = Writing(connections=2, request_partitions=2).lanes("t", filling)
-    assert lanes[0].requests == tuple(produce_frame("t", pair, filling) for pair in ((0, 1), (1, 2), (2, 0)))
+    connections = Writing(connections=2, request_partitions=2).loads("t", filling)
+    assert connections[0].requests == tuple(produce_frame("t", pair, filling) for pair in ((0, 1), (1, 2), (2, 0)))
 
 
 @pytest.mark.parametrize("data", Data)

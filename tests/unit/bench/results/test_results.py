@@ -4,7 +4,6 @@ import io
 import json
 from dataclasses import fields
 
-import pytest
 from stepdown.bench.results.results import (
     Event,
     Journal,
@@ -12,7 +11,6 @@ from stepdown.bench.results.results import (
     Sample,
     medians_of,
     ratio,
-    read_results,
     settings_that_differ,
     time_of,
 )
@@ -124,24 +122,6 @@ def test_a_ratio_leaves_out_what_would_be_divided_by_nothing() -> None:
 def test_settings_that_tell_cases_apart() -> None:
     assert settings_that_differ([a_round(readers=1), a_round(readers=8)]) == ["readers"]
     assert settings_that_differ([a_round()]) == ["readers"]
-
-
-def test_results_are_read_back_from_their_lines() -> None:
-    out = io.StringIO()
-    journal = Journal(out, events=out)
-    journal.note(a_round(mb_per_s=2.0))
-    journal.note_sample(a_sample())
-    journal.note_events([an_event()])
-    journal.conclude("fetch", {"readers": 1})
-    assert list(read_results(out.getvalue().splitlines())) == journal.results
-
-
-@pytest.mark.parametrize("line", ["", "no json", "[]", '{"schema": 1, "kind": "round"}', '{"kind": "round"}'])
-def test_a_line_of_something_else_is_named(line: str) -> None:
-    out = io.StringIO()
-    Journal(out).note(a_round())
-    with pytest.raises(ValueError, match="line 2"):
-        list(read_results([out.getvalue(), line]))
 
 
 def test_all_lines_share_the_columns_that_readers_group_by() -> None:
