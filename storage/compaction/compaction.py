@@ -2,7 +2,7 @@
 
     1. dirty part -> map of keys                     `dirty_keys.py`
     2. for each group of segments, from the log's first to where the map ended:
-         copy what stays into `<base>.*.cleaned`     `protocol/records/offset_map.py`, `survivors.py`
+         copy what stays into `<base>.*.cleaned`     `protocol/records/offset_map.py`, `retained_records.py`
          sync, put it in place of the group          `cleaned_segment.py`
 
 Offsets never change. The work goes step by step and may be done by any thread, one step at a time; only putting in
@@ -29,7 +29,7 @@ from ..producers.aborted_batches import AbortedData
 from .cleanable_range import Cleanable
 from .cleaned_segment import CleanedSegment
 from .dirty_keys import DirtyKeys
-from .retained_records import LastOfProducer, Survivors, Terms
+from .retained_records import LastOfProducer, RetainedRecords, Terms
 from .segment_groups import groups_of
 
 NOBODY_WAITS = 1 << 62
@@ -113,9 +113,9 @@ class Compaction:
         concerned = [segment for segment in self._segments if segment.base_offset < min(end, self._what.end)]
         legacy_horizon_ms = self._legacy_horizon_ms()
         aborted = AbortedData()
-        survivors = Survivors(self._offsets, aborted, self._terms)
+        retained = RetainedRecords(self._offsets, aborted, self._terms)
         for group in groups_of(concerned, self._what.end, self._config):
-            yield from self._clean(group, aborted, survivors, legacy_horizon_ms)
+            yield from self._clean(group, aborted, retained, legacy_horizon_ms)
 
     def _fill_map(self) -> Iterator[int]:
         start, end = self._what.first_dirty, self._what.end
@@ -155,11 +155,11 @@ class Compaction:
     # A group of segments
 
     def _clean(
-        self, group: Sequence[Segment], aborted: AbortedData, survivors: Survivors, legacy_horizon_ms: int
+        self, group: Sequence[Segment], aborted: AbortedData, retained: RetainedRecords, legacy_horizon_ms: int
     ) -> Iterator[int | Exchange]:
         cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
         try:
-            yield from self._copy(group, cleaned, aborted, survivors, legacy_horizon_ms)
+            yield from self._copy(group, cleaned, aborted, retained, legacy_horizon_ms)
             cleaned.complete(self._modified_ms(group[-1]))
             self.bytes_written += cleaned.size
             yield Exchange(cleaned=cleaned, replaced=group)
@@ -172,23 +172,23 @@ class Compaction:
         group: Sequence[Segment],
         cleaned: CleanedSegment,
         aborted: AbortedData,
-        survivors: Survivors,
+        retained: RetainedRecords,
         legacy_horizon_ms: int,
     ) -> Iterator[int]:
         writer = _Writer(cleaned, self._config)
         for segment in group:
-            survivors.keeps_old_tombstones = self._modified_ms(segment) > legacy_horizon_ms
+            retained.keeps_old_tombstones = self._modified_ms(segment) > legacy_horizon_ms
             next_base = self._segments[self._segments.index(segment) + 1].base_offset
             aborted.expect(self._aborted_in(segment.base_offset, next_base))
             for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
                 written = writer.bytes_written
-                self._sift(window, survivors, writer)
+                self._sift(window, retained, writer)
                 yield len(window) + writer.bytes_written - written
         writer.flush()
         for each in aborted.take_retained():
             cleaned.transactions().append(each)
 
-    def _sift(self, window: memoryview, survivors: Survivors, writer: "_Writer") -> None:
+    def _sift(self, window: memoryview, retained: RetainedRecords, writer: "_Writer") -> None:
         at = 0
         while True:
             stop = self._next_stop(window, at)
@@ -201,7 +201,7 @@ class Compaction:
             batch = next(iter_batches(window[at:]))
             if status == BROKEN:
                 raise CorruptRecord(f"the batch at offset {batch.base_offset} has a wrong checksum or a broken record")
-            left = survivors.of(batch)
+            left = retained.of(batch)
             if left is not None:
                 writer.add(left)
             at += batch.size_bytes

@@ -55,7 +55,7 @@ class Terms:
     producers: Mapping[int, LastOfProducer]
 
 
-class Survivors:
+class RetainedRecords:
     """Asks for each batch, in the order of the log, what stays of it."""
 
     def __init__(self, offsets: OffsetMap, aborted: AbortedData, terms: Terms) -> None:

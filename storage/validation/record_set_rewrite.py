@@ -96,19 +96,19 @@ def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: Appen
 
     Raises: as `rebuild_batch`; CorruptRecord for a wrong checksum inside a wrapper.
     """
-    read_bytes = heads = 0
+    read_bytes = batch_count = 0
 
     def records() -> Iterator[Record]:
-        nonlocal read_bytes, heads
+        nonlocal read_bytes, batch_count
         for batch in batches:
-            heads += 1
+            batch_count += 1
             for message in legacy_records(batch, rules, now_ms):
                 read_bytes += message.size_bytes
                 yield Record(timestamp=message.timestamp, key=message.key, value=message.value)
 
     output = _Output(target, rules)
     tally = output.encode(records())
-    return _seal(output, replace(tally, read_bytes=read_bytes), heads, target, rules, now_ms)
+    return _seal(output, replace(tally, read_bytes=read_bytes), batch_count, target, rules, now_ms)
 
 
 def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
@@ -135,7 +135,9 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
     return _seal(output, tally, 1, target, rules, now_ms)
 
 
-def _seal(output: "_Output", tally: "_Tally", heads: int, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
+def _seal(
+    output: "_Output", tally: "_Tally", batch_count: int, target: Codec, rules: AppendRules, now_ms: int
+) -> Rebuilt:
     body = output.finish()
     head = Head(
         codec=target,
@@ -146,7 +148,7 @@ def _seal(output: "_Output", tally: "_Tally", heads: int, target: Codec, rules: 
     )
     return Rebuilt(
         batch=head.seal(body),
-        read_bytes=heads * RECORD_BATCH_OVERHEAD + tally.read_bytes,
+        read_bytes=batch_count * RECORD_BATCH_OVERHEAD + tally.read_bytes,
         written_bytes=RECORD_BATCH_OVERHEAD + tally.written_bytes,
     )
 
