@@ -210,10 +210,3 @@ class TopicSettings:
     def is_deleted(self) -> bool:
         """Whether retention removes old segments."""
         return "delete" in self.cleanup_policy
-
-    @property
-    def max_segment_ms(self) -> int:
-        """Age at which a segment is rolled: a compacted topic's also obeys max.compaction.lag.ms."""
-        if self.is_compacted and self.max_compaction_lag_ms > 0:
-            return min(self.max_compaction_lag_ms, self.segment_ms)
-        return self.segment_ms

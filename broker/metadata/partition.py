@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log import Log
 
-READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 DEBUGGING_REPLICA = -2
 FUTURE_REPLICA = -3

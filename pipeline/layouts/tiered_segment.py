@@ -11,7 +11,6 @@ from ...storage.log.leader_epochs import EpochEntry
 from ..reading.segment_file import SegmentFile
 
 UNKNOWN_END = (1 << 63) - 1
-TOPIC_ID_LENGTH = 22
 """Characters of a topic id or segment id, which are base64url: they may hold dashes."""
 
 

@@ -25,11 +25,6 @@ class PendingDeletions:
     def __len__(self) -> int:
         return len(self._due)
 
-    @property
-    def next_due_ms(self) -> int | None:
-        """When the next one goes."""
-        return self._due[0][0] if self._due else None
-
     def add_file(self, path: str, due_ms: int) -> None:
         self._add(path, due_ms, is_directory=False)
 

@@ -1,7 +1,7 @@
 """The 61-byte head of a magic 2 batch on its way into a log, and the batch that it makes with its body.
 
-Base offset and leader epoch are left to the log, which stamps them (`prepared.py`). Everything from byte 21 on is under
-the checksum, so a head that changes there gets a new one, taken over the body as well.
+Base offset and leader epoch are left to the log, which stamps them (`prepared_append.py`). Everything from byte 21 on
+is under the checksum, so a head that changes there gets a new one, taken over the body as well.
 """
 
 from dataclasses import dataclass, replace

@@ -62,11 +62,6 @@ def test_the_old_timestamp_bound_stands_in_where_the_new_ones_are_not_set() -> N
     assert topic(broker=("log.message.timestamp.difference.max.ms=9",)).message_timestamp_before_max_ms == 9
 
 
-def test_a_compacted_topic_rolls_at_the_compaction_lag() -> None:
-    assert topic("cleanup.policy=compact", "max.compaction.lag.ms=5").max_segment_ms == 5
-    assert topic("max.compaction.lag.ms=5").max_segment_ms == 168 * HOUR
-
-
 def test_the_cleanup_policy_may_be_both() -> None:
     found = topic("cleanup.policy=compact, delete")
     assert found.is_compacted

@@ -55,7 +55,6 @@ async def test_the_process_and_its_groups_are_shown(tmp_path: Path) -> None:
     async with running_broker(tmp_path) as broker:
         assert await value(broker, "process_resident_memory_bytes") > 1_000_000
         assert await value(broker, "stepdown_groups") == 0
-        assert broker.groups_in_use is None
         client = await RawClient.connect(broker.address.host, broker.address.port)
         topic = CreatableTopic(name="orders", num_partitions=2, replication_factor=1)
         await client.send(CreateTopicsRequest(topics=(topic,), timeout_ms=1000), 2)
