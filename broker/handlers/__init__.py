@@ -1,8 +1,8 @@
 """One module per API, named as in protocol/messages/, and the table of what this broker answers.
 
-A handler module has `handle(broker, request, call)`, which returns a response (None: none is sent) or, if it may wait,
-is `async` or returns a coroutine of one; and `def refuse(request, error, call)`, which says in the API's own form that
-the whole request failed.
+A handler module has `handle(broker, request, call)`, where `broker` is `Services`. It returns a response (None: none is
+sent), is `async`, or returns a coroutine of a response. Its `refuse(request, error, call)` says in the API's own form
+that the whole request failed.
 """
 
 from ...protocol.api import ApiKey

@@ -3,7 +3,7 @@
 One request is open at a time, the lowest `order` first: FindCoordinator, InitProducerId, AddPartitionsToTxn with the
 offsets' requests, EndTxn, and InitProducerId to raise the epoch after an abort. A partition is added before the first
 batch goes to it. EndTxn waits until no batch is open, and is left out when nothing was ever added.
-`transaction_state.py` has the states, `transaction_requests.py` what answers mean. Source: Kafka 3.9,
+`state.py` has the states, `requests.py` what answers mean. Source: Kafka 3.9,
 TransactionManager; Produce goes on here while such a request is open, where the one thread of Kafka's Sender waits.
 """
 

@@ -1,6 +1,6 @@
 """What members of a classic group ask after they joined: SyncGroup, Heartbeat, LeaveGroup.
 
-Source: Kafka 3.9, GroupMetadataManager. `classic_states.py` says which state answers what.
+Source: Kafka 3.9, GroupMetadataManager. `states.py` says which state answers what.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Compressed v2 batches of ordinary size as wrappers of magic 0 or 1, each step in one piece.
 
-Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`convert.py`) cost more than the codecs.
-What comes out is the same.
+Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`record_stream.py`) cost more than the
+codecs. What comes out is the same.
 
 Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 goes batch after batch without the interpreter:
 opened (`kernel/blocks.py`), converted, and closed with what the producer found to repeat, carried over
@@ -23,7 +23,7 @@ from ..kernel.blocks import Blocks
 from ..kernel.carrying import Carrying
 from ..kernel.faults import fault
 
-if not cython.compiled:  # single.pxd has them else
+if not cython.compiled:  # compressed_batch.pxd has them else
     from ..kernel.blocks import LZ4
     from ..kernel.buffers import sink_of, source_of
     from ..kernel.crc import crc_prepare
