@@ -24,7 +24,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME|FILE", show_default=False)]
 @scenario.command(name="list")
 def list_command() -> None:
     """List the classics."""
-    from ...testing.scenarios.scenario import load, names
+    with _its_library():
+        from ...testing.scenarios.scenario import load, names
 
     for name in names():
         typer.echo(f"{name:32} {load(name).title}")
@@ -33,8 +34,9 @@ def list_command() -> None:
 @scenario.command()
 def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left to chance.")] = 0) -> None:
     """Run one, and print what happened when; ends with 1 when something was not as expected."""
-    from ...testing.scenarios import runner
-    from ...testing.scenarios.scenario import WrongScenario, load
+    with _its_library():
+        from ...testing.scenarios import runner
+        from ...testing.scenarios.scenario import WrongScenario, load
 
     try:
         wanted = load(name)
@@ -48,6 +50,16 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left t
     if result.failure:
         raise CommandFailed(result.failure)
     typer.echo("\nas expected")
+
+
+@contextmanager
+def _its_library() -> Iterator[None]:
+    """What a broker needs has no YAML."""
+    try:
+        yield
+    except ModuleNotFoundError as fault:
+        hint = "pip install '.[testing]' where stepdown's sources are."
+        raise CommandFailed(f"scenarios need a library: {fault.name}", hint) from fault
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`stepdown scenario`: the time line is printed, and a failure ends with 1."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def test_a_file_that_fails_says_which_step(tmp_path: Path) -> None:
 def test_a_name_that_is_not_there_is_said() -> None:
     with pytest.raises(CommandFailed, match="no scenario 'nope'"):
         run("run", "nope")
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("run", "lost-acknowledgement")])
+def test_without_yaml_it_says_what_to_install(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker's own environment has none: this was a traceback."""
+    for module in [name for name in sys.modules if name.startswith("stepdown.testing.scenarios")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(CommandFailed, match=r"need a library: yaml\n  pip install '.\[testing\]'"):
+        run(*arguments)
