@@ -133,7 +133,7 @@ def _figure_with_axes(columns: int) -> "tuple[Figure, Axes]":
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:
-        raise BenchFailed("a report needs matplotlib: pip install 'stepdown[bench]'") from missing
+        raise BenchFailed("a report needs matplotlib: pip install '.[bench]' where stepdown's sources are") from missing
     figure = Figure(figsize=(max(6.0, 1.6 * columns), 3.2), layout="constrained")
     return figure, figure.subplots()
 

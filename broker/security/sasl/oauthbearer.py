@@ -149,7 +149,9 @@ class SignedTokens:
             if not jwt.algorithms.has_crypto:
                 raise ImportError
         except ImportError:
-            raise DiskFault("OAUTHBEARER needs a library: pip install 'stepdown[security]'") from None
+            raise DiskFault(
+                "OAUTHBEARER needs a library: pip install '.[security]' where stepdown's sources are"
+            ) from None
         try:
             with Path(self._path).open("rb") as file:
                 found = jwt.PyJWKSet.from_json(file.read(MOST_BYTES).decode()).keys

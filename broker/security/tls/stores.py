@@ -15,7 +15,9 @@ from typing import Any
 
 MOST_BYTES = 16 << 20
 JKS_MAGIC = b"\xfe\xed\xfe\xed"
-WITHOUT_LIBRARY = "a PKCS#12 or JKS file needs a library: pip install 'stepdown[security]', or give PEM"
+WITHOUT_LIBRARY = (
+    "a PKCS#12 or JKS file needs a library: pip install '.[security]' where stepdown's sources are, or give PEM"
+)
 
 
 class UnusableStore(ValueError):
