@@ -1,4 +1,4 @@
-"""Kafka's own admin tools, of 3.9.1 and of 4.0.0, against stepdown."""
+"""Kafka's own admin tools, of 3.9.1 and of 4.4.0, against stepdown."""
 
 import json
 import re
@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from support.broker import Stepdown
-from support.kafka_tools import RELEASES, KafkaTools
+from support.kafka_tools import CONFIG, RELEASES, KafkaTools
 
 pytestmark = pytest.mark.java
 
 TOPIC = "org.apache.kafka.tools.TopicCommand"
-CONFIG = "kafka.admin.ConfigCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"

@@ -1,17 +1,15 @@
-"""Kafka's own tools that write and read, of 3.9.1 and of 4.0.0, one after the other on one broker."""
+"""Kafka's own tools that write and read, of 3.9.1 and of 4.4.0, one after the other on one broker."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
 from support.broker import Stepdown
-from support.kafka_tools import RELEASES, KafkaTools
+from support.kafka_tools import API_VERSIONS, CONSOLE_PRODUCER, RELEASES, TOOLS, KafkaTools
 
 pytestmark = pytest.mark.java
 
-TOOLS = "org.apache.kafka.tools"
-VERSIONS = {"3.9.1": "kafka.admin.BrokerApiVersionsCommand", "4.0.0": f"{TOOLS}.BrokerApiVersionsCommand"}
-CONSOLE_PRODUCER = {"3.9.1": "kafka.tools.ConsoleProducer", "4.0.0": f"{TOOLS}.ConsoleProducer"}
+PRINT = {"3.9.1": "--property", "4.4.0": "--formatter-property"}
 AT = "--bootstrap-server {address}"
 COPIED = 40
 PROPERTIES = {
@@ -51,9 +49,8 @@ def test_what_was_verified_is_copied_exactly_once(tools: KafkaTools) -> None:
 
 def test_console_clients_hand_on_keys_and_headers(tools: KafkaTools) -> None:
     properties = "--property parse.key=true --property parse.headers=true --compression-codec zstd"
-    producer = CONSOLE_PRODUCER[tools.release]
-    tools.run(producer, f"{AT} --topic console {properties}", stdin="h:1\tkey\tvalue\nh:2\tkey 2\tvalue 2\n")
-    shown = "--property print.key=true --property print.headers=true --property print.offset=true"
+    tools.run(CONSOLE_PRODUCER, f"{AT} --topic console {properties}", stdin="h:1\tkey\tvalue\nh:2\tkey 2\tvalue 2\n")
+    shown = " ".join(f"{PRINT[tools.release]} print.{what}=true" for what in ("key", "headers", "offset"))
     read = tools.run(
         f"{TOOLS}.consumer.ConsoleConsumer", f"{AT} --topic console --from-beginning --max-messages 2 {shown}"
     )
@@ -94,5 +91,5 @@ def test_a_tool_tells(tools: KafkaTools, main: str, arguments: str, printed: str
 
 
 def test_versions_of_the_broker_are_understood(tools: KafkaTools) -> None:
-    told = tools.run(VERSIONS[tools.release], AT)
+    told = tools.run(API_VERSIONS, AT)
     assert re.search(r"Fetch\(1\): 0 to 17 \[usable: \d+\]", told), told

@@ -1,4 +1,4 @@
-"""Kafka's own tools for groups, of 3.9.1 and of 4.0.0: a consumer that verifies, and the group command."""
+"""Kafka's own tools for groups, of 3.9.1 and of 4.4.0: a consumer that verifies, and the group command."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""kafka-transactions of 3.9.1 and of 4.0.0: it lists and describes, and ends a transaction that nobody else would."""
+"""kafka-transactions of 3.9.1 and of 4.4.0: it lists and describes, and ends a transaction that nobody else would."""
 
 import re
 from collections.abc import Iterator

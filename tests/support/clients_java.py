@@ -144,5 +144,5 @@ OTHER_GENERATIONS = (
     _client("0.10.1.1", "client+client_consumer+client_0_10", 3, 1, OLD_CODECS),
     _client("1.1.1", "client+client_consumer+client_1_1", 7, 2, OLD_CODECS),
     _client("2.8.2", MODERN, 12, 2, ALL_CODECS),
-    _client("4.1.1", MODERN, 17, 2, ALL_CODECS),
+    _client("4.4.0", MODERN, 17, 2, ALL_CODECS),
 )

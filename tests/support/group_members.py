@@ -213,6 +213,6 @@ OLD_PYTHON_MEMBERS: tuple[Member, ...] = (OldKafkaPythonMember(name="kafka-pytho
 JAVA_MEMBERS: tuple[Member, ...] = (
     *(JavaMember(name=f"java-{version}", version=version) for version in ("0.9.0.1", "0.10.2.2", "1.1.1", "2.8.2")),
     JavaMember(name="java-3.9.1", version="3.9.1"),
-    JavaMember(name="java-4.1.1", version="4.1.1"),
-    JavaMember(name="java-4.1.1-consumer-protocol", version="4.1.1", protocol="consumer"),
+    JavaMember(name="java-4.4.0", version="4.4.0"),
+    JavaMember(name="java-4.4.0-consumer-protocol", version="4.4.0", protocol="consumer"),
 )

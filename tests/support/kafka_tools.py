@@ -5,9 +5,20 @@ import subprocess
 from .java_build import java
 from .maven import class_path
 
-RELEASES = ("3.9.1", "4.0.0")
+RELEASES = ("3.9.1", "4.4.0")
 JARS = ("org.apache.kafka:kafka-tools", "org.apache.kafka:kafka_2.13")
 TOOL_TIMEOUT_S = 90
+TOOLS = "org.apache.kafka.tools"
+ACLS, API_VERSIONS, CONFIG, CONSOLE_PRODUCER = (
+    f"{TOOLS}.{name}" for name in ("AclCommand", "BrokerApiVersionsCommand", "ConfigCommand", "ConsoleProducer")
+)
+WHERE_THEY_WERE = {
+    ACLS: "kafka.admin.AclCommand",
+    API_VERSIONS: "kafka.admin.BrokerApiVersionsCommand",
+    CONFIG: "kafka.admin.ConfigCommand",
+    CONSOLE_PRODUCER: "kafka.tools.ConsoleProducer",
+}
+"""In 3.9.1."""
 
 
 class KafkaTools:
@@ -19,6 +30,7 @@ class KafkaTools:
 
     def run(self, main: str, arguments: str, *, stdin: str = "") -> str:
         """Stdout. The tool has to end with 0."""
+        main = WHERE_THEY_WERE.get(main, main) if self.release == RELEASES[0] else main
         words = [word.format(**self.names) for word in arguments.split()]
         jars = class_path(*(f"{jar}:{self.release}" for jar in JARS))
         done = subprocess.run(
