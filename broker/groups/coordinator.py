@@ -251,7 +251,7 @@ class GroupCoordinator:
 
     def _check_consumer_protocol(self) -> None:
         if not self.rules.offers_consumer_protocol:
-            message = "group.coordinator.rebalance.protocols does not have `consumer`"
+            message = "this broker has no consumer protocol: add `consumer` to group.coordinator.rebalance.protocols"
             raise ApiError(message, ErrorCode.UNSUPPORTED_VERSION)
 
     # Groups as a whole
