@@ -7,8 +7,7 @@
               half deleted goes
 
 So an acknowledged topic is never lost and a deleted one never comes back. In a cluster `replication/topics.py` is in
-its place. Changes run one after the other; what has to be on the disk is written by a worker, and other work has the
-loop between partitions.
+its place. Changes run one after the other; they let other work have the loop between partitions.
 """
 
 import logging
@@ -168,7 +167,7 @@ class Topics:
 
     async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         """Remembers and makes topics; notes what could not be, and why."""
-        await self._core.heavy(self._remember, new, failed)
+        self._remember(new, failed)
         for topic in new:
             if topic.name not in failed:
                 await self._make(topic, failed)
@@ -209,7 +208,7 @@ class Topics:
     async def _make_partitions(self, topic: Topic, indexes: Iterable[int]) -> None:
         config = log_config(topic.settings)
         for index in indexes:
-            made = await self._core.heavy(self._log_dirs.create, topic.name, index, topic.topic_id, config)
+            made = self._log_dirs.create(topic.name, index, topic.topic_id, config)
             topic.partitions[index] = self._partition(topic.name, index, made)
             await self._turns.next()
 
@@ -259,15 +258,12 @@ class Topics:
             await self._grow(topic, partitions, assignment)
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
-        await self._core.heavy(self._remember_size, topic.name, partitions)
+        with self.store.change() as state:
+            state.topics[topic.name] = replace(state.topics[topic.name], partitions=partitions)
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         topic.partitions.update(addition.partitions)
         self._tell_changed(topic)
-
-    def _remember_size(self, name: str, partitions: int) -> None:
-        with self.store.change() as state:
-            state.topics[name] = replace(state.topics[name], partitions=partitions)
 
     # Replicas: alone, a broker leads everything and has nobody to move it to
 
@@ -300,8 +296,6 @@ class Topics:
 
     def _store_configs(self, name: str, overrides: Mapping[str, str]) -> None:
         with self.store.change() as state:
-            if name not in state.topics:  # it is just being deleted
-                raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             state.topics[name] = replace(state.topics[name], configs=dict(overrides))
 
     def configure_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
@@ -334,7 +328,8 @@ class Topics:
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
-            await self._core.heavy(self._forget, names)
+            with self.store.change() as state:
+                state.deleting |= {state.topics.pop(name).topic_id for name in names}
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
         gone = [self.cluster.remove(name) for name in names]
@@ -343,10 +338,6 @@ class Topics:
             await self._delete_logs(topic)
         self._tell_deleted(gone)
         return {}
-
-    def _forget(self, names: Iterable[str]) -> None:
-        with self.store.change() as state:
-            state.deleting |= {state.topics.pop(name).topic_id for name in names}
 
     def _tell_deleted(self, gone: Sequence[Topic]) -> None:
         for tell in self.on_deleted:

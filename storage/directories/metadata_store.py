@@ -10,7 +10,6 @@ that cannot be read stops the start: guessing would bring deleted configs back, 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import RLock
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
@@ -36,7 +35,6 @@ class MetadataStore:
         self.state = state
         self.is_new = is_new
         self._files = files
-        self._changing = RLock()
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -68,18 +66,17 @@ class MetadataStore:
 
     @contextmanager
     def change(self) -> Iterator[ClusterState]:
-        """The state, to be changed, and saved after that; when anything fails it is again as it was. One at a time.
+        """The state, to be changed, and saved after that; when anything fails it is again as it was.
 
         Raises: DiskFault.
         """
-        with self._changing:
-            before = self.state.copy()
-            try:
-                yield self.state
-                self.save()
-            except BaseException:
-                self.state = before
-                raise
+        before = self.state.copy()
+        try:
+            yield self.state
+            self.save()
+        except BaseException:
+            self.state = before
+            raise
 
     def next_producer_id(self) -> int:
         """A producer id that was never handed out before, and never will be again, whatever happens to this process.
