@@ -47,6 +47,7 @@ from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.periodic_task import Periodic
+from .security.sasl.credentials import ScramCredentials
 
 __all__ = ["BrokerCluster", "Election"]
 
@@ -335,6 +336,11 @@ class BrokerCluster:
     def bootstrap(self) -> str:
         """The addresses of the first listener of all brokers that run."""
         return ",".join(str(broker.address) for broker in self.brokers.values())
+
+    @property
+    def scram_credentials(self) -> ScramCredentials:
+        """Those of all brokers, once one runs."""
+        return self._any().scram_credentials
 
     def leader(self, topic: str, partition: int) -> int:
         """The id of the leader, -1 for none. Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION."""

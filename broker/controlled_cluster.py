@@ -30,6 +30,7 @@ from .faults.fault_parsing import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
 from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock
+from .security.sasl.credentials import ScramCredentials
 
 Given = Mapping[str, Any]
 Act = Callable[[Given], Any]
@@ -68,6 +69,11 @@ class ControlledCluster:
         self._wanted_port = port
         self._port = ControlPort(self.control, token)
         self.control_address: HostPort | None = None
+
+    @property
+    def scram_credentials(self) -> ScramCredentials:
+        """Those of all brokers."""
+        return self.cluster.scram_credentials
 
     async def start(self) -> None:
         """Returns when all brokers serve. Raises: OSError, DiskFault."""

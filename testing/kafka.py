@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ..producer.fast_path import partition_for_key
+from ..producer.security.settings import Security
 from ..protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ..protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ..protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -20,7 +21,8 @@ from .faults import Faults
 from .group import Group, TopicPartition, describe_group
 from .records import Expected, Header, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .requests import Requests
-from .wire_client import WireClient, by_node, check
+from .security.client_settings import ClientSettings
+from .wire_client import OPEN, WireClient, by_node, check
 
 T = TypeVar("T")
 
@@ -36,7 +38,7 @@ Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 
 
 class Kafka:
-    """A running broker or cluster. `bootstrap` is what clients connect to.
+    """A running broker or cluster. `bootstrap` is what clients connect to, `clients` has whole settings for them.
 
     `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
     `cluster` kills and moves brokers and replicas where there are several.
@@ -45,9 +47,16 @@ class Kafka:
     may be called from any thread. Raises: KafkaError with the broker's error code, AssertionError from `assert_…`.
     """
 
-    def __init__(self, bootstrap: str, control: ControlClient | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        control: ControlClient | None = None,
+        clients: ClientSettings | None = None,
+        security: Security = OPEN,
+    ) -> None:
         self.bootstrap = bootstrap
-        self.wire = WireClient(bootstrap)
+        self.clients = clients or ClientSettings(bootstrap)
+        self.wire = WireClient(bootstrap, security)
         asked = control or NoControl()
         self.faults, self.clock, self.requests = Faults(asked), Clock(asked), Requests(asked)
         self.cluster = Cluster(asked)

@@ -2,7 +2,7 @@
 
 | fixture | scope | what it is |
 |---|---|---|
-| `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…)` says more |
+| `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…, security=…)` says more |
 | `kafka_cluster` | a test | the same with three brokers |
 | `kafka_proc` | the session | `stepdown serve` as a process |
 | `kafka_noproc` | the session | one that runs elsewhere, at `--kafka-bootstrap HOST:PORT` |
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from .kafka import Kafka
     from .templates import Templates
 
-MARKER = "kafka(brokers=1, config={}, data=None): what the fixtures `kafka` and `kafka_cluster` begin with"
+MARKER = (
+    "kafka(brokers=1, config={}, data=None, security='PLAINTEXT', users={}): "
+    "what the fixtures `kafka` and `kafka_cluster` begin with"
+)
 NOPROC = {
     "bootstrap": "HOST:PORT of the Kafka of the fixture `kafka_noproc`.",
     "control": "HOST:PORT of its control port, where it is stepdown's.",
     "token": "The token of its control port.",
 }
-OPTIONS = frozenset({"brokers", "config", "data"})
+OPTIONS = frozenset({"brokers", "config", "data", "security", "users"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,6 +13,10 @@ from .brokers import Brokers, make_brokers
 from .control_client import LocalControl
 from .kafka import Kafka
 from .loop_thread import LoopThread
+from .records import as_text
+from .security.client_settings import ClientSettings
+from .security.own_access import USERS, OwnAccess
+from .security.secured_listener import PROTOCOLS, SecuredListener
 
 
 def running(
@@ -20,6 +24,8 @@ def running(
     brokers: int = 1,
     data: str | Path | None = None,
     config: Mapping[str, object] | None = None,
+    security: str = "PLAINTEXT",
+    users: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> "Running":
     """Brokers on free ports of 127.0.0.1, for `with` and `async with`; they and their files go at the end.
@@ -27,9 +33,12 @@ def running(
     Several are a cluster with real replicas; topics have up to three. `data` is a log directory to begin with, of
     brokers that have stopped: it is not changed. `config` has settings by Kafka's names. `seed` draws for faults with a
     probability, and where replicas go; what is armed is removed when the block ends.
+
+    `security` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, with certificates that are made, and `users` (name to
+    password; else one, alice) who have a certificate each, or log in by PLAIN or SCRAM: `Kafka.clients` tells clients.
     Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
     """
-    return Running(brokers=brokers, data=data, config=config, seed=seed)
+    return Running(brokers=brokers, data=data, config=config, security=security, users=users, seed=seed)
 
 
 class Running:
@@ -45,16 +54,25 @@ class Running:
         data: str | Path | None = None,
         config: Mapping[str, object] | None = None,
         log_dir: str | Path | None = None,
+        security: str = "PLAINTEXT",
+        users: Mapping[str, str] | None = None,
         seed: int = 0,
     ) -> None:
+        """Raises: ValueError for a protocol that there is not."""
+        if security not in PROTOCOLS:
+            raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {security!r}")
         self._number = brokers
         self._seed = seed
         self._data = data
-        self._config = config or {}
+        self._config = {name: as_text(value) for name, value in (config or {}).items()}
         self._log_dir = log_dir
+        self._security = security
+        self._users = USERS if users is None else users
+        self._secrets: str | None = None
         self._thread: LoopThread | None = None
         self._folder: str | None = None
         self._brokers: Brokers | None = None
+        self._kafka: Kafka | None = None
 
     def __enter__(self) -> Kafka:
         return self.start()
@@ -73,6 +91,7 @@ class Running:
     @property
     def bootstrap(self) -> str:
         """What clients connect to."""
+        assert self._kafka is not None
         return self._kafka.bootstrap
 
     @property
@@ -88,30 +107,53 @@ class Running:
                 self._folder = tempfile.mkdtemp(prefix="stepdown-")
                 if self._data is not None:
                     link_directory(str(self._data), self._folder)
+            access = self._own_access()
             self._thread = LoopThread()
-            self._brokers = self._thread.run(self._started())
+            self._brokers = self._thread.run(self._started(access))
+            control = LocalControl(self._brokers.control, self._thread)
+            self._kafka = _kafka(self._brokers.bootstrap, control, access, self._config)
         except BaseException:
             self.stop()
             raise
-        self._kafka = Kafka(self._brokers.bootstrap, LocalControl(self._brokers.control, self._thread))
         return self._kafka
 
     def stop(self) -> None:
         """Returns when no thread, descriptor or file is left."""
         if self._brokers is not None:
             assert self._thread is not None
-            self._kafka.close()
+            if self._kafka is not None:
+                self._kafka.close()
             self._thread.run(self._brokers.stop())
             self._brokers = None
         if self._thread is not None:
             self._thread.stop()
             self._thread = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        for folder in (self._folder, self._secrets):
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+        self._folder = self._secrets = None
 
-    async def _started(self) -> Brokers:
+    def _own_access(self) -> OwnAccess | None:
+        """Makes the certificates."""
+        if self._security == "PLAINTEXT":
+            return None
+        self._secrets = tempfile.mkdtemp(prefix="stepdown-security-")
+        asked = SecuredListener(protocol=self._security, folder=Path(self._secrets), users=self._users)
+        access = OwnAccess(asked)
+        access.make_certificates()
+        return access
+
+    async def _started(self, access: OwnAccess | None) -> Brokers:
         folder = str(self._log_dir or self._folder)
-        made = make_brokers(folder, brokers=self._number, config=self._config, seed=self._seed)
+        config = self._config if access is None else access.broker_settings(self._config)
+        made = make_brokers(folder, brokers=self._number, config=config, seed=self._seed)
         await made.start()
+        if access is not None and access.listener.has_sasl:
+            made.scram_credentials.set_passwords(tuple(access.listener.users.items()))
         return made
+
+
+def _kafka(bootstrap: str, control: LocalControl, access: OwnAccess | None, config: Mapping[str, str]) -> Kafka:
+    if access is None:
+        return Kafka(bootstrap, control)
+    return Kafka(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(config))

@@ -1,11 +1,14 @@
 """A small blocking client that asks brokers for a test: one connection a broker, versions agreed by ApiVersions."""
 
 import socket
+import ssl
 from collections.abc import Iterable, Mapping
 from threading import RLock
 from typing import Any
 
 from .. import __version__
+from ..producer.security.blocking_login import log_in
+from ..producer.security.settings import Security
 from ..protocol.api import API, ApiKey, ApiSpec, spec_of_request
 from ..protocol.errors import ErrorCode
 from ..protocol.frame import FrameParser, decode_response, encode_request
@@ -15,6 +18,8 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, 
 
 CLIENT_ID = "stepdown-testing"
 TIMEOUT_S = 30.0
+OPEN = Security()
+SIZE_BYTES = 4
 MOST_BYTES = 256 << 20
 READ_BYTES = 65_536
 GROUP, TRANSACTION = 0, 1
@@ -47,18 +52,35 @@ def check(what: str, answer: Any) -> None:
 class Connection:
     """One connection, one request at a time. Raises OSError from `call` when the broker hangs up or is silent."""
 
-    def __init__(self, address: Address, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, address: Address, security: Security = OPEN, timeout_s: float = TIMEOUT_S) -> None:
+        """Raises: OSError, AuthenticationFailed."""
         self._socket = socket.create_connection(address, timeout_s)
         self._parser = FrameParser(MOST_BYTES)
         self._number = 0
-        asked = ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version=__version__)
-        answer = self._exchange(API[ApiKey.API_VERSIONS], 0, asked)
-        self._last = {api.api_key: api.max_version for api in answer.api_keys}
+        try:
+            if isinstance(security.tls, ssl.SSLContext):
+                self._socket = security.tls.wrap_socket(self._socket, server_hostname=address[0])
+            asked = ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version=__version__)
+            answer = self._exchange(API[ApiKey.API_VERSIONS], 0, asked)
+            self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+            if security.sasl is not None:
+                log_in(self, security.sasl, self._versions)
+        except BaseException:
+            self._socket.close()
+            raise
 
     def call(self, request: Any, most: int = 0x7FFF) -> Any:
         """The response, in the newest version that both sides speak, `most` at most."""
         spec = spec_of_request(request)
-        return self._exchange(spec, min(self._last.get(spec.key, 0), spec.max_version, most), request)
+        return self._exchange(spec, min(self._versions.get(spec.key, (0, 0))[1], spec.max_version, most), request)
+
+    def exchange(self, key: ApiKey, version: int, request: Any) -> Any:
+        """The response of a step of the login."""
+        return self._exchange(API[key], version, request)
+
+    def exchange_bare(self, token: bytes) -> bytes:
+        """What comes back for a token of the login; both have their size in front."""
+        return bytes(self._answer(len(token).to_bytes(SIZE_BYTES, "big") + token, "the login"))
 
     def close(self) -> None:
         self._socket.close()
@@ -66,19 +88,24 @@ class Connection:
     def _exchange(self, spec: ApiSpec, version: int, request: Any) -> Any:
         self._number += 1
         pieces = encode_request(spec, version, self._number, CLIENT_ID, request)
-        self._socket.sendall(b"".join(pieces))  # type: ignore[arg-type]  # a request is bytes
+        frame = self._answer(b"".join(pieces), spec.name)  # type: ignore[arg-type]  # a request is bytes
+        return decode_response(spec, version, frame)[1]
+
+    def _answer(self, sent: bytes, name: str) -> memoryview:
+        self._socket.sendall(sent)
         while (frame := self._parser.next_frame()) is None:
             data = self._socket.recv(READ_BYTES)
             if not data:
-                raise ConnectionResetError(f"the broker closed the connection instead of answering {spec.name}")
+                raise ConnectionResetError(f"the broker closed the connection instead of answering {name}")
             self._parser.feed(data)
-        return decode_response(spec, version, frame)[1]
+        return frame
 
 
 class WireClient:
     """Asks any broker, the leader of a partition, or the coordinator of a group. May be used by several threads."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, security: Security = OPEN) -> None:
+        self._security = security
         self._bootstrap = [parse_address(each) for each in bootstrap.split(",")]
         self._open: dict[Address, Connection] = {}
         self._nodes: dict[int, Address] = {}
@@ -133,7 +160,7 @@ class WireClient:
                 return self._ask_on(address, kept, request, most)
             except ConnectionError:
                 kept = None
-        return self._ask_on(address, Connection(address), request, most)
+        return self._ask_on(address, Connection(address, self._security), request, most)
 
     def _ask_on(self, address: Address, connection: Connection, request: Any, most: int) -> Any:
         try:

@@ -87,6 +87,8 @@ async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[s
             controlled = controlled_cluster_of(options.brokers, loaded, load_with)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
+        if options.users:
+            cluster.scram_credentials.set_passwords(options.users)
         gc.enable()
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
         print(f"stepdown listening on {cluster.bootstrap}, http {http}{control}", flush=True)

@@ -137,7 +137,7 @@ class BrokerClient:
         if self._security is None or self._security.sasl is None:
             return
         from ...producer.errors import AuthenticationFailed
-        from .blocking_login import log_in
+        from ...producer.security.blocking_login import log_in
 
         try:
             lifetime_ms = log_in(self, self._security.sasl, self._versions)

@@ -69,4 +69,4 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 
 def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
     told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
-    assert "@pytest.mark.kafka takes brokers, config, data, not confg" in told
+    assert "@pytest.mark.kafka takes brokers, config, data, security, users, not confg" in told

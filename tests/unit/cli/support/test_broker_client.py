@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.cli.support import blocking_login, broker_client
+from stepdown.cli.support import broker_client
 from stepdown.cli.support.bootstrap_server import connect_by
+from stepdown.producer.security import blocking_login
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority

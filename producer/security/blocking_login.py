@@ -1,15 +1,15 @@
-"""The producer's login, on a connection whose calls wait for their answers."""
+"""The login on a connection whose calls wait for their answers, as those of commands and tests do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...producer.errors import AuthenticationFailed
-from ...producer.security.login import Login
-from ...producer.security.settings import Sasl
-from ...producer.sender.network_interface import Answer, VersionRanges
 from ...protocol.api import ApiKey
+from ..errors import AuthenticationFailed
+from ..sender.network_interface import Answer, VersionRanges
+from .login import Login
+from .settings import Sasl
 
 
 class Conversation(Protocol):

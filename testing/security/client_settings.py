@@ -1,0 +1,86 @@
+"""What clients of other makers are given to reach a test's broker: its address, and how it asks who they are."""
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+from .secured_listener import SecuredListener, client_file
+
+FIRST = "the first of the users"
+SCRAM = "SCRAM-SHA-512"
+OPEN = SecuredListener(protocol="PLAINTEXT", folder=Path())
+
+
+class ClientSettings:
+    """Settings for clients, of any security protocol, with the brokers' addresses.
+
+    `user`: one of those that `running` or the marker names, by default the first; "" for nobody, who comes in at SSL
+    alone. `mechanism`: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; of SASL. Raises: KeyError for a user that is not known.
+    """
+
+    def __init__(self, bootstrap: str, listener: SecuredListener = OPEN) -> None:
+        self._bootstrap = bootstrap
+        self._listener = listener
+
+    def confluent_kafka(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
+        """For confluent-kafka, and whatever else takes librdkafka's names."""
+        texts = {"bootstrap.servers": self._bootstrap, "security.protocol": self._listener.protocol}
+        if self._listener.has_tls:
+            texts["ssl.ca.location"] = str(self._listener.authority)
+            if own := self._own_file(user):
+                texts |= {"ssl.certificate.location": own, "ssl.key.location": own}
+        if self._listener.has_sasl:
+            name, password = self._login(user)
+            texts |= {"sasl.mechanism": mechanism, "sasl.username": name, "sasl.password": password}
+        return texts
+
+    def kafka_python(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
+        """For kafka-python, as keyword arguments."""
+        texts: dict[str, Any] = self._python(user, mechanism)
+        if self._listener.has_tls:
+            texts["ssl_cafile"] = str(self._listener.authority)
+            if own := self._own_file(user):
+                texts |= {"ssl_certfile": own, "ssl_keyfile": own}
+        return texts
+
+    def aiokafka(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
+        """For aiokafka, as keyword arguments."""
+        texts: dict[str, Any] = self._python(user, mechanism)
+        if self._listener.has_tls:
+            texts["ssl_context"] = self.ssl_context(user)
+        return texts
+
+    def java(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, str]:
+        """Properties of Java's clients since 2.7; stepdown's own producer takes them, too."""
+        listener = self._listener
+        named = self._named(user) if listener.has_sasl or listener.has_tls else ""
+        return {"bootstrap.servers": self._bootstrap, **listener.java_settings(named, mechanism)}
+
+    def ssl_context(self, user: str = FIRST) -> ssl.SSLContext:
+        """Trusts the brokers, and shows the user's certificate where the protocol is SSL."""
+        context = ssl.create_default_context(cafile=str(self._listener.authority))
+        if own := self._own_file(user):
+            context.load_cert_chain(own)
+        return context
+
+    def _python(self, user: str, mechanism: str) -> dict[str, Any]:
+        texts = {"bootstrap_servers": self._bootstrap, "security_protocol": self._listener.protocol}
+        if self._listener.has_sasl:
+            name, password = self._login(user)
+            texts |= {"sasl_mechanism": mechanism, "sasl_plain_username": name, "sasl_plain_password": password}
+        return texts
+
+    def _login(self, user: str) -> tuple[str, str]:
+        name = self._named(user)
+        return name, self._listener.users[name]
+
+    def _own_file(self, user: str) -> str:
+        """The user's certificate, "" where the protocol has none."""
+        name = "" if self._listener.has_sasl else self._named(user)
+        return str(client_file(self._listener.folder.resolve(), name)) if name else ""
+
+    def _named(self, user: str) -> str:
+        name = next(iter(self._listener.users), "") if user == FIRST else user
+        if name and name not in self._listener.users:
+            raise KeyError(f"no user {name!r}, but {', '.join(self._listener.users) or 'none'}")
+        return name

@@ -1,0 +1,56 @@
+"""Who a test's own requests come from, at a listener that asks: a user that may do all, whose password nobody knows."""
+
+import secrets
+from collections.abc import Mapping
+
+from ...producer.security.settings import Sasl, Security
+from ..wire_client import CLIENT_ID
+from .client_settings import ClientSettings
+from .secured_listener import MECHANISMS, SecuredListener
+
+USERS = {"alice": "secret of alice"}
+"""Where a test names none."""
+NAMES_FROM_CERTIFICATES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
+"""The user of a certificate is User:alice, as with SASL, so that ACLs are the same at every door."""
+
+
+class OwnAccess:
+    """`listener`: the users of the test and this one."""
+
+    def __init__(self, listener: SecuredListener) -> None:
+        own = {CLIENT_ID: secrets.token_urlsafe()}
+        self.listener = SecuredListener(
+            protocol=listener.protocol, folder=listener.folder, users={**listener.users, **own}
+        )
+
+    def make_certificates(self) -> None:
+        """Those of the broker and, without SASL, of each user. Raises: OSError, ImportError."""
+        listener = self.listener
+        if listener.has_tls:
+            from .certificates import make_certificates
+
+            make_certificates(listener.folder, clients=() if listener.has_sasl else tuple(listener.users))
+
+    def broker_settings(self, config: Mapping[str, str]) -> dict[str, str]:
+        """Those of the listener, over which `config` is to be laid."""
+        settings = {"listeners": f"{self.listener.protocol}://127.0.0.1:0", **self.listener.broker_settings()}
+        if self.listener.protocol == "SSL":
+            settings |= {
+                "ssl.client.auth": "requested",
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(self.listener.authority),
+                "ssl.principal.mapping.rules": NAMES_FROM_CERTIFICATES,
+            }
+        supers = [config.get("super.users", ""), f"User:{CLIENT_ID}"]
+        return {**settings, **config, "super.users": ";".join(filter(None, supers))}
+
+    def security(self, config: Mapping[str, str]) -> Security:
+        """For the test's own connections, by the first mechanism that `config` leaves enabled."""
+        listener = self.listener
+        tls = ClientSettings("", listener).ssl_context(CLIENT_ID) if listener.has_tls else None
+        if not listener.has_sasl:
+            return Security(tls=tls)
+        enabled = config.get("sasl.enabled.mechanisms", ",".join(MECHANISMS)).replace(" ", "").split(",")
+        mechanism = next(each for each in enabled if each in MECHANISMS)
+        sasl = Sasl(mechanism=mechanism, username=CLIENT_ID, password=listener.users[CLIENT_ID])
+        return Security(tls=tls, sasl=sasl)

@@ -1,0 +1,69 @@
+"""A listener of a test's broker that asks who comes: protocol, users, files, and the broker's settings for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+AUTHORITY, SERVER = "authority.pem", "server.pem"
+_LOGIN = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecuredListener:
+    """`folder` has what `make_certificates` writes where the protocol is SSL or SASL_SSL. `users`: name to password."""
+
+    protocol: str
+    folder: Path
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_tls(self) -> bool:
+        return self.protocol.endswith("SSL")
+
+    @property
+    def has_sasl(self) -> bool:
+        return self.protocol.startswith("SASL")
+
+    def broker_settings(self) -> dict[str, str]:
+        """All but `listeners`, by Kafka's names; SCRAM has its users from the broker."""
+        texts = {}
+        if self.has_tls:
+            texts = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.folder / SERVER)}
+        if self.has_sasl:
+            options = "".join(f' user_{name}="{quoted(password)}"' for name, password in self.users.items())
+            texts["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
+            texts[f"listener.name.{self.protocol.lower()}.plain.sasl.jaas.config"] = (
+                f"{_LOGIN}.plain.PlainLoginModule required{options};"
+            )
+        return texts
+
+    def java_settings(self, user: str = "", mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
+        """What Java's clients since 2.7 take, but for `bootstrap.servers`; stepdown's producer and commands, too."""
+        texts = {"security.protocol": self.protocol}
+        if self.has_tls:
+            texts |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority)}
+        if self.has_sasl and user:
+            module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+            login = f'{_LOGIN}.{module} required username="{user}" password="{quoted(self.users[user])}";'
+            texts |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
+        elif self.has_tls and user:
+            own = client_file(self.folder.resolve(), user)
+            texts |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(own)}
+        return texts
+
+    @property
+    def authority(self) -> Path:
+        """The certificate that clients trust."""
+        return self.folder.resolve() / AUTHORITY
+
+
+def client_file(folder: Path, name: str) -> Path:
+    """Where the key and certificate of a client are."""
+    return folder / f"client-{name}.pem"
+
+
+def quoted(text: str) -> str:
+    """As it stands between quotes in a JAAS configuration."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
