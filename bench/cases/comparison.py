@@ -15,7 +15,7 @@ A measurement is what a load got in a window and the CPU that the server's proce
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..failures import BenchFailed
@@ -38,12 +38,13 @@ Told = Callable[[str], None]
 class Terms:
     """How a contest runs. A JVM has compiled what it runs after some seconds; Python is as it is.
 
-    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started. Samples that follow each
-    other sooner than `samples_every_s` are taken, but not noted.
+    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started. `certificates`: a folder
+    of them, for loads over TLS. Samples that follow each other sooner than `samples_every_s` are taken, but not noted.
     """
 
     peer: str = "none"
     network: str = "loopback"
+    certificates: str = ""
     broker: str = ""
     metrics: str = ""
     rounds: int = 5
@@ -65,8 +66,10 @@ def contestants(
         ours: Server = RunningBroker(terms.broker, terms.metrics)
         if not terms.broker:
             (folder / "stepdown").mkdir(parents=True, exist_ok=True)
-            ours = Stepdown(folder / "stepdown", properties=properties, network=network)
-        theirs = make_peer(terms.peer, folder / "peer", store, properties, heap, network)
+            ours = Stepdown(
+                folder / "stepdown", properties=properties, network=network, certificates=terms.certificates
+            )
+        theirs = make_peer(terms.peer, folder / "peer", store, properties, heap, network, terms.certificates)
         servers: list[Server] = [ours] if theirs is None else [ours, theirs]
         try:
             for server in servers:
@@ -76,6 +79,16 @@ def contestants(
             for server in servers:
                 with suppress(BenchFailed):
                     server.kill()
+
+
+def reaching(server: Server, plan: LoadPlan) -> LoadPlan:
+    """The plan through the server's listener with TLS, where it has one."""
+    return plan if server.tls is None else replace(plan, address=server.tls.address, authority=server.tls.authority)
+
+
+def secured_case(case: Mapping[str, Value], terms: Terms) -> Mapping[str, Value]:
+    """The case with its security protocol, where that is not PLAINTEXT."""
+    return {**case, "security": "SSL"} if terms.certificates else case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +134,7 @@ class Contest:
 
     def __init__(self, bench: str, case: Mapping[str, Value], terms: Terms, journal: Journal, tell: Told) -> None:
         self.bench = bench
-        self.case = case
+        self.case = secured_case(case, terms)
         self.terms = terms
         self.journal = journal
         self.tell = tell
@@ -142,6 +155,7 @@ class Contest:
 
     def measure(self, server: Server, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> Measured:
         """What each plan got while all ran side by side, each in a load of its own."""
+        plans = [reaching(server, plan) for plan in plans]
         running = list(zip(loads, plans, strict=True))
         for load, plan in running:
             load.prepare(plan)

@@ -9,7 +9,7 @@ what the kernel kept as the most (VmHWM) from then until every reader has its an
 beginning of their answer and then nothing for seconds, so the server holds whatever it holds for them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
@@ -25,7 +25,7 @@ from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
 from ..servers.scrape import Moment, Watch
-from .comparison import Terms, Told, contestants
+from .comparison import Terms, Told, contestants, reaching, secured_case
 
 SETTLE_S = 1.0
 STALL = Stall(after_bytes=64 * 1024, seconds=3.0)
@@ -110,21 +110,22 @@ def run_memory(
                     tell(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
                     fill(server.address, topic, filling, load)
             for each in readers:
-                _play(MemoryCase(test=test, readers=each, heap=heap), servers, terms, load, journal, tell)
+                _play(MemoryCase(test=test, readers=each, heap=heap, terms=terms), servers, terms, load, journal, tell)
     return journal.results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCase:
-    """What is written, who reads it, and the heap of a JVM that serves it."""
+    """What is written, who reads it on which terms, and the heap of a JVM that serves it."""
 
     test: MemoryTest
     readers: Readers
     heap: str
+    terms: Terms
 
-    def as_case(self) -> dict[str, Value]:
+    def as_case(self) -> Mapping[str, Value]:
         test, readers = self.test, self.readers
-        return {
+        values: dict[str, Value] = {
             "partitions": test.partitions,
             "records": test.records,
             "record_bytes": test.record_bytes,
@@ -137,6 +138,7 @@ class MemoryCase:
             "stalling": readers.stalling,
             "heap": self.heap,
         }
+        return secured_case(values, self.terms)
 
 
 def _play(
@@ -214,7 +216,8 @@ def _read(case: MemoryCase, server: Server, load: LoadProcess, tell: Told) -> di
         kind="fetch", client=f"fetch-v{version}", partitions=sum(filling.partitions for filling in fillings)
     )
     connections = tuple(_connections(case.test, case.readers))
-    load.prepare(LoadPlan(address=server.address, connections=connections, asking=asking, responses=1))
+    plan = LoadPlan(address=server.address, connections=connections, asking=asking, responses=1)
+    load.prepare(reaching(server, plan))
     load.go()
     try:
         result = load.result()

@@ -38,9 +38,13 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadPlan:
-    """Ends after `seconds`, or after `responses` of each connection; what is in flight is waited for and counted."""
+    """Ends after `seconds`, or after `responses` of each connection; what is in flight is waited for and counted.
+
+    `authority`: the file of an authority's certificate, for connections with TLS.
+    """
 
     address: str
+    authority: str = ""
     connections: tuple[ConnectionLoad, ...]
     asking: Asking
     seconds: float | None = None

@@ -8,6 +8,7 @@ its first answer, as a client does that is busy or gone.
 
 import select
 import socket
+import ssl
 from collections.abc import Callable
 from functools import partial
 from itertools import cycle
@@ -15,8 +16,9 @@ from multiprocessing.connection import Connection as Pipe
 from struct import Struct
 from time import perf_counter, process_time, time
 
+from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailed
-from .admin_connection import host_and_port
+from .admin_connection import frame_of, host_and_port
 from .plan import ConnectionLoad, LoadPlan, LoadResult
 
 BUFFER_BYTES = 256 * 1024
@@ -52,6 +54,9 @@ class _Runner:
         self.buffer = bytearray(BUFFER_BYTES)
         self.view = memoryview(self.buffer)
         self.poll = select.epoll()
+        self.tls = ssl.create_default_context(cafile=plan.authority) if plan.authority else None
+        if self.tls is not None:
+            self.tls.check_hostname = False  # a namespace has an address of its own
         connections = [_Connection(self, load) for load in plan.connections]
         self.connections = {each.fd: each for each in connections}
         self.timers: dict[int, tuple[float, Callable[[], None]]] = {}
@@ -111,7 +116,7 @@ class _Connection:
     def __init__(self, runner: _Runner, load: ConnectionLoad) -> None:
         self.runner = runner
         self.load = load
-        self.sock = _connect(runner.plan.address)
+        self.sock = _connect(runner.plan.address, runner.tls)
         self.fd = self.sock.fileno()
         self.waiting: list[float] = []
         self.latencies: list[float] = []
@@ -131,7 +136,14 @@ class _Connection:
         self._send(self.load.in_flight)
 
     def readable(self) -> None:
-        """Takes what is there, notes the answers that end in it, sends as many requests."""
+        """Takes what is there, and what TLS has opened already, which the kernel does not know."""
+        self._read()
+        if isinstance(self.sock, ssl.SSLSocket):
+            while self.sock.pending() and self.fd not in self.runner.timers:
+                self._read()
+
+    def _read(self) -> None:
+        """Notes the answers that end in what is there, sends as many requests."""
         held, view = len(self._carry), self.runner.view
         if held:
             view[:held] = self._carry
@@ -184,9 +196,13 @@ class _Connection:
 
     def _pause(self, seconds: float) -> None:
         """Takes nothing for a while."""
-        poll, fd = self.runner.poll, self.fd
-        poll.unregister(fd)
-        self.runner.timers[fd] = perf_counter() + seconds, partial(poll.register, fd, select.EPOLLIN)
+        self.runner.poll.unregister(self.fd)
+        self.runner.timers[self.fd] = perf_counter() + seconds, self._resume
+
+    def _resume(self) -> None:
+        self.runner.poll.register(self.fd, select.EPOLLIN)
+        if isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
+            self.readable()
 
     def _send(self, count: int) -> None:
         most = self.runner.plan.responses
@@ -202,8 +218,28 @@ class _Connection:
         self.sock.sendall(data)
 
 
-def _connect(address: str) -> socket.socket:
+def _connect(address: str, tls: ssl.SSLContext | None) -> socket.socket:
     sock = socket.create_connection(host_and_port(address), CONNECT_TIMEOUT_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if tls is not None:
+        sock = tls.wrap_socket(sock)
+        _take_tickets(sock)
     sock.settimeout(None)
     return sock
+
+
+def _take_tickets(sock: socket.socket) -> None:
+    """Has an answer come, and with it the tickets of TLS 1.3: a connection that they wake would wait for what does not."""
+    sock.sendall(frame_of(ApiVersionsRequest(), 0))
+    left = _SIZE.unpack(_received(sock, _SIZE.size))[0]
+    _received(sock, left)
+
+
+def _received(sock: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = sock.recv(size - len(data))
+        if not part:
+            raise ConnectionResetError("the server hung up before the load began")
+        data += part
+    return data

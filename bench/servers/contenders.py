@@ -16,6 +16,7 @@ from .maven import JarStore
 from .network import LOOPBACK, Network
 from .process import Process, Restartable, Usage
 from .scrape import ScrapedUsage
+from .tls_listener import TlsListener, tls_listener
 
 READY_TIMEOUT_S = 60.0
 PEERS = ("none", "kafka:3.9.1", "kafka:1.1.1")
@@ -23,12 +24,16 @@ _READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\
 
 
 class Server(Protocol):
-    """A broker in a process of its own. `address` may change with each start; `http` "": it has no /metrics."""
+    """A broker in a process of its own. `address` may change with each start; `http` "": it has no /metrics.
+
+    `tls`: a listener that it has beside that.
+    """
 
     name: str
     version: str
     address: str
     http: str
+    tls: TlsListener | None
 
     @property
     def usage(self) -> Usage: ...
@@ -54,9 +59,11 @@ class Stepdown(Restartable):
         properties: Mapping[str, str] | None = None,
         advertised: str | None = None,
         network: Network = LOOPBACK,
+        certificates: str = "",
     ) -> None:
         super().__init__(folder, "stepdown.err")
         self._network = network
+        self.tls = tls_listener(certificates, network)
         self.address = ""
         self.http = ""
         self.properties = dict(properties or {})
@@ -94,9 +101,14 @@ class Stepdown(Restartable):
 
     def _command(self) -> list[str]:
         free = f"{self._network.host}:0"
-        command = [*self._network.enter, sys.executable, "-m", "stepdown", "serve", "--listen", free, "--http", free]
+        command = [*self._network.enter, sys.executable, "-m", "stepdown", "serve", "--http", free]
         command += ["--log-dir", str(self.log_dir)]
-        for key, value in self.properties.items():
+        properties = dict(self.properties)
+        if self.tls is None:
+            command += ["--listen", free]
+        else:
+            properties |= {"listeners": f"PLAINTEXT://{free},{self.tls.listener}", **self.tls.settings}
+        for key, value in properties.items():
             command += ["-o", f"{key}={value}"]
         return command
 
@@ -108,6 +120,7 @@ class RunningBroker:
     version = __version__
     has_ended = False
     log = ""
+    tls: TlsListener | None = None
 
     def __init__(self, address: str, http: str) -> None:
         self.address = address
@@ -125,16 +138,24 @@ class RunningBroker:
 
 
 def make_peer(
-    name: str, folder: Path, store: JarStore, properties: Mapping[str, str], heap: str, network: Network = LOOPBACK
+    name: str,
+    folder: Path,
+    store: JarStore,
+    properties: Mapping[str, str],
+    heap: str,
+    network: Network = LOOPBACK,
+    certificates: str = "",
 ) -> Server | None:
     """The server that `--peer` names, not started; None for "none". Raises: BenchFailed for a name not in `PEERS`."""
     if name == "none":
         return None
     if name == "kafka:3.9.1":
-        return KafkaServer(folder, store, properties=properties, heap=heap, network=network)
+        return KafkaServer(folder, store, properties=properties, heap=heap, network=network, certificates=certificates)
     if name == "kafka:1.1.1":
         if network.enter:
             raise BenchFailed("kafka:1.1.1 runs over loopback only, where its ZooKeeper is")
+        if certificates:
+            raise BenchFailed("kafka:1.1.1 reads no PEM; --security SSL is for kafka:3.9.1")
         return OldKafkaServer(folder, store, properties=properties, heap=heap)
     raise BenchFailed(f"no peer is called {name}; there is {', '.join(PEERS)}")
 

@@ -20,6 +20,7 @@ from ..load.admin_connection import Connection
 from .maven import STDERR_LOG, JarStore
 from .network import LOOPBACK, Network
 from .process import Process, Restartable, free_port, text_of, wait_until
+from .tls_listener import tls_listener
 
 KAFKA_3_9 = "org.apache.kafka:kafka_2.13:3.9.1"
 KAFKA_1_1 = "org.apache.kafka:kafka_2.12:1.1.1"
@@ -49,7 +50,7 @@ KRAFT = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
     "inter.broker.listener.name": "PLAINTEXT",
 }
 
@@ -88,8 +89,10 @@ class KafkaServer(Restartable):
         heap: str = "1g",
         jvm_options: Sequence[str] = SCRIPT_OPTIONS,
         network: Network = LOOPBACK,
+        certificates: str = "",
     ) -> None:
         super().__init__(folder, "kafka.out")
+        self.tls = tls_listener(certificates, network)
         self.address = f"{network.host}:{free_port()}"
         self._network = network
         self.heap = heap
@@ -137,6 +140,10 @@ class KafkaServer(Restartable):
             "log.dirs": str(self.log_dir),
             "metadata.log.dir": str(self.folder / "metadata"),
         }
+        if self.tls is not None:
+            own["listeners"] += f",{self.tls.listener}"
+            own["advertised.listeners"] += f",{self.tls.listener}"
+            own |= self.tls.settings
         return ONE_BROKER | KRAFT | own | self._properties
 
     def _options(self) -> list[str]:

@@ -80,8 +80,10 @@ def memory(
     who = [Readers.of(version, count, stalling / 100) for version in _numbers(versions) for count in _numbers(readers)]
     if bool(broker) != bool(metrics):
         raise typer.BadParameter("--broker and --metrics go together")
+    if broker and shared.security != "PLAINTEXT":
+        raise typer.BadParameter("--security is for a stepdown that is started")
     with open_desk(shared) as desk:
-        terms = shared.terms(broker=broker, metrics=metrics)
+        terms = desk.terms(broker=broker, metrics=metrics)
         run_memory(tests, who, desk.folder, desk.store, terms, shared.heap, desk.journal, desk.tell)
 
 
@@ -132,7 +134,7 @@ def chunks(
     from ...bench.cases.fetching import run_chunks
 
     with open_desk(shared) as desk:
-        run_chunks(_numbers(chunk_bytes), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_chunks(_numbers(chunk_bytes), desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
 
 @bench.command()
@@ -168,7 +170,7 @@ def produce(
     )
     writing = Writing(connections=connections, in_flight=in_flight, request_partitions=request_partitions)
     with open_desk(shared) as desk:
-        run_produce(grid, writing, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_produce(grid, writing, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
 
 @bench.command()
@@ -182,11 +184,11 @@ def mixed(
     from ...bench.cases.old_and_new_consumers import run_mixed
 
     with open_desk(shared) as desk:
-        run_mixed(_numbers(old_readers), desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_mixed(_numbers(old_readers), desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
 
 @bench.command()
-@with_shared(without=TURNS)
+@with_shared(without=(*TURNS, "security"))
 def start(
     partitions: Annotated[str, typer.Option(metavar="COUNT,...", help="Partitions of one record each.")] = "0,1000",
     topic_partitions: Annotated[int, typer.Option(help="Partitions a topic.", min=1)] = 1000,
@@ -199,7 +201,7 @@ def start(
 
     held = Directory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
     with open_desk(shared) as desk:
-        run_starts(held, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_starts(held, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
 
 @bench.command()
@@ -217,11 +219,11 @@ def cleaning(
 
     test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
     with open_desk(shared) as desk:
-        run_cleaning(test, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_cleaning(test, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
 
 @bench.command()
-@with_shared(peer="kafka:3.9.1")
+@with_shared(peer="kafka:3.9.1", without=("security",))
 def reference(
     to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path("docs/results"),
     many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the large start.", min=1)] = 10_000,
@@ -239,7 +241,7 @@ def reference(
     kept.unlink(missing_ok=True)
     extent = Extent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
     with open_desk(replace(shared, out=shared.out or kept)) as desk:
-        run_reference(extent, desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_reference(extent, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
         kept.with_suffix(".md").write_text(summary(desk.journal))
 
 
@@ -247,7 +249,7 @@ def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
     from ...bench.cases.fetching import run_fetches
 
     with open_desk(shared) as desk:
-        run_fetches(name, [grid], desk.folder, desk.store, shared.terms(), shared.heap, desk.journal, desk.tell)
+        run_fetches(name, [grid], desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
 
 def _grid(

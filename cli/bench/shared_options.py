@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ..support.failures import CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
     from ...bench.cases.comparison import Terms, Told
@@ -35,6 +35,12 @@ SHARED: dict[str, tuple[Any, Any]] = {
             ),
         ],
         "loopback",
+    ),
+    "security": (
+        Annotated[
+            str, typer.Option(metavar="PLAINTEXT|SSL", help="SSL: loads go over TLS, by certificates that are made.")
+        ],
+        "PLAINTEXT",
     ),
     "heap": (Annotated[str, typer.Option(metavar="SIZE", help="Heap of the peer's JVM, as -Xmx takes it.")], "1g"),
     "rounds": (Annotated[int, typer.Option(help="Turns of each server; medians are shown.", min=1)], 5),
@@ -78,6 +84,7 @@ class Shared:
 
     peer: str
     network: str
+    security: str
     heap: str
     rounds: int
     seconds: float
@@ -88,20 +95,6 @@ class Shared:
     events: Path | None
     html: Path | None
     folder: Path | None
-
-    def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
-        from ...bench.cases.comparison import Terms
-
-        return Terms(
-            peer=self.peer,
-            network=self.network,
-            broker=broker,
-            metrics=metrics,
-            rounds=self.rounds,
-            seconds=self.seconds,
-            warm_up_s=self.warm_up,
-            jvm_warm_up_s=self.jvm_warm_up,
-        )
 
 
 def with_shared(*, without: tuple[str, ...] = (), **defaults: Any) -> Callable[[Callable[..., None]], Any]:
@@ -146,6 +139,24 @@ class Desk:
     store: JarStore
     journal: Journal
     tell: Told
+    shared: Shared
+    certificates: str = ""
+
+    def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
+        """What was asked for."""
+        from ...bench.cases.comparison import Terms
+
+        return Terms(
+            peer=self.shared.peer,
+            network=self.shared.network,
+            certificates=self.certificates,
+            broker=broker,
+            metrics=metrics,
+            rounds=self.shared.rounds,
+            seconds=self.shared.seconds,
+            warm_up_s=self.shared.warm_up,
+            jvm_warm_up_s=self.shared.jvm_warm_up,
+        )
 
 
 @contextmanager
@@ -166,7 +177,15 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
             events = None if shared.events is None else open_files.enter_context(shared.events.open("a"))
             journal = Journal(*outputs, events=events)
             with telling() as tell:
-                yield Desk(folder=folder, store=user_store(), journal=journal, tell=tell)
+                certificates = _certificates(shared.security, folder)
+                yield Desk(
+                    folder=folder,
+                    store=user_store(),
+                    journal=journal,
+                    tell=tell,
+                    shared=shared,
+                    certificates=certificates,
+                )
     except BenchFailed as failure:
         raise CommandFailed(str(failure)) from failure
     finally:
@@ -177,6 +196,22 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
         from ...bench.results.report import write_report
 
         write_report(journal, shared.html)
+
+
+def _certificates(security: str, folder: Path) -> str:
+    """The folder of those that are made, "" where none are needed. Raises: CommandFailed."""
+    if security.upper() == "PLAINTEXT":
+        return ""
+    if security.upper() != "SSL":
+        raise CommandFailed(f"--security is PLAINTEXT or SSL, not {security}", "", EXIT_BAD_USAGE)
+    try:
+        from ...testing.security.certificates import make_certificates
+    except ImportError:
+        raise CommandFailed("--security SSL needs a library", "pip install 'stepdown[security]'") from None
+    made = folder / "certificates"
+    made.mkdir()
+    make_certificates(made)
+    return str(made)
 
 
 def _make_folders(shared: Shared) -> None:

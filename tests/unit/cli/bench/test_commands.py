@@ -48,6 +48,16 @@ def test_it_measures_and_prints_results_as_json_lines(name: str, tmp_path: Path)
     assert not any(data.iterdir())
 
 
+@pytest.mark.parametrize("name", ["memory", "convert", "produce"])
+def test_loads_go_over_tls(name: str) -> None:
+    options = [str(each) for each in SMALLEST[name]]
+    finished = run_command("bench", name, *options, "--json", "--security", "SSL")
+    assert finished.exit_code == 0, finished.stderr
+    rows = [json.loads(line) for line in finished.stdout.splitlines()]
+    assert rows and {row["case"]["security"] for row in rows} == {"SSL"}
+    assert not any(row.get("values", {}).get("readers_lost") for row in rows)
+
+
 @pytest.mark.slow
 def test_the_reference_run_leaves_its_results_and_a_page_of_bars(tmp_path: Path) -> None:
     small = ("--many", 5, "--memory-partitions", 2, "--giant-bytes", 100_000)
@@ -74,6 +84,7 @@ def test_a_table_is_shown_and_kept_as_a_report(tmp_path: Path) -> None:
         (("convert", "--codecs", "brotli"), "brotli"),
         (("convert", "--versions", "two"), "two"),
         (("memory", "--broker", "127.0.0.1:9092"), "--metrics"),
+        (("convert", "--security", "TLS"), "PLAINTEXT or SSL"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options: tuple[str, ...], told: str) -> None:
