@@ -8,7 +8,7 @@
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc)
-# make client-suites  run franz-go's own tests against a broker (needs Go)
+# make client-suites  run the clients' own tests against a broker: franz-go (needs Go), kafka-python; old and new clients through each listener
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make soak    the long suites: kill -9, mutations, many seeds
 
@@ -101,7 +101,7 @@ sanitize: setup
 	$(BIN)/python tests/fault/mutated_streams.py 1800
 
 client-suites: setup
-	$(BIN)/python -m pytest -m slow tests/interop/test_client_suites.py
+	$(BIN)/python -m pytest -m slow tests/interop/test_client_suites.py tests/interop/test_secure_listeners.py
 
 soak: setup
 	$(BIN)/python -m pytest -m slow

@@ -1,60 +1,54 @@
-"""The integration tests of franz-go, as its authors wrote them, against a running stepdown.
+"""The integration tests of franz-go and kafka-python, as their authors wrote them, against stepdown.
 
-They come through the Go module proxy. Those about share groups, SCRAM and very old brokers skip by themselves.
+franz-go comes through the Go module proxy, kafka-python from PyPI.
 """
 
+import asyncio
 import json
 import os
 import re
-import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 from support.broker import Stepdown
+from support.certificates import Authority
+from support.clients_go import SUITE_TIMEOUT_S, go, require_go
 from support.maven import skip_or_fail
+from support.secure import USER, secure_broker, secure_settings, set_password
 
 pytestmark = pytest.mark.slow
 
 FRANZ_GO = "github.com/twmb/franz-go@v1.22.2"
 SKIPPED = re.compile(r"Test\w*(Share|SCRAM|BrokerTooOld)\w*")
-SUITE_TIMEOUT_S = 1500
+KAFKA_PYTHON = "kafka-python==3.0.12"
 PROPERTIES = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
     "group.coordinator.rebalance.protocols": "classic,consumer",
 }
-
-
-def go(arguments: Sequence[str], folder: Path, **environment: str) -> str:
-    """What it printed, to stdout and stderr, however it ended."""
-    command = ["go", *arguments]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SUITE_TIMEOUT_S,
-        check=False,
-    )
-    return done.stdout
+PASSWORD = "a-password"
+SUPPORT = Path(__file__).parents[1]
 
 
 @pytest.fixture
 def franz_go(tmp_path: Path) -> Path:
     """The folder of its sources, which cannot be written to."""
-    if shutil.which("go") is None:
-        skip_or_fail("Go is not installed")
+    require_go()
     printed = go(["mod", "download", "-json", FRANZ_GO], tmp_path)
     try:
         return Path(json.loads(printed)["Dir"])
     except (ValueError, KeyError):
         skip_or_fail(f"{FRANZ_GO} cannot be had: {printed[-500:]}")
         raise
+
+
+def outcomes(printed: str, outcome: str) -> set[str]:
+    """The Go tests that ended so."""
+    return set(re.findall(rf"^--- {outcome}: (\w+)", printed, re.MULTILINE))
 
 
 def test_franz_go_passes_its_own_tests(franz_go: Path, tmp_path: Path) -> None:
@@ -68,10 +62,72 @@ def test_franz_go_passes_its_own_tests(franz_go: Path, tmp_path: Path) -> None:
             KGO_TEST_RECORDS="20000",
             KGO_LOG_LEVEL="none",
         )
-    outcomes = re.findall(r"^--- (PASS|FAIL|SKIP): (\w+)", printed, re.MULTILINE)
-    failed = [name for outcome, name in outcomes if outcome == "FAIL"]
-    passed = {name for outcome, name in outcomes if outcome == "PASS"}
-    skipped = [name for outcome, name in outcomes if outcome == "SKIP"]
-    assert not failed, printed[-8000:]
-    assert {"TestGroupETL", "TestTxnEtl"} <= passed, printed[-8000:]
+    assert not outcomes(printed, "FAIL"), printed[-8000:]
+    assert {"TestGroupETL", "TestTxnEtl"} <= outcomes(printed, "PASS"), printed[-8000:]
+    skipped = outcomes(printed, "SKIP")
     assert all(SKIPPED.fullmatch(name) for name in skipped), " ".join(skipped)
+
+
+async def test_franz_go_passes_its_own_tests_over_tls_and_scram(franz_go: Path, tmp_path: Path) -> None:
+    """The same with each connection over TLS, and its tests of SCRAM at a listener of their own.
+
+    But for one that sets a dialer of its own, which the client refuses beside TLS.
+    """
+    authority = Authority(tmp_path)
+    async with secure_broker(tmp_path / "data", secure_settings(authority) | PROPERTIES) as broker:
+        await set_password(broker, USER, PASSWORD)
+        printed = await asyncio.to_thread(
+            go,
+            ["test", "-count=1", "-v", "-skip=^TestIssue769$", f"-timeout={SUITE_TIMEOUT_S}s", "./pkg/kgo"],
+            franz_go,
+            KGO_SEEDS=str(broker.addresses["SSL"]),
+            KGO_TEST_TLS=f"ca:{authority.file}",
+            KGO_TEST_SCRAM_SEEDS=str(broker.addresses["SASL_PLAINTEXT"]),
+            KGO_TEST_SCRAM=f"{USER}:{PASSWORD}:512",
+            KGO_TEST_RF="1",
+            KGO_TEST_RECORDS="5000",
+            KGO_LOG_LEVEL="none",
+        )
+    assert not outcomes(printed, "FAIL"), printed[-8000:]
+    wanted = {"TestGroupETL", "TestTxnEtl", "TestSCRAMAuth", "TestSCRAMAuthBadCredentials"}
+    assert wanted <= outcomes(printed, "PASS"), printed[-8000:]
+
+
+@pytest.fixture
+def kafka_python(tmp_path: Path) -> Path:
+    """The folder of its sources, with what its tests import and its source distribution leaves out."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--dest", str(tmp_path)]
+    done = subprocess.run([*command, KAFKA_PYTHON], capture_output=True, text=True, check=False)
+    if done.returncode:
+        skip_or_fail(f"pip cannot get {KAFKA_PYTHON}: {done.stderr.strip()}")
+    (archive,) = tmp_path.glob("kafka*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(tmp_path, filter="data")
+    (folder,) = (each for each in tmp_path.iterdir() if each.is_dir())
+    (folder / "test" / "__init__.py").touch()
+    (folder / "test" / "service.py").write_text("class ExternalService: pass\nclass SpawnedService: pass\n")
+    return folder
+
+
+def test_kafka_python_passes_its_own_tests_of_tls_and_sasl(kafka_python: Path) -> None:
+    tests = [f"test/integration/test_{name}_integration.py" for name in ("sasl", "ssl")]
+    options = ["-p", "support.kafka_python_fixture", "-p", "no:cacheprovider", "-o", "addopts="]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", *options, *tests],
+        cwd=kafka_python,
+        env=os.environ
+        | {
+            "KAFKA_VERSION": "3.9.1",
+            "KAFKA_ROOT": str(kafka_python),
+            "ZOOKEEPER_URI": "none://localhost:1",
+            "PYTHONPATH": str(SUPPORT),
+            "PYTEST_ADDOPTS": "",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-8000:]
+    assert "11 passed" in done.stdout, done.stdout[-8000:]

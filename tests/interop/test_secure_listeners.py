@@ -1,8 +1,11 @@
 """Real clients through each secured listener: TLS, PLAIN and both SCRAM mechanisms."""
 
 import asyncio
+import json
+import os
 import ssl
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,7 +19,9 @@ from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient
 from support.clients import Message, Span
+from support.clients_go import go_clients
 from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS, JavaClient
+from support.old_packages import old_package
 from support.secure import PASSWORD, USER, secure_broker, secure_settings
 
 VALUE = b"x" * 50_000
@@ -119,6 +124,45 @@ async def test_aiokafka_comes_in(broker: Broker, authority: Authority, protocol:
         await producer.send_and_wait("t", VALUE)
     async with aiokafka.AIOKafkaConsumer("t", auto_offset_reset="earliest", **settings) as consumer:
         assert (await consumer.getone()).value == VALUE
+
+
+@doors
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["sarama", "franz-go"])
+async def test_go_comes_in(broker: Broker, authority: Authority, client: str, protocol: str, mechanism: str) -> None:
+    program = await asyncio.to_thread(go_clients)
+    arguments = [str(broker.addresses[protocol]), "t", protocol, mechanism, USER, PASSWORD, str(authority.file)]
+    done = await asyncio.to_thread(
+        subprocess.run, [program, client, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), [each for each in DOORS if "SCRAM" not in each[1]])
+async def test_kafka_python_1_4_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
+    """It has no SCRAM."""
+    settings = {
+        "bootstrap_servers": str(broker.addresses[protocol]),
+        "security_protocol": protocol,
+        "ssl_cafile": str(authority.file),
+    }
+    if mechanism:
+        settings |= {
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": USER,
+            "sasl_plain_password": PASSWORD,
+        }
+    script = Path(__file__).parents[1] / "support" / "kafka_python_round_trip.py"
+    package = await asyncio.to_thread(old_package, "kafka-python==1.4.7")
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-P", script, "t", VALUE, json.dumps(settings)],
+        env=os.environ | {"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 OTHER_JAVA = [client for client in OTHER_GENERATIONS if client.name in ("java-0.9.0.1", "java-1.1.1", "java-4.4.0")]
