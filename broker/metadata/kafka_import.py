@@ -3,13 +3,16 @@ rules, producer ids.
 
 A broker with KRaft keeps them in `__cluster_metadata-0`, which lies in the first log directory unless
 `metadata.log.dir` puts it elsewhere. They are read once, when there is no metadata of our own yet. Topics count only
-if they have a folder here. Where something cannot be read, what came before counts, but for access rules, since one
-that denies may be among what is missing: where they are in force the broker does not start.
+if they have a folder here. Where something cannot be read, what came before counts, but for access rules and SCRAM
+passwords, since a rule that denies, or the removal of a password, may be among what is missing: where they are in
+force the broker does not start.
 """
 
 import logging
 
+from ...config import BrokerSettings
 from ...protocol.errors import DiskFault
+from ...protocol.scram import HASHES
 from ...storage.directories.cluster_state import ClusterState, StoredTopic
 from ...storage.directories.kraft_metadata import (
     BROKER_RESOURCE,
@@ -23,29 +26,44 @@ from ...storage.directories.log_dirs import LogDirs
 log = logging.getLogger(__name__)
 
 
-def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, *, authorizes: bool) -> None:
+def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, settings: BrokerSettings) -> None:
     """Fills a new state with what KRaft's metadata says, if there are any.
 
-    Raises: DiskFault, also for what cannot be read where the broker `authorizes`.
+    Raises: DiskFault, also for what cannot be read where access rules or passwords are in force.
     """
     for directory in log_dirs.directories:
         folder = f"{directory}/{FOLDER}"
         metadata = read_kraft_metadata(log_dirs.files, folder)
         if metadata is None:
             continue
-        if metadata.fault and authorizes:
+        if metadata.fault and settings.authorizer_class_name:
             raise DiskFault(
                 f"the access rules in {folder} cannot be taken over whole, so one that denies may be missing: "
                 f"{metadata.fault}. Start Kafka on it once, so that it mends or refuses it; or move the folder away "
                 "and set the rules anew with `stepdown acls add` as one of super.users; or start without "
                 "authorizer.class.name, which takes over the rest without access rules and lets everybody do everything"
             )
+        if metadata.fault and _has_scram(settings):
+            raise DiskFault(
+                f"the passwords in {folder} cannot be taken over whole, so the removal of one may be missing: "
+                f"{metadata.fault}. Start Kafka on it once, so that it mends or refuses it; or move the folder away "
+                "and set the passwords anew with `stepdown users set`; or start once without SCRAM in "
+                "sasl.enabled.mechanisms, which takes over the rest without passwords"
+            )
         if metadata.fault:
             metadata.acls.clear()
-            log.warning("%s: no access rules, the rest up to what cannot be read: %s", folder, metadata.fault)
+            metadata.scram_credentials.clear()
+            log.warning(
+                "%s: no access rules and passwords, the rest up to what cannot be read: %s", folder, metadata.fault
+            )
         _fill(state, metadata, log_dirs, node_id)
         log.info("took over the settings of %d topics from %s", len(state.topics), folder)
         return
+
+
+def _has_scram(settings: BrokerSettings) -> bool:
+    listeners = settings.listener_security.values()
+    return any(each.sasl is not None and set(each.sasl.mechanisms) & set(HASHES) for each in listeners)
 
 
 def _fill(state: ClusterState, metadata: KraftMetadata, log_dirs: LogDirs, node_id: int) -> None:

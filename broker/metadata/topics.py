@@ -71,8 +71,7 @@ class Topics:
         """`store` is that of a cluster; without one the broker has its own, in its log directories."""
         self.store = store or MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
         if store is None and self.store.is_new:
-            authorizes = bool(core.settings.authorizer_class_name)
-            take_over(self.store.state, core.log_dirs, core.cluster.node_id, authorizes=authorizes)
+            take_over(self.store.state, core.log_dirs, core.cluster.node_id, core.settings)
         self.configuration = Configuration(layers, self.store, None if store is None else core.cluster.node_id)
         self.collisions = CollisionGuard()
         self.moves = moves
