@@ -229,7 +229,7 @@ def _connect(address: str, tls: ssl.SSLContext | None) -> socket.socket:
 
 
 def _take_tickets(sock: socket.socket) -> None:
-    """Has an answer come, and with it the tickets of TLS 1.3, which would wake a connection that has nothing to read."""
+    """Has an answer come, and with it the tickets of TLS 1.3, which would wake a connection for nothing."""
     sock.sendall(frame_of(ApiVersionsRequest(), 0))
     left = _SIZE.unpack(_received(sock, _SIZE.size))[0]
     _received(sock, left)
