@@ -54,6 +54,7 @@ class FakeServer:
 
     has_ended = False
     log = address = http = ""
+    tls = None
 
     def __init__(self, name: str) -> None:
         self.name, self.version, self.usage = name, "1", FakeUsage()
