@@ -207,7 +207,9 @@ def _certificates(security: str, folder: Path) -> str:
     try:
         from ...testing.security.certificates import make_certificates
     except ImportError:
-        raise CommandFailed("--security SSL needs a library", "pip install 'stepdown[security]'") from None
+        raise CommandFailed(
+            "--security SSL needs a library", "pip install '.[security]' where stepdown's sources are"
+        ) from None
     made = folder / "certificates"
     made.mkdir()
     make_certificates(made)

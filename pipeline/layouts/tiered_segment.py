@@ -11,7 +11,6 @@ from ...storage.log.leader_epochs import EpochEntry
 from ..reading.segment_file import SegmentFile
 
 UNKNOWN_END = (1 << 63) - 1
-"""Characters of a topic id or segment id, which are base64url: they may hold dashes."""
 
 
 class OffsetRange(NamedTuple):

@@ -46,7 +46,7 @@ class SecuredListener:
             texts |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority)}
         if self.has_sasl and user:
             module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-            login = f'{_LOGIN}.{module} required username="{user}" password="{quoted(self.users[user])}";'
+            login = f'{_LOGIN}.{module} required username="{quoted(user)}" password="{quoted(self.users[user])}";'
             texts |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
         elif self.has_tls and user:
             own = client_file(self.folder.resolve(), user)

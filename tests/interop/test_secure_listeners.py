@@ -10,12 +10,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiokafka
-import confluent_kafka
-import kafka
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.producer import AuthenticationFailed, Producer
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from support import kafka_python_round_trip, librdkafka_round_trip
 from support.certificates import Authority
 from support.client import RawClient
 from support.clients import Message, Span
@@ -71,44 +70,24 @@ async def test_librdkafka_comes_in(broker: Broker, authority: Authority, protoco
     if mechanism:
         settings |= {"sasl.mechanism": mechanism, "sasl.username": USER, "sasl.password": PASSWORD}
 
-    def round_trip() -> bytes:
-        producer = confluent_kafka.Producer(settings)
-        producer.produce("t", VALUE)
-        assert producer.flush(20) == 0
-        consumer = confluent_kafka.Consumer(settings | {"group.id": "g", "auto.offset.reset": "earliest"})
-        consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
-        message = consumer.poll(20)
-        assert message is not None and message.error() is None
-        consumer.close()
-        return bytes(message.value())
-
-    assert await asyncio.to_thread(round_trip) == VALUE
+    await asyncio.to_thread(librdkafka_round_trip.round_trip, "t", VALUE, settings)
 
 
-@doors
-async def test_kafka_python_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
+def kafka_python_settings(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> dict[str, object]:
     settings: dict[str, object] = {
         "bootstrap_servers": str(broker.addresses[protocol]),
         "security_protocol": protocol,
         "ssl_cafile": str(authority.file),
     }
     if mechanism:
-        settings |= {
-            "sasl_mechanism": mechanism,
-            "sasl_plain_username": USER,
-            "sasl_plain_password": PASSWORD,
-        }
+        settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": USER, "sasl_plain_password": PASSWORD}
+    return settings
 
-    def round_trip() -> bytes:
-        producer = kafka.KafkaProducer(**settings)
-        producer.send("t", VALUE).get(20)
-        producer.close()
-        consumer = kafka.KafkaConsumer("t", auto_offset_reset="earliest", consumer_timeout_ms=20_000, **settings)
-        value: bytes = next(consumer).value
-        consumer.close()
-        return value
 
-    assert await asyncio.to_thread(round_trip) == VALUE
+@doors
+async def test_kafka_python_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
+    settings = kafka_python_settings(broker, authority, protocol, mechanism)
+    await asyncio.to_thread(kafka_python_round_trip.round_trip, "t", VALUE, settings)
 
 
 @doors
@@ -141,17 +120,7 @@ async def test_go_comes_in(broker: Broker, authority: Authority, client: str, pr
 @pytest.mark.parametrize(("protocol", "mechanism"), [each for each in DOORS if "SCRAM" not in each[1]])
 async def test_kafka_python_1_4_comes_in(broker: Broker, authority: Authority, protocol: str, mechanism: str) -> None:
     """It has no SCRAM."""
-    settings = {
-        "bootstrap_servers": str(broker.addresses[protocol]),
-        "security_protocol": protocol,
-        "ssl_cafile": str(authority.file),
-    }
-    if mechanism:
-        settings |= {
-            "sasl_mechanism": mechanism,
-            "sasl_plain_username": USER,
-            "sasl_plain_password": PASSWORD,
-        }
+    settings = kafka_python_settings(broker, authority, protocol, mechanism)
     script = Path(__file__).parents[1] / "support" / "kafka_python_round_trip.py"
     package = await asyncio.to_thread(old_package, "kafka-python==1.4.7")
     done = await asyncio.to_thread(

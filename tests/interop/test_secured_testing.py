@@ -9,12 +9,12 @@ from pathlib import Path
 
 import aiokafka
 import confluent_kafka
-import kafka
 import pytest
 from stepdown.producer import Producer
 from stepdown.testing import Kafka, running
 from stepdown.testing.security.client_settings import FIRST
 from stepdown.testing.wire_client import KafkaError
+from support import kafka_python_round_trip, librdkafka_round_trip
 from support.clients import Message, Span
 from support.clients_java import JAVA_3_9
 
@@ -25,25 +25,11 @@ VALUE = b"x" * 50_000
 
 
 def by_confluent_kafka(broker: Kafka, user: str, mechanism: str) -> None:
-    settings = broker.clients.confluent_kafka(user, mechanism)
-    producer = confluent_kafka.Producer(settings)
-    producer.produce("t", VALUE)
-    assert producer.flush(20) == 0
-    consumer = confluent_kafka.Consumer(settings | {"group.id": "g", "auto.offset.reset": "earliest"})
-    consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
-    message = consumer.poll(20)
-    assert message is not None and message.value() == VALUE
-    consumer.close()
+    librdkafka_round_trip.round_trip("t", VALUE, broker.clients.confluent_kafka(user, mechanism))
 
 
 def by_kafka_python(broker: Kafka, user: str, mechanism: str) -> None:
-    settings = broker.clients.kafka_python(user, mechanism)
-    producer = kafka.KafkaProducer(**settings)
-    producer.send("t", VALUE).get(20)
-    producer.close()
-    consumer = kafka.KafkaConsumer("t", auto_offset_reset="earliest", consumer_timeout_ms=20_000, **settings)
-    assert next(consumer).value == VALUE
-    consumer.close()
+    kafka_python_round_trip.round_trip("t", VALUE, broker.clients.kafka_python(user, mechanism))
 
 
 def by_aiokafka(broker: Kafka, user: str, mechanism: str) -> None:

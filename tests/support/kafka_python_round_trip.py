@@ -1,4 +1,4 @@
-"""Run by itself, with an old kafka-python on the path: writes a record and reads it back.
+"""kafka-python writes a record and reads it back; run by itself, an old one that is on the path does.
 
 python kafka_python_round_trip.py TOPIC VALUE SETTINGS      settings of its constructors, as JSON
 """
@@ -11,7 +11,8 @@ import kafka
 TIMEOUT_S = 20
 
 
-def main(topic: str, value: bytes, settings: dict[str, object]) -> None:
+def round_trip(topic: str, value: bytes, settings: dict[str, object]) -> None:
+    """Raises AssertionError when something else is read."""
     producer = kafka.KafkaProducer(**settings)
     producer.send(topic, value, partition=0).get(TIMEOUT_S)
     producer.close()
@@ -24,4 +25,4 @@ def main(topic: str, value: bytes, settings: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2].encode(), json.loads(sys.argv[3]))
+    round_trip(sys.argv[1], sys.argv[2].encode(), json.loads(sys.argv[3]))

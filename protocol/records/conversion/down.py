@@ -72,8 +72,8 @@ def convert_down(
 ) -> Converted:
     """Return the whole batches of `source` converted to magic `target`; a part of one at the end is ignored.
 
-    `first_offset` is the offset that was asked for. `out` is used as far as it is large enough, and must stay
-    not written to while the result is used.
+    `first_offset` is the offset that was asked for. `out` is used as far as it is large enough, and must not be
+    written to while the result is used.
 
     Raises: CorruptRecord, InvalidRecord; UnsupportedCompression for zstd without `zstd_to`; RecordTooLarge when a batch
     opens to more than `max_opened_bytes`.
