@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..protocol.coordinator.consumer_protocol import PROTOCOL_TYPE, decode_assignment
-from ..protocol.errors import ErrorCode, MalformedFrame
+from ..protocol.coordinator.consumer_protocol import assigned_partitions
+from ..protocol.errors import ErrorCode
 from ..protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ..protocol.messages.describe_groups import DescribedGroupMember, DescribeGroupsRequest
 from .wire_client import KafkaError, WireClient
@@ -43,14 +43,7 @@ def describe_group(wire: WireClient, name: str) -> Group:
 
 
 def _classic_member(member: DescribedGroupMember, protocol_type: str) -> Member:
-    """Assignments are the members' own affair, unless they are consumers."""
-    partitions: list[TopicPartition] = []
-    if protocol_type == PROTOCOL_TYPE:
-        try:
-            assigned = decode_assignment(member.member_assignment).assigned_partitions
-        except MalformedFrame:
-            assigned = ()
-        partitions = [(each.topic, partition) for each in assigned for partition in each.partitions]
+    partitions = assigned_partitions(protocol_type, member.member_assignment)
     return Member(member_id=member.member_id, client_id=member.client_id, partitions=partitions)
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.api import ApiKey
-from ...protocol.coordinator.consumer_protocol import PROTOCOL_TYPE, decode_assignment
-from ...protocol.errors import MalformedFrame
+from ...protocol.coordinator.consumer_protocol import assigned_partitions
 from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ...protocol.messages.delete_groups import DeleteGroupsRequest
 from ...protocol.messages.describe_groups import DescribeGroupsRequest
@@ -105,14 +104,7 @@ def _describe_classic(client: BrokerClient, names: Sequence[str]) -> list[Group]
 
 
 def _classic_member(member: Any, protocol_type: str) -> GroupMember:
-    """Assignments are the members' own affair, unless they are consumers."""
-    partitions: list[TopicPartition] = []
-    if protocol_type == PROTOCOL_TYPE:
-        try:
-            assigned = decode_assignment(member.member_assignment).assigned_partitions
-        except MalformedFrame:
-            assigned = ()
-        partitions = [(each.topic, partition) for each in assigned for partition in each.partitions]
+    partitions = assigned_partitions(protocol_type, member.member_assignment)
     return GroupMember(
         member_id=member.member_id,
         instance_id=member.group_instance_id,

@@ -66,6 +66,17 @@ def decode_assignment(data: bytes | memoryview) -> ConsumerAssignment:
     return _decode(ConsumerAssignment, data, NEWEST_VERSION) if len(data) else ConsumerAssignment()
 
 
+def assigned_partitions(protocol_type: str, data: bytes | memoryview) -> list[tuple[str, int]]:
+    """What a member was assigned; nothing where that is the members' own affair, or unreadable."""
+    if protocol_type != PROTOCOL_TYPE:
+        return []
+    try:
+        assigned = decode_assignment(data).assigned_partitions
+    except MalformedFrame:
+        return []
+    return [(each.topic, partition) for each in assigned for partition in each.partitions]
+
+
 def encode_assignment(assignment: ConsumerAssignment, version: int) -> bytes:
     """The bytes of `assignment` for a member that speaks `version`."""
     return with_version(assignment, min(version, NEWEST_VERSION))
