@@ -10,6 +10,7 @@
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc)
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), kafka-python; old and new clients through each listener
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
+# make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -25,7 +26,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames soak clean
+.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames producer-storm soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -117,6 +118,11 @@ mutated-frames: setup
 		$(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	cd tests && $(CURDIR)/$(BIN)/python -m support.hostile.mutated_frames $(FRAMES) $(SEED) PYTHONPATH=$(CURDIR)/$(ASAN) \
 		LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64
+
+RECORDS ?= 10000000
+
+producer-storm: setup
+	cd tests && $(CURDIR)/$(BIN)/python -m support.producer_storm $(RECORDS) $(SEED)
 
 clean:
 	rm -rf build dist *.egg-info $(GENERATED) $(GENERATED:.c=.so)
