@@ -45,15 +45,27 @@ COMPILED: bool = cython.compiled
 UNKNOWN_OFFSET = -1
 NO_HEADERS = b"\x00"
 MAX_RECORD_OVERHEAD = 21
-"""The most that a record's own fields take beside key, value and headers."""
-LEAST_BOUND = RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
-"""The most that a batch of one empty record takes."""
+"""The most that a record's own fields take beside key, value and headers, which have their lengths in front."""
 WAITING_BYTES = 300
 """What a record in line takes beside its bytes, as objects of Python."""
 
-_BOUND = cython.declare(cython.Py_ssize_t, LEAST_BOUND)
+_BOUND = cython.declare(cython.Py_ssize_t, RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD)
 _WAITING = cython.declare(cython.Py_ssize_t, WAITING_BYTES)
 _PLAIN = cython.declare(bytes, NO_HEADERS)
+
+
+@cython.cfunc
+def _most_bytes(
+    key_size: cython.Py_ssize_t, value_size: cython.Py_ssize_t, headers_size: cython.Py_ssize_t
+) -> cython.longlong:
+    size: cython.longlong = _BOUND + varint_bytes(key_size) + varint_bytes(value_size) + headers_size
+    return size + max(key_size, 0) + max(value_size, 0)
+
+
+def most_bytes(key_size: int, value_size: int, headers: bytes) -> int:
+    """The most that a batch of this record alone takes; sizes are -1 for null. Source: Kafka 3.9, DefaultRecord."""
+    return _most_bytes(key_size, value_size, len(headers))
+
 
 # --- the hash of a key ------------------------------------------------------------------------------------------------
 # murmur2, 32 bits, with the seed that every Kafka client uses. Source: Kafka 3.9, Utils.murmur2 and
@@ -576,9 +588,7 @@ class FastAppend:
         """Whether it waits for memory, as others do; not where it has to wait for a partition, or may not at all."""
         if partition is not None and partition >= self._partitions:
             return False
-        bound: cython.longlong = _BOUND + max(delivery.key_size, 0) + max(delivery.value_size, 0)
-        if headers is not _PLAIN:
-            bound += len(headers)
+        bound: cython.longlong = _most_bytes(delivery.key_size, delivery.value_size, len(headers))
         if bound > self._most_record_bytes or not self._memory.admit(bound + _WAITING):
             return False
         waiting: WaitingRecord = WaitingRecord.__new__(WaitingRecord)

@@ -24,7 +24,7 @@ from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
 from .call_result import CallResult
 from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
-from .fast_path import LEAST_BOUND, NO_HEADERS, Delivery, FastSend, RecordMetadata, encode_headers
+from .fast_path import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
 from .limited_log import LimitedLog
 from .metrics.metrics import ProducerMetrics
 from .network.backoff import Backoff
@@ -293,7 +293,7 @@ class Producer(FastSend, TransactionCalls):
         if self._loop is not None and self._loop.is_closed():
             raise WrongState("the event loop that the producer was started in is closed")
         key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
-        bound = LEAST_BOUND + max(key_size, 0) + max(value_size, 0) + (len(headers) if headers != NO_HEADERS else 0)
+        bound = most_bytes(key_size, value_size, headers)
         delivery = Delivery(topic, timestamp, key_size, value_size, callback)
         error = self._caller.refusal() if self._caller is not None else None
         if error is None and bound > self._most_bytes:

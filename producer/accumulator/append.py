@@ -49,6 +49,7 @@ class Appender:
         self._max_block_ms = settings.max_block_ms
         self._lines: dict[_Line, deque[WaitingRecord]] = {}
         self._for_memory: deque[WaitingRecord] = deque()
+        self._counted_wait_ms = 0
         self._deadlines_increase = True  # of those who wait for memory
         self._asked_for: dict[str, CallResult] = {}  # topics that somebody asks the metadata of
         self._let_in = CallResult()  # ends when somebody more may stand in line
@@ -184,6 +185,9 @@ class Appender:
             self._tell_askers()
         if not self._lines and not self._for_memory:
             self._memory.waiting = self._memory.line_bytes = 0
+        if waited_ms := self._memory.waited_ms - self._counted_wait_ms:
+            self._counted_wait_ms += waited_ms
+            self._meters.count("waited_ms", waited_ms)
         if not self._let_in.ended and not self._memory.lines_are_full:
             self._let_in.succeed()
         self._accumulator.stirred = False

@@ -26,7 +26,7 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.record import Buffer, Record
 from ...protocol.records.record_buffer import RecordBuffer
-from ..fast_path import LEAST_BOUND, Delivery, encode_headers
+from ..fast_path import Delivery, encode_headers, most_bytes
 from .batch_layout import write_header
 from .batch_outcome import Outcome
 from .compression_estimator import SAFETY_FACTOR
@@ -44,6 +44,7 @@ class Batch:
 
     `buffer` has the records until the bytes are made, and their numbers; `append` is its own. `listeners` are the
     deliveries that somebody waits for, or that have a callback; after a split `children` have the records, in order.
+    `sequence_was_reset`: since it was sent last, so that an answer is about the numbers of before.
     `is_on_wire`: it was sent, and neither answered nor lost; `may_be_written`: no broker has told whether it was.
     `observed_ratio` is compressed over uncompressed bytes, once the bytes are made. `fault`: why they could not be.
     """
@@ -157,10 +158,11 @@ class Batch:
             delivery.lie_in(self, self.count - 1)
         return grown
 
-    def close(self, level: int | None) -> float | None:
-        """Makes the bytes, once; the compression ratio that was reached, or None if they were made before."""
+    def close(self, level: int | None) -> float:
+        """Makes the bytes, once, for the next time that it is sent; the compression ratio that was reached."""
+        self.sequence_was_reset = False
         if self._bytes is not None:
-            return None
+            return self.observed_ratio
         if self.codec is _PLAIN:
             self._bytes = self.buffer.batch()
         else:
@@ -293,7 +295,7 @@ class Batch:
             key = None if record.key is None else bytes(record.key)
             value = None if record.value is None else bytes(record.value)
             headers = encode_headers(record.headers)
-            bound = LEAST_BOUND + len(key or b"") + len(value or b"") + (len(headers) if record.headers else 0)
+            bound = most_bytes(-1 if key is None else len(key), -1 if value is None else len(value), headers)
             if not children or not children[-1].buffer.append(record.timestamp, key, value, headers):
                 children.append(self._child(max(limit_bytes, bound), ratio))
                 children[-1].buffer.append(record.timestamp, key, value, headers)

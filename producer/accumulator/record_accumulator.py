@@ -265,7 +265,7 @@ class Accumulator:
         if self.sequences is not None:
             self.sequences.assign(batch)
         observed = batch.close(self.settings.level)
-        if self._compresses and observed is not None:
+        if self._compresses:
             self.ratios.observe(batch.topic, batch.codec, observed)
         batch.attempted_epoch = batch.leader_epoch
         batch.drained_ms = now_ms

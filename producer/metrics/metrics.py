@@ -1,7 +1,7 @@
 """The producer's metrics under Kafka's names: sums, averages, maxima, and rates over two windows of 30 s.
 
 Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is what the live windows hold over the time since
-the oldest of them began, at least one whole window less the running one, as Kafka's Rate counts.
+the oldest of them began, and a window more before the first one is over, as Kafka's Rate counts.
 
 What each request counts is only noted, and goes into the windows when metrics are asked for, when enough is noted, or a
 second after the first note. Enough is little, since some record has to wait for that.
@@ -61,7 +61,9 @@ class Sampled:
         live = self._live(now_ms)
         if not live:
             return 0.0
-        elapsed_ms = max(now_ms - live[0][0], WINDOW_MS * (WINDOWS - 1))
+        elapsed_ms = now_ms - live[0][0]
+        if elapsed_ms < WINDOW_MS:
+            elapsed_ms += WINDOW_MS
         return sum(window[1] for window in live) * 1000 / elapsed_ms
 
     def average(self, now_ms: int) -> float:
@@ -121,8 +123,8 @@ class ProducerMetrics:
         self._take_notes()
         return self._series
 
-    def count(self, name: str) -> None:
-        self._series[name].add(1, self._now())
+    def count(self, name: str, value: float = 1) -> None:
+        self._series[name].add(value, self._now())
 
     def count_topic(self, name: str, topic: str, value: float) -> None:
         """Counts for the producer and for the topic."""
@@ -187,6 +189,7 @@ class ProducerMetrics:
         for name, key in COUNTED.items():
             values[f"{name}-rate"] = self._series[key].rate(now_ms)
             values[f"{name}-total"] = self._series[key].total
+        values["bufferpool-wait-ratio"] = self._series["waited_ms"].rate(now_ms) / 1000
         values["compression-rate-avg"] = self._series["ratio"].average(now_ms)
         values["records-per-request-avg"] = self._series["request_records"].average(now_ms)
         for name, elapsed in self.elapsed_ns.items():

@@ -136,9 +136,8 @@ class Results:
     def _expire(self, batch: Batch, now_ms: int) -> None:
         age_ms = now_ms - batch.created_ms
         text = f"{batch.count} record(s) for {batch.topic}-{batch.partition} expired: {age_ms} ms since batch creation"
-        unresolved = batch.in_retry and batch.has_sequence
         self.fail(batch, Timeout(text))
-        if unresolved and self._caller is not None:
+        if batch.has_sequence and self._caller is not None:
             self._caller.sequences.expired(batch)
 
     def fail(

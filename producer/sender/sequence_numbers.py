@@ -72,12 +72,21 @@ class Sequences:
             return False
         entry = self.at(key)
         if not batch.has_sequence:
-            if entry.in_flight and entry.identity != self.identity:
+            if entry.in_flight and (entry.identity != self.identity or self._must_settle(entry.in_flight[0])):
                 return False
             return key not in self.unresolved and key not in self._to_rewrite
         if key in self._to_rewrite and not batch.may_be_written:
             return False
         return not entry.in_flight or entry.in_flight[0] is batch
+
+    @staticmethod
+    def _must_settle(first: Batch) -> bool:
+        """Whether new batches wait behind one that is sent again, since an earlier try may have been written.
+
+        A broker knows the last five batches again. Kafka's client goes on, so after two bad answers to the one, with
+        good ones to those behind, it is a batch that nobody knows, gets a new epoch, and is written twice.
+        """
+        return first.in_retry and first.may_be_written
 
     def waits_for_first(self, batch: Batch) -> bool:
         """Whether the partition's first batch under this id is still on its way.
@@ -114,9 +123,15 @@ class Sequences:
             in_flight.remove(batch)
 
     def acknowledged(self, batch: Batch, base_offset: int = -1) -> None:
-        """A broker took it; at that offset, where it is known."""
+        """A broker took it; at that offset, where it is known.
+
+        The answer to a batch that expired may come when the partition has another epoch: then it tells nothing of it.
+        """
         entry = self.at(batch.topic_partition)
         last = batch.last_sequence
+        if (batch.producer_id, batch.producer_epoch) != (entry.identity.producer_id, entry.identity.epoch):
+            self.forget(batch)
+            return
         if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:
             entry.last_acked = last
         entry.known_id = batch.producer_id

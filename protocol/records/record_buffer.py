@@ -22,7 +22,7 @@ else:
 
 COMPILED: bool = cython.compiled
 
-# Length, attributes, timestamp and offset delta, key and value length: the most that they take.
+# Length, attributes, timestamp and offset delta: the most that they take.
 RECORD_OVERHEAD = cython.declare(cython.Py_ssize_t, 21)
 FIRST_BYTES = cython.declare(cython.Py_ssize_t, 16384)
 
@@ -60,7 +60,8 @@ class RecordBuffer:
             return 0
         if self.count:
             delta = added(timestamp, -self.base_timestamp)
-        size: cython.Py_ssize_t = 1 + varint_bytes(delta) + varint_bytes(self.count) + headers_size
+        fixed: cython.Py_ssize_t = 1 + varint_bytes(delta) + varint_bytes(self.count)
+        size: cython.Py_ssize_t = fixed + headers_size
         if key is None:
             size += 1
         else:
@@ -103,7 +104,7 @@ class RecordBuffer:
             at += value_size
         copy(sink, at, _source(headers), 0, headers_size)
 
-        self._count_in(timestamp, total, key_size + value_size + (headers_size if headers_size > 1 else 0))
+        self._count_in(timestamp, total, size - fixed)
         return max(self.estimated_bytes - before, 1)
 
     def _count_in(self, timestamp: cython.longlong, total: cython.Py_ssize_t, content: cython.Py_ssize_t) -> None:

@@ -36,7 +36,9 @@ from stepdown.protocol.messages.metadata import (
 from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.layout import next_sequence
 from stepdown.protocol.records.message_set import LegacyBatch
+from stepdown.storage.producers.producer_state import BATCHES_REMEMBERED
 from support.clock import ManualClock, settle
 
 ALL_VERSIONS: VersionRanges = {int(key): (spec.min_version, spec.max_version) for key, spec in API.items()}
@@ -101,8 +103,8 @@ class Asked:
     ) -> PartitionProduceResponse:
         base = -1
         if code is ErrorCode.NONE and self.cluster.checks_sequences:
-            code = self.cluster.checked(topic, index, self.batches[topic, index])
-        if code is ErrorCode.NONE:
+            code, base = self.cluster.appended(topic, index, self.batches[topic, index])
+        elif code is ErrorCode.NONE:
             base = self.cluster.written(topic, index, self.batches[topic, index]) if offset is None else offset
         return PartitionProduceResponse(index=index, error_code=code, base_offset=base, **fields)
 
@@ -113,6 +115,14 @@ class Asked:
     def finish(self, answer: Answer) -> None:
         self.cluster.open.remove(self)
         self.done(answer)
+
+
+@dataclass
+class Known:
+    """What a partition knows of a producer: the last batches of its epoch by first sequence, last, and offset."""
+
+    epoch: int
+    batches: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @dataclass
@@ -133,7 +143,7 @@ class Cluster:
     producer_ids: int = 1000
     init_codes: list[ErrorCode] = field(default_factory=list)
     checks_sequences: bool = False
-    sequences: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
+    producers: dict[tuple[str, int, int], Known] = field(default_factory=dict)
     other: Callable[[Asked], None] | None = None
     fault: ProducerError | None = None
 
@@ -187,22 +197,33 @@ class Cluster:
         log.extend(bytes(record.value or b"") for record in batch.records())
         return base
 
-    def checked(self, topic: str, partition: int, batch: RecordBatch | LegacyBatch) -> ErrorCode:
-        """What a broker says to the sequence of a batch; a batch that it takes counts from now on."""
+    def appended(self, topic: str, partition: int, batch: RecordBatch | LegacyBatch) -> tuple[ErrorCode, int]:
+        """What a broker says to a batch with a sequence, as in `storage/producers`, and the offset that it has."""
         assert isinstance(batch, RecordBatch)
-        producer, epoch, following = self.sequences.get(
-            (topic, partition), (batch.producer_id, batch.producer_epoch, 0)
-        )
-        if (batch.producer_id, batch.producer_epoch) != (producer, epoch):
-            if batch.producer_epoch < epoch:
-                return ErrorCode.INVALID_PRODUCER_EPOCH
-            following = 0
-        elif batch.base_sequence < following:
-            return ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+        place = topic, partition, batch.producer_id
+        known = self.producers.setdefault(place, Known(batch.producer_epoch))
+        for first, last, offset in known.batches:
+            if (batch.producer_epoch, batch.base_sequence, batch.last_sequence) == (known.epoch, first, last):
+                return ErrorCode.NONE, offset
+        if batch.producer_epoch < known.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH, -1
+        following = 0
+        if batch.producer_epoch == known.epoch:
+            # Of a producer that it does not know a broker takes any sequence.
+            following = next_sequence(known.batches[-1][1], 1) if known.batches else batch.base_sequence
         if batch.base_sequence != following:
-            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        self.sequences[topic, partition] = (batch.producer_id, batch.producer_epoch, batch.last_sequence + 1)
-        return ErrorCode.NONE
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+        offset = self.written(topic, partition, batch)
+        if batch.producer_epoch != known.epoch:
+            known = self.producers[place] = Known(batch.producer_epoch)
+        known.batches.append((batch.base_sequence, batch.last_sequence, offset))
+        del known.batches[:-BATCHES_REMEMBERED]
+        return ErrorCode.NONE, offset
+
+    def forget(self, topic: str, partition: int) -> None:
+        """The partition knows no producer any more, as after its records were deleted."""
+        for place in [place for place in self.producers if place[:2] == (topic, partition)]:
+            del self.producers[place]
 
     def _producer_id(self) -> InitProducerIdResponse:
         code = self.init_codes.pop(0) if self.init_codes else ErrorCode.NONE

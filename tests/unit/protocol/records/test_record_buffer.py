@@ -77,7 +77,7 @@ def test_the_largest_record_is_known_by_its_bound(make: Callable[..., Any]) -> N
     buffer = make(1000, 1.0)
     buffer.append(0, b"k", b"v" * 9, NO_HEADERS)
     buffer.append(0, None, b"v" * 9, ONE_HEADER)
-    assert buffer.largest_bytes == 61 + 21 + 9 + len(ONE_HEADER)
+    assert buffer.largest_bytes == 61 + 21 + 1 + 1 + 9 + len(ONE_HEADER)
 
 
 def test_a_released_buffer_takes_nothing_and_keeps_its_numbers(make: Callable[..., Any]) -> None:
