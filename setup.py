@@ -11,12 +11,13 @@ from pathlib import Path
 from setuptools import Distribution, Extension, setup
 
 ROOT = Path(__file__).parent
+FOR_SPARK = ("pyspark_stepdown", "pyspark_stepdown_batches")
 ROOMS = ("protocol", "config", "storage", "broker", "producer", "testing", "cli", "bench", "pipeline")
 
 
 def packages() -> list[str]:
     found = [init.parent.relative_to(ROOT) for room in ROOMS for init in (ROOT / room).rglob("__init__.py")]
-    beside = ["pyspark_stepdown"] if (ROOT / "pyspark_stepdown").is_dir() else []
+    beside = [name for name in FOR_SPARK if (ROOT / name).is_dir()]
     return [*beside, "stepdown", *sorted(".".join(("stepdown", *path.parts)) for path in found)]
 
 
@@ -48,14 +49,14 @@ class WithData(Distribution):
 
 
 def path_for_spark() -> list[tuple[str, list[str]]]:
-    """What an editable install has besides: a `.pth` by which Spark, which lists folders, sees our package."""
+    """What an editable install has besides: a `.pth` by which Spark, which lists folders, sees our packages."""
     if "editable_wheel" not in sys.argv:
         return []
     folder = ROOT / "build" / "spark"
     folder.mkdir(parents=True, exist_ok=True)
-    link = folder / "pyspark_stepdown"
-    if not link.is_symlink():
-        link.symlink_to(ROOT / "pyspark_stepdown")
+    for name in FOR_SPARK:
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(ROOT / name)
     (ROOT / "build" / "pyspark_stepdown.pth").write_text(f"{folder}\n")
     site_packages = os.path.relpath(sysconfig.get_path("purelib"), sys.prefix)
     return [(site_packages, ["build/pyspark_stepdown.pth"])]

@@ -8,14 +8,17 @@ may take another one, without stepdown.
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from .failures import PipelineFailure
 from .sources import register
 
 LOCAL = "127.0.0.1"
+_NO_PACKAGES = "Spark did not start: it could not fetch its packages, see above; --jars FOLDER takes them from a folder"
 QUIET = Path(__file__).with_name("quiet.log4j2.properties")
 
 SETTINGS = {
@@ -35,13 +38,13 @@ SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions", "8"
 """What is shuffled is counts and samples, never records: Spark's 200 tasks take longer than the work."""
 
 
-def build_session(
-    name: str, *, master: str | None = None, jars: Sequence[str] = (), settings: Mapping[str, str] | None = None
-) -> SparkSession:
+def build_session(name: str, *, master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return a session with both data sources registered; the one that runs already, if one does.
 
-    `master` is `local[*]` unless it is given here or by spark-submit. `jars` are paths. `settings` win over those of
+    `master` is `local[*]` unless it is given here or by spark-submit. `settings` win over those of
     this module.
+
+    Raises: PipelineFailure when Spark cannot fetch the packages of the settings.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit started us, with a master of its own
     if master is None and not submitted:
@@ -53,9 +56,12 @@ def build_session(
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     for key, value in (_settings(master) | dict(settings or {})).items():
         builder = builder.config(key, value)
-    if jars:
-        builder = builder.config("spark.jars", ",".join(jars))
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if "spark.jars.packages" not in (settings or {}):
+            raise
+        raise PipelineFailure(_NO_PACKAGES) from error
     session.sparkContext.setLogLevel("ERROR")
     key, value = SHUFFLE_PARTITIONS
     if not session.sparkContext.getConf().contains(key):

@@ -1,14 +1,11 @@
-"""The jars for jobs that talk to a broker or write Delta, and the options of Spark's Kafka connector.
+"""The jars for jobs that talk to a broker, and the options of Spark's Kafka connector.
 
-The jars come by Maven from `pom.xml` beside this module into a folder of the user's cache, which is named after the
-POM's content: another POM is another folder. Nothing is fetched behind the user's back; where jars are absent the job
-says which command fetches them.
+Spark fetches them by its own mechanism (`--packages`, `spark.jars.packages`), into the cache that it has for them, or
+takes them from a folder where there is no network. Their versions are pinned here and nowhere else.
 """
 
-import hashlib
 import os
 import re
-import shlex
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,15 +18,29 @@ from pyspark.errors import PySparkException
 from .failures import BadUsage, PipelineFailure
 
 JarSet = Literal["connector", "delta"]
-"""`delta` holds the connector's jars too."""
 
-POM = Path(__file__).with_name("pom.xml")
-_SPARK_HAS = "slf4j-api,snappy-java,lz4-java,jsr305,scala-library,spark-tags_2.13"
+PACKAGES: Mapping[JarSet, str] = {
+    "connector": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "delta": "io.delta:delta-spark_4.2_2.13:4.4.0",
+}
+"""What `--packages` takes. Spark and Scala are those of pyspark, which pyproject.toml pins."""
+SPARK_HAS = (
+    *(
+        "org.apache.hadoop:*",
+        "org.apache.parquet:*",
+        "org.apache.logging.log4j:*",
+        "org.slf4j:*",
+        "org.roaringbitmap:*",
+    ),
+    *("com.fasterxml.jackson.core:*", "com.fasterxml.jackson.datatype:*", "com.github.luben:zstd-jni"),
+    *("org.xerial.snappy:*", "at.yawk.lz4:*", "io.airlift:*", "com.google.code.findbugs:*", "javax.annotation:*"),
+    *("commons-pool:*", "org.locationtech.jts:*", "io.unitycatalog:*"),
+)
+"""What the packages ask for and Spark brings itself, or that is only for catalogs that are not used here."""
 _KAFKA_SAYS = re.compile(r"org\.apache\.kafka\.common\.(?:errors\.\w+|KafkaException): (.+)")
 CONNECT_TIMEOUT_S = 5.0
 MAX_BLOCK_MS = 10_000
 """How long a writer waits for a topic and its partitions to be there."""
-_MAIN_JAR = {"connector": "spark-sql-kafka-*.jar", "delta": "delta-spark_*.jar"}
 
 DELTA_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -40,41 +51,33 @@ DELTA_SETTINGS: Mapping[str, str] = {
 """What a session has to be told to read and write Delta tables."""
 
 
-def jar_folder(jars: JarSet) -> Path:
-    """Where the jars are, or would be. `XDG_CACHE_HOME` is heeded."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "stepdown" / "spark-jars" / f"{jars}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:12]}"
+def jar_settings(sets: Sequence[JarSet], folder: str | None = None) -> dict[str, str]:
+    """The settings of a session that has these jars: from a folder, or fetched; none under spark-submit, which has its
+    own `--packages` and `--jars`.
 
-
-def maven_command(jars: JarSet) -> list[str]:
-    """The command that fetches the jars."""
-    profile = ["-P", "delta"] if jars == "delta" else []
-    return [
-        *("mvn", "-q", "-B", "-f", str(POM), *profile, "dependency:copy-dependencies", "-DincludeScope=runtime"),
-        *(f"-DexcludeArtifactIds={_SPARK_HAS}", f"-DoutputDirectory={jar_folder(jars)}"),
-    ]
-
-
-def find_jars(jars: JarSet) -> Sequence[str]:
-    """The paths of the jars, for `build_session`; none under spark-submit, whose own --jars has them.
-
-    Raises: BadUsage with Maven's command when they are not there.
+    Raises: BadUsage for a folder without jars.
     """
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return ()
-    folder = jar_folder(jars)
-    if not any(folder.glob(_MAIN_JAR[jars])):
-        raise BadUsage(f"the {jars} jars are not here; fetch them once: {shlex.join(maven_command(jars))}")
-    return sorted(map(str, folder.glob("*.jar")))
+    if folder is None:
+        if "PYSPARK_GATEWAY_PORT" in os.environ:
+            return {}
+        packages = ",".join(PACKAGES[each] for each in sets)
+        return {"spark.jars.packages": packages, "spark.jars.excludes": ",".join(SPARK_HAS)}
+    jars = sorted(str(path) for path in Path(folder).glob("*.jar"))
+    if not jars:
+        raise BadUsage(f"no jars in {folder}: copy there what Spark has fetched elsewhere, see docs/pipeline.md")
+    return {"spark.jars": ",".join(jars)}
 
 
-def read_options(bootstrap: str, topics: str | None = None, *, headers: bool = True) -> dict[str, str]:
+def read_options(
+    bootstrap: str, topics: str | None = None, *, headers: bool = True, isolation_level: str = "read_uncommitted"
+) -> dict[str, str]:
     """Options of `format("kafka")` to read from the earliest offset on, all topics but internal ones by default."""
     chosen = {"subscribePattern": "(?!__).*"} if topics is None else {"subscribe": topics}
     return {
         "kafka.bootstrap.servers": bootstrap,
         "startingOffsets": "earliest",
         "includeHeaders": str(headers).lower(),
+        "kafka.isolation.level": isolation_level,
         **chosen,
     }
 

@@ -1,4 +1,4 @@
-"""The name by which Spark finds stepdown: it imports each `pyspark_*` package it sees and takes its `DefaultSource`."""
+"""The name by which Spark finds `kafka-segments`: it takes one `DefaultSource` of each `pyspark_*` package it sees."""
 
 from stepdown.pipeline.sources.records import KafkaSegments
 

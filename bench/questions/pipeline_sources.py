@@ -31,7 +31,7 @@ from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.session import build_session
-from stepdown.pipeline.spark_packages import find_jars, read_options
+from stepdown.pipeline.spark_packages import jar_settings, read_options
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.batches import iter_batches
@@ -81,7 +81,7 @@ def main() -> None:
             compare_decoding(broker.log_dir, size, given.rounds)
         broker.start()
         ends.callback(broker.kill)
-        spark = build_session("benchmark", master="local[2]", jars=find_jars("connector"))
+        spark = build_session("benchmark", master="local[2]", settings=jar_settings(["connector"]))
         for name, (size, _) in topics.items():
             ours, theirs = frames(spark, broker, name)
             compare(f"{name} rows", reading(ours), reading(theirs), SIZES[size], given.rounds, given.most_load)

@@ -66,6 +66,7 @@ def tiered_log(
         start_offset=start_offset,
         segments=tuple(segments),
         notes=tuple(notes),
+        topic_id=tiered.topic_id,
     )
 
 

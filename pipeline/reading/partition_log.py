@@ -9,7 +9,8 @@ from .segment_file import SegmentFile
 class PartitionLog:
     """One partition's log. `start_offset` is the first that may be read: retention has deleted what is before it.
 
-    `notes` has a line for each hole, and for each segment that was left out, with the reason.
+    `topic_id` is what the storage itself says, None where it does not. `notes` has a line for each hole, and for each
+    segment that was left out, with the reason.
     """
 
     topic: str
@@ -18,6 +19,7 @@ class PartitionLog:
     start_offset: int
     segments: tuple[SegmentFile, ...]
     notes: tuple[str, ...] = ()
+    topic_id: str | None = None
 
     @property
     def size_bytes(self) -> int:

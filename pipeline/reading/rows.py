@@ -4,11 +4,13 @@ A batch larger than a window gets one of its own size, which is no larger than w
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault
+from ...protocol.records.batch_header import BatchHeader, headers_in
 from ...protocol.records.batches import next_batch_size
 from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.kernel.columns import RecordColumns
@@ -42,14 +44,21 @@ def allocate(size: int) -> Buffer:
 
 
 class SplitRows:
-    """The rows of one split. Iterating yields the columns whenever they are full or the split ends, to be used up."""
+    """The rows of one split. Iterating yields the columns whenever they are full or the split ends, to be used up.
 
-    def __init__(self, files: PlaceFiles, split: Split, wanted: Wanted, leniency: Leniency) -> None:
+    With `keep_headers`, `headers` has those of all batches that the rows so far are from, and maybe of a few more.
+    """
+
+    def __init__(
+        self, files: PlaceFiles, split: Split, wanted: Wanted, leniency: Leniency, *, keep_headers: bool = False
+    ) -> None:
         self._split = split
         self._leniency = leniency
         self._file = open_stored(files, split.path, split.chunks, split.end)
         self._filler = ColumnFiller(wanted, allocate)
         self._aborted = AbortedBatches(split.aborted)
+        self._keep_headers = keep_headers
+        self.headers: list[BatchHeader] = []
         self._buffer = bytearray(min(WINDOW_BYTES, split.size_bytes))
         self._position = split.start
 
@@ -81,6 +90,8 @@ class SplitRows:
             data = self._window(window)
             window = WINDOW_BYTES
             done = 0
+            if self._keep_headers:
+                self._collect_headers(data)
             try:
                 for start, end in self._aborted.runs_without(data):
                     for at in self._filler.fill(data[:end], start):
@@ -94,6 +105,10 @@ class SplitRows:
                 if not window:
                     return
             self._position += done
+
+    def _collect_headers(self, data: memoryview) -> None:
+        with suppress(CorruptRecord):  # the filler reports it
+            self.headers += headers_in(data)
 
     def _window(self, size: int) -> memoryview:
         size = min(size, self._split.end - self._position)

@@ -12,6 +12,6 @@ SOURCES = (KafkaSegments, KafkaBatches)
 
 
 def register(session: SparkSession) -> None:
-    """Make the data sources known to a session; Spark finds `kafka-segments` by itself in an installed wheel only."""
+    """Make the data sources known to a session of a Spark that does not look into the place where stepdown lies."""
     for source in SOURCES:
         session.dataSource.register(source)

@@ -6,7 +6,7 @@ from dataclasses import fields
 from ...protocol.records.layout import Codec
 from ..failures import BadUsage
 from ..printing import print_rows, say
-from ..spark_packages import check_reachable, find_jars
+from ..spark_packages import check_reachable, jar_settings
 from .log_directory import write_log_directory
 from .records import KEYS, START_MS, Workload
 
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--start-ms", type=int, default=START_MS, help="timestamp of the first; a broker's retention looks at it"
     )
     parser.add_argument("--segment-bytes", type=int, default=1 << 30, help="of a directory (default 1 GiB)")
+    parser.add_argument("--jars", metavar="FOLDER", help="the connector's jars, where Spark cannot fetch them")
     parser.add_argument("--no-idempotence", action="store_true", help="for brokers that have no InitProducerId")
 
 
@@ -67,7 +68,7 @@ def _write_to_broker(workload: Workload, arguments: argparse.Namespace) -> None:
     from .broker_writer import write_to_broker
 
     check_reachable(arguments.target)
-    session = build_session("workload", master=arguments.master, jars=find_jars("connector"))
+    session = build_session("workload", master=arguments.master, settings=jar_settings(["connector"], arguments.jars))
     write_to_broker(session, workload, arguments.target, idempotent=not arguments.no_idempotence)
 
 

@@ -26,7 +26,7 @@ def archive_under_kills(
     folder: Path, kind: str, kills: int, victims: tuple[Victim, ...], seed: int
 ) -> tuple[int, Path]:
     """How many records were produced while the job was killed so often, and where its archive is."""
-    require_jars("delta" if kind == "delta" else "connector")
+    require_jars()
     rng = random.Random(seed)
     out, log = folder / "archive", folder / "archive.log"
     produced = killed = 0

@@ -1,16 +1,17 @@
-"""The archive job: each record once after appends and after a crash at each point between writing and committing."""
+"""The archive of a broker: each record once after appends and after a crash between writing and committing."""
 
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from stepdown.pipeline.archive import CHECKPOINT, Archive, Format, archive_records, check_identity
+from stepdown.pipeline.archive.broker_stream import CHECKPOINT, BrokerArchive, archive_records, check_identity
+from stepdown.pipeline.archive.log_archive import Format
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage
-from stepdown.pipeline.job_source import Source
 from support.archiving import archived, produce
 from support.broker import BrokerProcess, broker_under_test
 from support.spark_jars import require_jars
@@ -23,7 +24,7 @@ RECORDS = 300
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    require_jars("delta")
+    require_jars()
     broker = broker_under_test(tmp_path_factory.mktemp("broker"))
     broker.start()
     yield broker
@@ -61,7 +62,7 @@ def test_appends_and_crashes_while_committing_lose_and_repeat_nothing(
 ) -> None:
     topic, out = f"kept-{kind}", tmp_path / "out"
     broker.create_topic(topic, partitions=2)
-    archive = Archive(out=str(out), format=kind, bootstrap=broker.address, topics=topic, max_offsets=200)
+    archive = BrokerArchive(out=str(out), format=kind, bootstrap=broker.address, topics=topic, max_offsets=200)
     produce(broker.address, topic, 2, RECORDS)
     assert archive_records(spark, archive)["rows"] == RECORDS
     for crash in CRASHES[kind]:
@@ -74,15 +75,15 @@ def test_appends_and_crashes_while_committing_lose_and_repeat_nothing(
 
 def test_an_archive_of_something_else_is_left_alone(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    check_identity(Archive(out=out, format="parquet", logs=Source(path=str(tmp_path))))
-    check_identity(Archive(out=out, format="parquet", logs=Source(path=str(tmp_path)), max_offsets=5))
-    with pytest.raises(BadUsage, match="archive of something else"):
-        check_identity(Archive(out=out, format="parquet", bootstrap="127.0.0.1:9092"))
-    with pytest.raises(BadUsage, match="archive of something else"):
-        check_identity(Archive(out=out, format="delta", logs=Source(path=str(tmp_path))))
+    archive = BrokerArchive(out=out, format="parquet", bootstrap="127.0.0.1:9092")
+    check_identity(archive)
+    check_identity(replace(archive, max_offsets=5))
+    for other in ({"bootstrap": "127.0.0.1:9093"}, {"format": "delta"}, {"isolation_level": "read_committed"}):
+        with pytest.raises(BadUsage, match="archive of something else"):
+            check_identity(replace(archive, **other))  # type: ignore[arg-type]
     assert json.loads((tmp_path / "out" / "_archive.json").read_text())["format"] == "parquet"
     shutil.rmtree(out)
-    check_identity(Archive(out=out, format="delta", logs=Source(path=str(tmp_path))))
+    check_identity(replace(archive, format="delta"))
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,8 @@ def test_an_archive_of_something_else_is_left_alone(tmp_path: Path) -> None:
         (["out"], "name a log directory or --bootstrap"),
         (["nowhere", "out"], "no such log directory: nowhere"),
         (["--bootstrap", "127.0.0.1:1", "logs", "out"], "name a log directory or --bootstrap"),
+        (["--bootstrap", "127.0.0.1:1", "--lineage", "out"], "--lineage is told by segments"),
+        ([".", "out", "--max-offsets", "0"], "--max-offsets is a number above 0"),
         ([".", "out", "--trigger", "often"], "--trigger takes once or a number of seconds, found 'often'"),
     ],
 )

@@ -26,7 +26,7 @@ class Both(NamedTuple):
 
 @pytest.fixture(scope="module")
 def both(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    require_jars("connector")
+    require_jars()
     folder: Path = tmp_path_factory.mktemp("both")
     count = write_variety(folder / "data")
     with Stepdown(folder, properties={"log.retention.ms": "-1", "log.cleaner.enable": "false"}) as broker:

@@ -47,7 +47,7 @@ PROXIES: dict[str, tuple[Callable[[], RecordingProxy], bool]] = {
 
 @pytest.fixture(scope="module", params=PROXIES)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    require_jars("connector")
+    require_jars()
     make_proxy, idempotent = PROXIES[request.param]
     with contextlib.closing(make_proxy()) as proxy:
         broker = broker_under_test(tmp_path_factory.mktemp(request.param), advertised=proxy.address)

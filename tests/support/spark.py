@@ -36,6 +36,6 @@ def start_spark() -> "SparkSession":
     from stepdown.pipeline.session import build_session
     from stepdown.pipeline.spark_packages import DELTA_SETTINGS
 
-    jars = jars_at_hand("delta")
-    settings = (dict(DELTA_SETTINGS) if jars else {}) | SETTINGS
-    return build_session("tests", master="local[2]", jars=jars, settings=settings)
+    jars = jars_at_hand()
+    settings = ({"spark.jars": ",".join(jars), **DELTA_SETTINGS} if jars else {}) | SETTINGS
+    return build_session("tests", master="local[2]", settings=settings)

@@ -1,36 +1,50 @@
-"""The jars of Spark's Kafka connector and of Delta, fetched by the command that the product prints."""
+"""The jars of Spark's Kafka connector and of Delta, fetched by Spark as the product asks it to, once a machine."""
 
 import functools
-import shutil
+import hashlib
+import json
+import os
 import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from stepdown.pipeline.failures import BadUsage
-from stepdown.pipeline.spark_packages import JarSet, find_jars, jar_folder, maven_command
+from stepdown.pipeline.spark_packages import jar_settings
 
 from .maven import build_lock, skip_or_fail
 
-_MAVEN_TIMEOUT_S = 600
+_TIMEOUT_S = 600
+_FETCH = """
+import json, sys
+from stepdown.pipeline.session import build_session
+session = build_session("jars", master="local[1]", settings=json.loads(sys.argv[1]))
+print(json.dumps(session.sparkContext.getConf().get("spark.jars").split(",")))
+session.stop()
+"""
 
 
 @functools.cache
-def jars_at_hand(jars: JarSet) -> Sequence[str]:
-    """Return the paths, fetched if need be; none where Maven is missing or does not find them."""
-    with build_lock(jar_folder(jars).name):
-        try:
-            return find_jars(jars)
-        except BadUsage:
-            command = maven_command(jars)
-        if shutil.which("mvn") is None:
+def jars_at_hand() -> Sequence[str]:
+    """The paths of all jars; none where Spark cannot fetch them."""
+    settings = json.dumps(jar_settings(["connector", "delta"]))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepdown"
+    known = cache / f"jars-{hashlib.sha256(settings.encode()).hexdigest()[:12]}.json"
+    with build_lock(known.name):
+        if known.exists():
+            paths: list[str] = json.loads(known.read_text())
+            if all(Path(path).exists() for path in paths):
+                return paths
+        command = [sys.executable, "-c", _FETCH, settings]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_TIMEOUT_S, check=False)
+        if done.returncode:
             return ()
-        for attempt in ([*command, "-o"], command):
-            done = subprocess.run(attempt, capture_output=True, timeout=_MAVEN_TIMEOUT_S, check=False)
-            if done.returncode == 0:
-                return find_jars(jars)
-    return ()
+        paths = [url.removeprefix("file://") for url in json.loads(done.stdout.splitlines()[-1])]
+        known.parent.mkdir(parents=True, exist_ok=True)
+        known.write_text(json.dumps(paths))
+        return paths
 
 
-def require_jars(jars: JarSet) -> None:
+def require_jars() -> None:
     """Return when the jars are there; else skip, or fail in CI."""
-    if not jars_at_hand(jars):
-        skip_or_fail(f"Maven is missing or does not find the {jars} jars")
+    if not jars_at_hand():
+        skip_or_fail("Spark could not fetch the jars of its Kafka connector and of Delta")

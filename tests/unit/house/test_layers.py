@@ -19,8 +19,11 @@ BELOW = {
     "protocol": set(),
     "config": set(),
 }
-# Spark looks for packages of this name, so one has to lie beside `stepdown`; it holds that name and nothing else.
-SPARKS_NAME = "pyspark_stepdown"
+# Spark looks for packages of such names, so they have to lie beside `stepdown`; they hold one import and nothing else.
+FOR_SPARK = {
+    "pyspark_stepdown": "from stepdown.pipeline.sources.records import KafkaSegments",
+    "pyspark_stepdown_batches": "from stepdown.pipeline.sources.batches import KafkaBatches",
+}
 # Scripts for those who change the product; they are run by path and are not installed.
 SCRIPTS = ROOT / "bench" / "questions"
 PRODUCT = [path for room in BELOW for path in sorted((ROOT / room).rglob("*.py")) if path.parent != SCRIPTS]
@@ -53,7 +56,7 @@ def test_imports_are_relative_and_point_down(path: Path) -> None:
 def test_the_wheel_holds_every_folder_of_the_product() -> None:
     listed = set(runpy.run_path(str(ROOT / "setup.py"))["packages"]())
     folders = {path.parent for path in PRODUCT}
-    assert listed == {"stepdown", SPARKS_NAME} | {
+    assert listed == {"stepdown", *FOR_SPARK} | {
         "stepdown." + ".".join(folder.relative_to(ROOT).parts) for folder in folders
     }
 
@@ -67,10 +70,11 @@ def test_the_root_holds_no_loose_module() -> None:
     assert {path.name for path in ROOT.glob("*.py")} == {"__init__.py", "__main__.py", "setup.py"}
 
 
-def test_the_package_that_spark_looks_for_holds_a_name_only() -> None:
-    (path,) = (ROOT / SPARKS_NAME).glob("*.py")
+@pytest.mark.parametrize("name", FOR_SPARK)
+def test_a_package_that_spark_looks_for_holds_a_name_only(name: str) -> None:
+    (path,) = (ROOT / name).glob("*.py")
     imported = [ast.unparse(node) for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
-    assert imported == ["from stepdown.pipeline.sources.records import KafkaSegments"]
+    assert imported == [FOR_SPARK[name]]
 
 
 @pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))

@@ -11,10 +11,10 @@ from stepdown.pipeline.session import QUIET
 FOUND = "from pkgutil import iter_modules; print([each.name for each in iter_modules() if 'pyspark_' in each.name])"
 
 
-def test_spark_finds_the_source_in_an_editable_install_too() -> None:
+def test_spark_finds_the_sources_in_an_editable_install_too() -> None:
     """It was found in an installed wheel only: Spark lists folders, and setuptools' finder has none."""
     done = subprocess.run([sys.executable, "-P", "-c", FOUND], capture_output=True, text=True, check=True)
-    assert "pyspark_stepdown" in done.stdout
+    assert "'pyspark_stepdown'" in done.stdout and "'pyspark_stepdown_batches'" in done.stdout
 
 
 def test_how_far_a_job_is_comes_from_its_largest_stage() -> None:

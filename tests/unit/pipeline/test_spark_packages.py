@@ -1,57 +1,38 @@
-"""The connector's jars: where they are, and what a job says where they are not."""
+"""The connector's jars: which Spark is told to fetch, and where from else; addresses of brokers."""
 
 import socket
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.failures import EXIT_BAD_USAGE, BadUsage, PipelineFailure
-from stepdown.pipeline.spark_packages import POM, check_reachable, find_jars, jar_folder, maven_command
-
-MAVEN = "{http://maven.apache.org/POM/4.0.0}"
+from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from stepdown.pipeline.spark_packages import PACKAGES, check_reachable, jar_settings
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+@pytest.fixture(autouse=True)
+def not_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    return tmp_path
 
 
-def test_the_pom_has_sparks_own_version_of_the_connector() -> None:
+def test_the_packages_are_for_the_spark_that_is_pinned() -> None:
     pyspark = pytest.importorskip("pyspark")
-    found = ElementTree.parse(POM).find(f"{MAVEN}properties/{MAVEN}spark.version")
-    assert found is not None and found.text == pyspark.__version__
+    assert PACKAGES["connector"].endswith(f":{pyspark.__version__}")
+    assert f"_{pyspark.__version__.rpartition('.')[0]}_" in PACKAGES["delta"]
 
 
-def test_absent_jars_are_bad_usage_that_names_mavens_command(cache: Path) -> None:
-    with pytest.raises(BadUsage, match=r"mvn -q -B -f .*pom\.xml dependency:copy-dependencies .*slf4j-api") as refused:
-        find_jars("connector")
-    assert refused.value.exit_code == EXIT_BAD_USAGE
-    assert str(jar_folder("connector")) in str(refused.value)
-    assert "\n" not in str(refused.value)
+def test_spark_fetches_the_packages_unless_a_folder_has_the_jars(tmp_path: Path) -> None:
+    settings = jar_settings(["connector", "delta"])
+    assert settings["spark.jars.packages"].split(",") == [PACKAGES["connector"], PACKAGES["delta"]]
+    with pytest.raises(BadUsage, match=f"no jars in {tmp_path}"):
+        jar_settings(["connector"], str(tmp_path))
+    for name in ("kafka-clients.jar", "spark-sql-kafka.jar", "notes.txt"):
+        (tmp_path / name).touch()
+    jars = jar_settings(["connector"], str(tmp_path))
+    assert jars == {"spark.jars": f"{tmp_path}/kafka-clients.jar,{tmp_path}/spark-sql-kafka.jar"}
 
 
-def test_deltas_jars_are_a_profile_of_their_own() -> None:
-    assert "delta" in maven_command("delta")
-    assert "delta" not in maven_command("connector")
-
-
-def test_jars_that_are_there_are_found(cache: Path) -> None:
-    folder = jar_folder("connector")
-    assert folder.is_relative_to(cache)
-    folder.mkdir(parents=True)
-    for name in ("kafka-clients-3.9.2.jar", "spark-sql-kafka-0-10_2.13-4.2.0.jar"):
-        (folder / name).touch()
-    assert [Path(jar).name for jar in find_jars("connector")] == [
-        "kafka-clients-3.9.2.jar",
-        "spark-sql-kafka-0-10_2.13-4.2.0.jar",
-    ]
-
-
-def test_spark_submit_brings_its_own_jars(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_submit_brings_its_own_jars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    assert not find_jars("connector")
+    assert not jar_settings(["connector"])
 
 
 def test_an_address_where_nobody_listens_is_told_at_once() -> None:

@@ -1,0 +1,86 @@
+"""The files of a batch as one commit of a Delta table, by delta-rs: no jar, and any store that has a place.
+
+The commit carries the archive's id and the batch's number (`txn`), by which a table knows a batch that it has.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ...storage.files.clock import SystemClock
+from ..failures import BadUsage
+from .parquet_files import ArchivedFile, file_schema
+
+PARTITIONED_BY = ["topic", "date"]
+_NEEDS_DELTA = (
+    "--format delta from a log directory needs deltalake: pip install '.[delta]' where stepdown's sources are"
+)
+
+
+def table_schema(lineage: bool) -> Any:
+    """The Arrow schema of the table: the columns of its files, and those that the folders name."""
+    return pa.schema([*file_schema(lineage), pa.field("topic", pa.string()), pa.field("date", pa.date32())])
+
+
+class DeltaArchive:
+    """The table at `out`, which need not exist yet. `store` are options by obstore's names, which are delta-rs' too."""
+
+    def __init__(self, out: str, store: Mapping[str, str], *, archive_id: str, lineage: bool) -> None:
+        """Raises: BadUsage where deltalake is missing."""
+        try:
+            import deltalake
+        except ImportError as missing:
+            raise BadUsage(_NEEDS_DELTA) from missing
+        self._deltalake = deltalake
+        self._out = out
+        self._id = archive_id
+        self._schema = table_schema(lineage)
+        self._options = _plain_http(store)
+
+    def has(self, batch: int) -> bool:
+        """Whether the batch is committed."""
+        if not self._deltalake.DeltaTable.is_deltatable(self._out, self._options):
+            return False
+        version = self._table().transaction_version(self._id)
+        return version is not None and version >= batch
+
+    def commit(self, batch: int, files: Sequence[ArchivedFile]) -> None:
+        """Add the files of a batch at once."""
+        if not self._deltalake.DeltaTable.is_deltatable(self._out, self._options):
+            self._deltalake.DeltaTable.create(
+                self._out, self._schema, partition_by=PARTITIONED_BY, storage_options=self._options
+            )
+        now_ms = SystemClock().now_ms()
+        properties = self._deltalake.CommitProperties(
+            app_transactions=[self._deltalake.Transaction(self._id, batch, now_ms)]
+        )
+        self._table().create_write_transaction(
+            [self._added(file, now_ms) for file in files],
+            mode="append",
+            schema=self._schema,
+            partition_by=PARTITIONED_BY,
+            commit_properties=properties,
+        )
+
+    def _table(self) -> Any:
+        return self._deltalake.DeltaTable(self._out, storage_options=self._options)
+
+    def _added(self, file: ArchivedFile, now_ms: int) -> Any:
+        from deltalake.transaction import AddAction
+
+        stats = {
+            "numRecords": file.rows,
+            "minValues": {"partition": file.partition, "offset": file.first_offset},
+            "maxValues": {"partition": file.partition, "offset": file.last_offset},
+            "nullCount": {"partition": 0, "offset": 0},
+        }
+        values = {"topic": file.topic, "date": file.date}
+        return AddAction(file.path, file.size_bytes, values, now_ms, True, json.dumps(stats))
+
+
+def _plain_http(store: Mapping[str, str]) -> dict[str, str]:
+    """The options, with leave to speak plain HTTP where an endpoint does."""
+    plain = any(value.startswith("http:") for value in store.values())
+    return {**store, **({"allow_http": "true"} if plain else {})}

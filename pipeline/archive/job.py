@@ -1,0 +1,139 @@
+"""The job `archive`: each record of a log directory or a broker, once, in a Parquet or Delta table."""
+
+import argparse
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..failures import BadUsage
+from ..job_source import add_source_options, source_of
+from ..places.place_files import PlaceFiles, located
+from ..printing import print_rows, say
+from ..session import build_session
+from ..sources.options import read_options, size
+from ..spark_packages import DELTA_SETTINGS, check_reachable, jar_settings
+from .broker_stream import BrokerArchive, archive_records, check_identity
+from .log_archive import LogArchive, archive_new
+
+DEFAULT_FILE_BYTES = "128m"
+ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the job."""
+    parser.add_argument("places", metavar="[LOG_DIR] OUT", nargs="+", help="no log directory with --bootstrap")
+    parser.add_argument("--bootstrap", metavar="ADDR", help="HOST:PORT of a running broker to read from")
+    parser.add_argument("--format", choices=("parquet", "delta"), default="parquet")
+    add_source_options(parser)
+    parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
+    parser.add_argument(
+        "--trigger", default="once", metavar="once|SECONDS", help="what is there now, or go on every SECONDS"
+    )
+    parser.add_argument("--max-offsets", type=int, help="most offsets of a batch; default: all there are")
+    parser.add_argument("--jars", metavar="FOLDER", help="for --bootstrap: jars, where Spark cannot fetch them")
+    logs = parser.add_argument_group("from a log directory")
+    logs.add_argument("--lineage", action="store_true", help="columns segment, batch and epoch: where a record lay")
+    logs.add_argument("--file-bytes", default=DEFAULT_FILE_BYTES, help="how much of the logs a file is made of, 128m")
+    logs.add_argument("--skip-lost", action="store_true", help="go on where offsets are gone before they were archived")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Archive what is there, or continue until SIGINT or SIGTERM where --trigger names seconds."""
+    *sources, out = arguments.places
+    if len(sources) != (arguments.bootstrap is None):
+        raise BadUsage("name a log directory or --bootstrap ADDR, and then where the archive goes")
+    every_s = _every_s(arguments.trigger)
+    with _stopped_by_sigterm():
+        row = (
+            _from_broker(arguments, out, every_s)
+            if arguments.bootstrap
+            else _from_logs(arguments, sources[0], located(out), every_s)
+        )
+    print_rows("archive", [row], as_json=arguments.json)
+
+
+def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None) -> dict[str, object]:
+    if arguments.lineage:
+        raise BadUsage("--lineage is told by segments: a broker does not tell it")
+    archive = BrokerArchive(
+        out=out,
+        format=arguments.format,
+        bootstrap=arguments.bootstrap,
+        topics=arguments.topics,
+        max_offsets=arguments.max_offsets,
+        isolation_level=arguments.isolation_level,
+    )
+    check_reachable(archive.bootstrap)
+    is_delta = archive.format == "delta"
+    jars = jar_settings(["connector", "delta"] if is_delta else ["connector"], arguments.jars)
+    check_identity(archive)
+    settings = jars | (dict(DELTA_SETTINGS) if is_delta else {})
+    session = build_session("archive", master=arguments.master, settings=settings)
+    return archive_records(session, archive, every_s)
+
+
+def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: float | None) -> dict[str, object]:
+    archive = _log_archive(arguments, log_dir, out)
+    session = build_session("archive", master=arguments.master)
+    batches = rows = size_bytes = files = 0
+    try:
+        while True:
+            for written in archive_new(session, archive):
+                say(f"batch {batches}: {sum(file.rows for file in written):,} rows in {len(written)} files")
+                batches += 1
+                files += len(written)
+                rows += sum(file.rows for file in written)
+                size_bytes += sum(file.size_bytes for file in written)
+            if every_s is None:
+                break
+            time.sleep(every_s)
+    except KeyboardInterrupt:
+        pass
+    return {"out": out, "format": archive.format, "batches": batches, "rows": rows, "files": files, "bytes": size_bytes}
+
+
+def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogArchive:
+    """Raises: BadUsage."""
+    arguments.log_dir = log_dir
+    source = source_of(arguments, out)
+    if not PlaceFiles(source.store).is_directory(source.path):
+        raise BadUsage(f"no such log directory: {source.path}")
+    given = source.spark_options() | {"isolation.level": arguments.isolation_level}
+    if arguments.max_offsets is not None and arguments.max_offsets < 1:
+        raise BadUsage(f"--max-offsets is a number above 0, not {arguments.max_offsets}")
+    return LogArchive(
+        options=read_options(given),
+        out=out,
+        format=arguments.format,
+        file_bytes=size({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0),
+        lineage=arguments.lineage,
+        max_offsets=arguments.max_offsets,
+        lost_is_failure=not arguments.skip_lost,
+    )
+
+
+def _every_s(trigger: str) -> float | None:
+    if trigger == "once":
+        return None
+    try:
+        seconds = float(trigger)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise BadUsage(f"--trigger takes once or a number of seconds, found {trigger!r}")
+    return seconds
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

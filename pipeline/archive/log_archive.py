@@ -1,0 +1,216 @@
+"""An archive of a log directory: what is new since the last batch, written by tasks, then committed.
+
+| step | what a crash after it leaves |
+|---|---|
+| the batch's offsets are noted in `_archive.json` | the next run writes the same offsets, under the same number |
+| tasks write files | files that the next run replaces; what it does not replace it has removed before |
+| Delta: one commit | the next run finds it by the batch's number, and writes nothing |
+| the batch is noted as done | |
+
+So a Parquet table has each record once for any reader, when no run is under way; during one, or after one that died,
+it may have a part of the last batch. A Delta table has all of a batch or nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from ...storage.files.partition_metadata import encode_uuid, read_topic_id
+from ..failures import BadUsage
+from ..places.place_files import PlaceFiles
+from ..printing import say
+from ..progress import progress
+from ..reading.partition_log import PartitionLog
+from ..reading.rows import DataLoss
+from ..reading.splits import Range, Split, SplitPlanner
+from ..sources.options import ReadOptions
+from ..sources.stream import limited
+from .delta_table import DeltaArchive
+from .parquet_files import STAGED, ArchivedFile, ArchiveTask, part_prefix, write_task
+from .state import ArchiveState, NewOffsets, Position, TopicPartition, read_state, write_state
+
+Format = Literal["parquet", "delta"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogArchive:
+    """What is archived, where to and how. `file_bytes`: how much of the logs one task makes its files of.
+
+    `lost_is_failure`: whether offsets that are gone before they were archived end the run.
+    """
+
+    options: ReadOptions
+    out: str
+    format: Format
+    file_bytes: int
+    lineage: bool = False
+    max_offsets: int | None = None
+    lost_is_failure: bool = True
+
+    @property
+    def source(self) -> dict[str, object]:
+        """The settings that have to be the same in every run."""
+        options = self.options
+        return {
+            "log_dir": options.files().absolute(options.path),
+            "tiered": options.tiered_path,
+            "topics": None if options.topics is None else list(options.topics),
+            "format": self.format,
+            "lineage": self.lineage,
+            "isolation_level": "read_committed" if options.read_committed else "read_uncommitted",
+        }
+
+
+def archive_new(session: SparkSession, archive: LogArchive) -> Iterator[list[ArchivedFile]]:
+    """Archive what is there now and was not before, yielding the files of each batch when it is committed.
+
+    Raises: PipelineFailure, DiskFault.
+    """
+    files = PlaceFiles(archive.options.store, writable=True)
+    state = read_state(files, archive.out, archive.source)
+    table = None
+    if archive.format == "delta":
+        table = DeltaArchive(archive.out, archive.options.store, archive_id=state.id, lineage=archive.lineage)
+    if state.batches == 0 and state.writing is None and files.is_directory(archive.out) and files.entries(archive.out):
+        raise BadUsage(f"{archive.out} is not empty, and no archive")
+    while True:
+        logs = archive.options.logs(files, all_there=not state.done)
+        if state.writing is None:
+            new = new_offsets(files, archive, logs, state.done)
+            if not new:
+                return
+            state = state.begun(new)
+            write_state(files, archive.out, state)
+        elif table is None or not table.has(state.batches):
+            _remove_leftovers(files, archive.out, state)
+        if table is None or not table.has(state.batches):
+            written = _write(session, files, archive, logs, state)
+            if table is not None:
+                table.commit(state.batches, written)
+            yield written
+        state = state.finished()
+        write_state(files, archive.out, state)
+
+
+def new_offsets(
+    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionLog], done: Mapping[TopicPartition, Position]
+) -> dict[TopicPartition, NewOffsets]:
+    """The offsets of the next batch; none when nothing is new. Raises: DataLoss."""
+    found: dict[TopicPartition, NewOffsets] = {}
+    for log in logs:
+        topic_id = _topic_id(files, log)
+        end = archive.options.log_end(files, log)
+        first = _first_new(archive, log, end, topic_id, done.get((log.topic, log.partition)))
+        if first < end:
+            found[log.topic, log.partition] = NewOffsets(first, end, topic_id)
+    if archive.max_offsets is None:
+        return found
+    begin, ends = ({}, {})  # type: dict[str, dict[str, int]], dict[str, dict[str, int]]
+    for (topic, partition), each in found.items():
+        begin.setdefault(topic, {})[str(partition)] = each.first
+        ends.setdefault(topic, {})[str(partition)] = each.end
+    stops = limited(begin, ends, archive.max_offsets)
+    cut = {key: each._replace(end=stops[key[0]][str(key[1])]) for key, each in found.items()}
+    return {key: each for key, each in cut.items() if each.first < each.end}
+
+
+def _first_new(
+    archive: LogArchive, log: PartitionLog, end: int, topic_id: str | None, position: Position | None
+) -> int:
+    """Where the next batch of a partition begins. Raises: DataLoss."""
+    name = f"{log.topic}-{log.partition}"
+    if position is None:
+        return log.start_offset
+    if topic_id is not None and position.topic_id not in (None, topic_id):
+        say(f"{name}: the topic was made anew; archived from offset {log.start_offset} on")
+        return log.start_offset
+    if log.start_offset <= position.offset <= end:
+        return position.offset
+    lost = (
+        f"{name}: archived up to offset {position.offset}, the log now has {log.start_offset} to {end}:"
+        " what was between is gone"
+    )
+    if archive.lost_is_failure:
+        raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
+    say(lost)
+    return max(log.start_offset, min(position.offset, end))
+
+
+def _topic_id(files: PlaceFiles, log: PartitionLog) -> str | None:
+    if log.topic_id is not None:
+        return log.topic_id
+    found = read_topic_id(files, log.directory)
+    return None if found is None else encode_uuid(found)
+
+
+def _write(
+    session: SparkSession, files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionLog], state: ArchiveState
+) -> list[ArchivedFile]:
+    """Write the batch's files on the workers, ordered by their paths."""
+    tasks = list(_tasks(files, archive, logs, state))
+    if not tasks:
+        return []
+    tasks.sort(key=lambda task: -sum(split.size_bytes for split in task.splits))
+    size_bytes = sum(split.size_bytes for task in tasks for split in task.splits)
+    with progress(session, "archive", segments=len(tasks), size_bytes=size_bytes):
+        written = session.sparkContext.parallelize(tasks, len(tasks)).flatMap(write_task).collect()
+    return sorted(written, key=lambda file: file.path)
+
+
+def _tasks(
+    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionLog], state: ArchiveState
+) -> Iterator[ArchiveTask]:
+    """Splits of one partition together up to `file_bytes`. Raises: DataLoss for a partition that is gone meanwhile."""
+    assert state.writing is not None
+    planner = SplitPlanner(files, archive.file_bytes)
+    by_name = {(log.topic, log.partition): log for log in logs}
+    for key, new in sorted(state.writing.items()):
+        log = by_name.get(key)
+        if log is None or log.start_offset > new.first:
+            lost = f"{key[0]}-{key[1]}: offsets {new.first} to {new.end - 1} were to be archived, and are gone"
+            if archive.lost_is_failure:
+                raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
+            say(lost)
+        if log is None:
+            continue
+        aborted = archive.options.transactions(files, log).aborted
+        wanted = Range(first=new.first, end=new.end, aborted=aborted)
+        for splits in _together(planner.splits(log, wanted), archive.file_bytes):
+            yield ArchiveTask(
+                out=archive.out,
+                batch=state.batches,
+                splits=splits,
+                lineage=archive.lineage,
+                store=archive.options.store,
+            )
+    for warning in planner.warnings:
+        say(warning)
+
+
+def _together(splits: Iterator[Split], most_bytes: int) -> Iterator[tuple[Split, ...]]:
+    run: list[Split] = []
+    for split in splits:
+        if run and sum(each.size_bytes for each in run) + split.size_bytes > most_bytes:
+            yield tuple(run)
+            run = []
+        run.append(split)
+    if run:
+        yield tuple(run)
+
+
+def _remove_leftovers(files: PlaceFiles, out: str, state: ArchiveState) -> None:
+    """Remove what a run that died has left of the batch that is to be written again."""
+    assert state.writing is not None
+    prefix = part_prefix(state.batches)
+    for topic in {topic for topic, _ in state.writing}:
+        folder = f"{out}/topic={topic}"
+        days = [f"{folder}/{day.name}" for day in (files.entries(folder) if files.is_directory(folder) else ())]
+        for day, entries in zip(days, files.look_at_all(files.entries, days, near=out), strict=True):
+            for entry in entries:
+                if entry.name.startswith(prefix):
+                    files.remove(f"{day}/{entry.name}")
+    staged = f"{out}/{STAGED}"
+    for entry in files.entries(staged) if files.is_directory(staged) else ():
+        files.remove(f"{staged}/{entry.name}")

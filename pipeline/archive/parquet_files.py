@@ -1,0 +1,209 @@
+"""A task of an archive: a run of splits of one partition becomes Parquet files, one for each day (UTC) it has.
+
+    <out>/topic=<topic>/date=<day>/part-<batch>-<partition>-<first offset>.parquet
+
+Columns are those of Spark's Kafka source but for the topic, which the folder names, and with lineage
+
+    segment bigint      base offset of the segment's file
+    batch bigint        base offset of the record batch; of a compressed wrapper of magic 0 or 1 its last offset
+    epoch int           leader epoch of the batch; -1 where its magic has none
+
+The same splits give the same bytes under the same names, so that a task which is run again changes nothing.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...protocol.records.batch_header import BatchHeader
+from ...protocol.records.columns import Wanted
+from ..places.object_files import ObjectFiles
+from ..places.place_files import PlaceFiles
+from ..reading.arrow_columns import TYPES, ArrowRows
+from ..reading.rows import Leniency, SplitRows
+from ..reading.splits import Split
+
+STAGED = "_staged"
+"""Where files lie until they are whole, in a file system; readers pass by names that begin so."""
+ROW_GROUP_BYTES = 64 << 20
+COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
+LINEAGE = {"segment": pa.int64(), "batch": pa.int64(), "epoch": pa.int32()}
+_DAY_US = 86_400_000_000
+_EPOCH_DAY = date(1970, 1, 1)
+_COUNTED = ["partition", "offset", "timestamp"]
+"""The columns of which files tell least and most: keys and values are of no use there, and long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveTask:
+    """Splits of one partition, in the order of their offsets. `store` are options of the object stores."""
+
+    out: str
+    batch: int
+    splits: tuple[Split, ...]
+    lineage: bool
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedFile:
+    """A file that was written. `path` counts from the table's; offsets include both ends."""
+
+    path: str
+    topic: str
+    date: str
+    partition: int
+    rows: int
+    size_bytes: int
+    first_offset: int
+    last_offset: int
+
+
+def file_schema(lineage: bool) -> Any:
+    """The Arrow schema of the files."""
+    fields = [pa.field(name, TYPES[name]) for name in COLUMNS]
+    return pa.schema(fields + ([pa.field(name, kind) for name, kind in LINEAGE.items()] if lineage else []))
+
+
+def write_task(task: ArchiveTask) -> list[ArchivedFile]:
+    """Write the task's files. Raises: PipelineFailure, DiskFault."""
+    files = PlaceFiles(task.store, writable=True)
+    days: dict[int, _DayFile] = {}
+    for batch in _batches(files, task):
+        for day, rows in _by_day(batch):
+            opened = days.get(day)
+            if opened is None:
+                opened = days[day] = _DayFile(file_schema(task.lineage))
+            opened.add(rows)
+        if sum(each.pending_bytes for each in days.values()) >= ROW_GROUP_BYTES:
+            max(days.values(), key=lambda each: each.pending_bytes).flush()
+    return [_put(files, task, day, days.pop(day)) for day in sorted(days)]
+
+
+def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
+    for split in task.splits:
+        wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset, headers=True)
+        arrow = ArrowRows(COLUMNS, split.topic, split.partition)
+        rows = SplitRows(files, split, wanted, Leniency(), keep_headers=task.lineage)
+        for columns in rows:
+            batch = arrow.batch(columns)
+            yield _with_lineage(batch, split, rows.headers) if task.lineage else batch
+
+
+def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader]) -> Any:
+    """The batch with the columns of `LINEAGE`, which `headers` tells: those of all batches so far."""
+    offsets = np.frombuffer(batch.column(COLUMNS.index("offset")).buffers()[1], np.int64, batch.num_rows)
+    of_row = np.searchsorted(np.array([each.last_offset for each in headers], np.int64), offsets)
+    found = {
+        "segment": np.full(batch.num_rows, split.base_offset, np.int64),
+        "batch": np.array([each.base_offset for each in headers], np.int64)[of_row],
+        "epoch": np.array([each.leader_epoch for each in headers], np.int32)[of_row],
+    }
+    arrays = [
+        pa.Array.from_buffers(kind, batch.num_rows, [None, pa.py_buffer(found[name])]) for name, kind in LINEAGE.items()
+    ]
+    return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=file_schema(True))
+
+
+def _by_day(batch: Any) -> Iterator[tuple[int, Any]]:
+    """The rows of each day since 1970, in their order."""
+    times = np.frombuffer(batch.column(COLUMNS.index("timestamp")).buffers()[1], np.int64, batch.num_rows)
+    days = times // _DAY_US
+    found = np.unique(days).tolist()
+    for day in found:
+        if len(found) == 1:
+            yield day, batch
+        else:
+            bits = pa.py_buffer(np.packbits(days == day, bitorder="little"))
+            yield day, batch.filter(pa.Array.from_buffers(pa.bool_(), batch.num_rows, [None, bits]))
+
+
+class _DayFile:
+    """The Parquet file of one day as it grows, in memory. `pending_bytes` are in no row group yet."""
+
+    def __init__(self, schema: Any) -> None:
+        self._out = pa.BufferOutputStream()
+        self._writer = pq.ParquetWriter(
+            self._out,
+            schema,
+            compression="zstd",
+            use_dictionary=["partition", "timestampType"],
+            write_statistics=_COUNTED,
+        )
+        self._pending: list[Any] = []
+        self.pending_bytes = 0
+        self.rows = 0
+        self.first_offset = self.last_offset = -1
+
+    def add(self, batch: Any) -> None:
+        offsets = batch.column(COLUMNS.index("offset"))
+        if not self.rows:
+            self.first_offset = offsets[0].as_py()
+        self.last_offset = offsets[-1].as_py()
+        self.rows += batch.num_rows
+        self._pending.append(batch)
+        self.pending_bytes += batch.nbytes
+
+    def flush(self) -> None:
+        """Write what is pending as a row group."""
+        if self._pending:
+            table = pa.Table.from_batches(self._pending)
+            self._writer.write_table(table, row_group_size=table.num_rows)
+        self._pending, self.pending_bytes = [], 0
+
+    def finish(self) -> bytes:
+        """The whole file."""
+        self.flush()
+        self._writer.close()
+        return bytes(self._out.getvalue())
+
+
+def _put(files: PlaceFiles, task: ArchiveTask, day: int, written: _DayFile) -> ArchivedFile:
+    data = written.finish()
+    split = task.splits[0]
+    name = part_prefix(task.batch) + f"{split.partition}-{written.first_offset:020d}.parquet"
+    folder = f"topic={split.topic}/date={(day_name := _day_name(day))}"
+    _put_whole(files, task.out, folder, name, data)
+    return ArchivedFile(
+        path=f"{folder}/{name}",
+        topic=split.topic,
+        date=day_name,
+        partition=split.partition,
+        rows=written.rows,
+        size_bytes=len(data),
+        first_offset=written.first_offset,
+        last_offset=written.last_offset,
+    )
+
+
+def part_prefix(batch: int) -> str:
+    """How the names of a batch's files begin."""
+    return f"part-{batch:08d}-"
+
+
+def _put_whole(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
+    """Put the file at once; in a file system by way of a name that readers pass by."""
+    store = files.at(out)
+    if isinstance(store, ObjectFiles):
+        store.replace(f"{out}/{folder}/{name}", data)
+        return
+    staged = f"{out}/{STAGED}/{name}-{uuid.uuid4()}"
+    store.make_directory(f"{out}/{STAGED}")
+    store.replace(staged, data)
+    store.make_directory(f"{out}/{folder}")
+    store.rename(staged, f"{out}/{folder}/{name}")
+    store.sync_directory(f"{out}/{folder}")
+
+
+def _day_name(day: int) -> str:
+    """The day as `2023-11-14`; one that a calendar does not have as the last that it has."""
+    try:
+        return (_EPOCH_DAY + timedelta(days=day)).isoformat()
+    except OverflowError:
+        return (datetime.max if day > 0 else datetime.min).replace(tzinfo=UTC).date().isoformat()
