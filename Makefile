@@ -16,7 +16,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-ROOMS  := protocol config storage broker producer testing cli bench pipeline
+ROOMS  := protocol config storage broker client producer testing cli bench pipeline
 STAMP  := $(VENV)/.installed
 SERVES := $(VENV)/.serves
 KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage broker producer)

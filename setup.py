@@ -12,7 +12,7 @@ from setuptools import Distribution, Extension, setup
 
 ROOT = Path(__file__).parent
 FOR_SPARK = ("pyspark_stepdown", "pyspark_stepdown_batches")
-ROOMS = ("protocol", "config", "storage", "broker", "producer", "testing", "cli", "bench", "pipeline")
+ROOMS = ("protocol", "config", "storage", "broker", "client", "producer", "testing", "cli", "bench", "pipeline")
 
 
 def packages() -> list[str]:

@@ -150,6 +150,14 @@ class ErrorCode(IntEnum):
     INVALID_REGULAR_EXPRESSION = 128
 
 
+def error_name(code: int) -> str:
+    """The name of a wire error code, the number where the code is unknown."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
 class ApiError(Exception):
     """Ends a request, or one item of it, with `code`; the message is sent where the response has room for one."""
 

@@ -1,30 +1,21 @@
 """A small blocking client that asks brokers for a test: one connection a broker, versions agreed by ApiVersions."""
 
-import socket
 import ssl
 from collections.abc import Iterable, Mapping
 from threading import RLock
 from typing import Any
 
-from .. import __version__
+from ..client.connection import ANY_VERSION, Address, Connection, parse_address
 from ..producer.security.blocking_login import log_in
 from ..producer.security.settings import Security
-from ..protocol.api import API, ApiKey, ApiSpec, spec_of_request
-from ..protocol.errors import ErrorCode
-from ..protocol.frame import FrameParser, decode_response, encode_request
-from ..protocol.messages.api_versions import ApiVersionsRequest
+from ..protocol.api import spec_of_request
+from ..protocol.errors import error_name
 from ..protocol.messages.find_coordinator import FindCoordinatorRequest
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 
 CLIENT_ID = "stepdown-testing"
-TIMEOUT_S = 30.0
 OPEN = Security()
-SIZE_BYTES = 4
-MOST_BYTES = 256 << 20
-READ_BYTES = 65_536
 GROUP, TRANSACTION = 0, 1
-
-Address = tuple[str, int]
 
 
 class KafkaError(Exception):
@@ -35,70 +26,10 @@ class KafkaError(Exception):
         super().__init__(f"{what}: {self.code}" + (f": {message}" if message else ""))
 
 
-def error_name(code: int) -> str:
-    """The name of a wire error code; the number where the code is unknown."""
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error {code}"
-
-
 def check(what: str, answer: Any) -> None:
     """Raises KafkaError if the answer, or the part of one, has an error code."""
     if answer.error_code:
         raise KafkaError(what, answer.error_code, getattr(answer, "error_message", None))
-
-
-class Connection:
-    """One connection, one request at a time. Raises OSError from `call` when the broker hangs up or is silent."""
-
-    def __init__(self, address: Address, security: Security = OPEN, timeout_s: float = TIMEOUT_S) -> None:
-        """Raises: OSError, AuthenticationFailed."""
-        self._socket = socket.create_connection(address, timeout_s)
-        self._parser = FrameParser(MOST_BYTES)
-        self._number = 0
-        try:
-            if isinstance(security.tls, ssl.SSLContext):
-                self._socket = security.tls.wrap_socket(self._socket, server_hostname=address[0])
-            asked = ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version=__version__)
-            answer = self._exchange(API[ApiKey.API_VERSIONS], 0, asked)
-            self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
-            if security.sasl is not None:
-                log_in(self, security.sasl, self._versions)
-        except BaseException:
-            self._socket.close()
-            raise
-
-    def call(self, request: Any, most: int = 0x7FFF) -> Any:
-        """The response, in the newest version that both sides speak, `most` at most."""
-        spec = spec_of_request(request)
-        return self._exchange(spec, min(self._versions.get(spec.key, (0, 0))[1], spec.max_version, most), request)
-
-    def exchange(self, key: ApiKey, version: int, request: Any) -> Any:
-        """The response of a step of the login."""
-        return self._exchange(API[key], version, request)
-
-    def exchange_bare(self, token: bytes) -> bytes:
-        """What comes back for a token of the login; both have their size in front."""
-        return bytes(self._answer(len(token).to_bytes(SIZE_BYTES, "big") + token, "the login"))
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def _exchange(self, spec: ApiSpec, version: int, request: Any) -> Any:
-        self._number += 1
-        pieces = encode_request(spec, version, self._number, CLIENT_ID, request)
-        frame = self._answer(b"".join(pieces), spec.name)  # type: ignore[arg-type]  # a request is bytes
-        return decode_response(spec, version, frame)[1]
-
-    def _answer(self, sent: bytes, name: str) -> memoryview:
-        self._socket.sendall(sent)
-        while (frame := self._parser.next_frame()) is None:
-            data = self._socket.recv(READ_BYTES)
-            if not data:
-                raise ConnectionResetError(f"the broker closed the connection instead of answering {name}")
-            self._parser.feed(data)
-        return frame
 
 
 class WireClient:
@@ -117,7 +48,7 @@ class WireClient:
                 connection.close()
             self._open.clear()
 
-    def call(self, request: Any, most: int = 0x7FFF, *, node: int | None = None) -> Any:
+    def call(self, request: Any, most: int = ANY_VERSION, *, node: int | None = None) -> Any:
         """The response of that node, or of the first broker that answers. Raises: OSError."""
         with self._lock:
             if node is not None:
@@ -160,24 +91,31 @@ class WireClient:
                 return self._ask_on(address, kept, request, most)
             except ConnectionError:
                 kept = None
-        return self._ask_on(address, Connection(address, self._security), request, most)
+        return self._ask_on(address, self._connect(address), request, most)
+
+    def _connect(self, address: Address) -> Connection:
+        """Raises: OSError, AuthenticationFailed."""
+        connection = Connection(address, client_id=CLIENT_ID)
+        try:
+            if isinstance(self._security.tls, ssl.SSLContext):
+                connection.start_tls(self._security.tls, address[0])
+            connection.agree_on_versions()
+            if self._security.sasl is not None:
+                log_in(connection, self._security.sasl, connection.versions)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _ask_on(self, address: Address, connection: Connection, request: Any, most: int) -> Any:
         try:
-            answer = connection.call(request, most)
+            version = max(0, connection.newest(spec_of_request(request), most))
+            answer = connection.exchange(request, version)
         except BaseException:
             connection.close()
             raise
         self._open[address] = connection
         return answer
-
-
-def parse_address(text: str) -> Address:
-    """Host and port. Raises: ValueError."""
-    host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdigit():
-        raise ValueError(f"expected HOST:PORT, found {text!r}")
-    return host.strip("[]"), int(port)
 
 
 def by_node(leaders: Mapping[int, int]) -> dict[int, list[int]]:

@@ -16,9 +16,10 @@ from multiprocessing.connection import Connection as Pipe
 from struct import Struct
 from time import perf_counter, process_time, time
 
+from ...client.connection import parse_address
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailed
-from .admin_connection import frame_of, host_and_port
+from .admin_connection import frame_of
 from .plan import ConnectionLoad, LoadPlan, LoadResult
 
 BUFFER_BYTES = 256 * 1024
@@ -219,7 +220,7 @@ class _Connection:
 
 
 def _connect(address: str, tls: ssl.SSLContext | None) -> socket.socket:
-    sock = socket.create_connection(host_and_port(address), CONNECT_TIMEOUT_S)
+    sock = socket.create_connection(parse_address(address), CONNECT_TIMEOUT_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if tls is not None:
         sock = tls.wrap_socket(sock)

@@ -202,7 +202,8 @@ def fetch_request(partitions: Mapping[str, int], *, partition_bytes: int, most_b
 def check_fetch(address: str, request: FetchRequest, version: int) -> int:
     """The size of the response, once every partition has answered with records. Raises: BenchFailed."""
     with Connection(address) as connection:
-        answer, size = connection.call_sized(request, version)
+        answer = connection.call(request, version)
+        size = connection.answer_bytes
     for topic in answer.responses:
         for partition in topic.partitions:
             _check(partition.error_code, f"Fetch v{version} of {topic.topic}-{partition.partition_index}")

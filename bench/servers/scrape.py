@@ -9,8 +9,8 @@ from math import inf
 from time import perf_counter, time
 from typing import Protocol
 
+from ...client.connection import parse_address
 from ..failures import BenchFailed
-from ..load.admin_connection import host_and_port
 from .process import Usage
 
 EVERY_S = 0.05
@@ -46,7 +46,7 @@ class Scraper:
     """Reads /metrics of one server over one connection."""
 
     def __init__(self, address: str) -> None:
-        host, port = host_and_port(address)
+        host, port = parse_address(address)
         self._http = http.client.HTTPConnection(host, port, timeout=10)
 
     def read(self) -> dict[str, float]:

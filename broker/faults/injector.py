@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ...protocol.api import API, ApiKey
-from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.errors import ApiError, error_name
 from ...protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from ...protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse, TopicProduceResponse
 from ...protocol.schema import Piece
@@ -104,7 +104,7 @@ class Injector(Interceptor):
             self._passing.pop(id(call), None)
             raise
         if passing.event is not None:
-            passing.event.answer = [_code_name(code) for code in sorted(codes_in(response))] if response else []
+            passing.event.answer = [error_name(code) for code in sorted(codes_in(response))] if response else []
         if response is None:
             del self._passing[id(call)]
         return response
@@ -419,10 +419,3 @@ def _with_versions(response: Any, fault: Fault) -> Any:
             each = replace(each, min_version=low, max_version=high)
         kept.append(each)
     return replace(response, api_keys=tuple(kept))
-
-
-def _code_name(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return str(code)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from ...protocol.acls import Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.api import ApiKey
+from ...protocol.errors import error_name
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.failures import CommandFailed
 
 PREFIXED_FROM = (1, 0x7FFF)

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...protocol.api import ApiKey
-from ...protocol.errors import CorruptRecord, ErrorCode, PeerFault
+from ...protocol.errors import CorruptRecord, ErrorCode, PeerFault, error_name
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from ...protocol.records.layout import FRAME, LOG_OVERHEAD
 from ...protocol.records.record import Record
 from ...protocol.records.visible_records import visible_records
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.failures import CommandFailed
 from ..support.message_format_versions import RecordFormat
 from ..support.partition_leaders import PartitionLeaders, TopicPartition

@@ -19,7 +19,7 @@ from ...protocol.coordinator.consumer_protocol import (
     encode_subscription,
 )
 from ...protocol.coordinator.range_assignor import assign_by_range, subscribers_by_topic
-from ...protocol.errors import ErrorCode, MalformedFrame
+from ...protocol.errors import ErrorCode, MalformedFrame, error_name
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.heartbeat import HeartbeatRequest
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -30,7 +30,7 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.committed_offsets import committed
 from ..support.failures import CommandFailed
 from ..support.partition_leaders import PartitionLeaders, TopicPartition

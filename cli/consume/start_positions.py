@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, error_name
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ..support.broker_client import ANY_VERSION, BrokerClient, error_name
+from ..support.broker_client import ANY_VERSION, BrokerClient
 from ..support.failures import CommandFailed
 from ..support.partition_leaders import PartitionLeaders, TopicPartition
 

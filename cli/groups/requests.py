@@ -8,6 +8,7 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.coordinator.consumer_protocol import assigned_partitions
+from ...protocol.errors import error_name
 from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ...protocol.messages.delete_groups import DeleteGroupsRequest
 from ...protocol.messages.describe_groups import DescribeGroupsRequest
@@ -19,7 +20,7 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.failures import CommandFailed
 from ..support.partition_leaders import TopicPartition
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, error_name
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.failures import CommandFailed
 
 TRIES = 20

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...config import HostPort
 from ...config.keys.addresses import parse_host_port
 from .client_properties import security_of, security_properties
 from .failures import EXIT_BAD_USAGE, CommandFailed
@@ -31,11 +30,11 @@ def connect(bootstrap: str, command_config: Path | None = None) -> BrokerClient:
 
 def connect_by(bootstrap: str, properties: Mapping[str, str]) -> BrokerClient:
     """A connection to the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailed."""
-    from .broker_client import DEFAULT_PORT, TIMEOUT_SECONDS, BrokerClient
+    from .broker_client import DEFAULT_PORT, BrokerClient
 
     text = bootstrap.strip().rstrip("/")
     try:
         address = parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}")
     except ValueError as fault:
         raise CommandFailed(f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE) from fault
-    return BrokerClient(HostPort(address.host, address.port), TIMEOUT_SECONDS, security_of(properties))
+    return BrokerClient(address, security=security_of(properties))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...protocol.api import ApiKey
+from ...protocol.errors import error_name
 from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from .broker_client import BrokerClient, error_name
+from .broker_client import BrokerClient
 from .failures import CommandFailed
 from .partition_leaders import TopicPartition
 

@@ -7,8 +7,9 @@ from types import TracebackType
 
 from ...config import HostPort
 from ...protocol.api import ApiKey
+from ...protocol.errors import error_name
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from .broker_client import BrokerClient, error_name
+from .broker_client import BrokerClient
 from .failures import CommandFailed
 
 TopicPartition = tuple[str, int]

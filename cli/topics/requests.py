@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from ...protocol.api import ApiKey
+from ...protocol.errors import error_name
 from ...protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -18,7 +19,7 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 
 TOPIC_RESOURCE = 2
 TOPIC_SOURCE = 1

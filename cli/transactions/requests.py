@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, error_name
 from ...protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 from ...protocol.messages.describe_transactions import DescribeTransactionsRequest
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ...protocol.messages.list_transactions import ListTransactionsRequest
 from ...protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.failures import CommandFailed
 from ..support.partition_leaders import TopicPartition
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ...protocol.api import ApiKey
+from ...protocol.errors import error_name
 from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -13,7 +14,7 @@ from ...protocol.messages.alter_user_scram_credentials import (
 )
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from ...protocol.scram import SCRAM_MECHANISMS, salted_password
-from ..support.broker_client import BrokerClient, error_name
+from ..support.broker_client import BrokerClient
 from ..support.failures import fail_for
 
 MECHANISMS = {name: code for code, name in SCRAM_MECHANISMS.items()}

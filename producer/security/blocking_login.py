@@ -15,7 +15,7 @@ from .settings import Sasl
 class Conversation(Protocol):
     """A connection that is asked one thing at a time."""
 
-    def exchange(self, key: ApiKey, version: int, request: Any) -> Any:
+    def exchange(self, request: Any, version: int) -> Any:
         """The response."""
 
     def exchange_bare(self, token: bytes) -> bytes:
@@ -29,7 +29,7 @@ class _Carrier:
         self._conversation = conversation
 
     def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
-        done(Answer(self._conversation.exchange(key, version, request)))
+        done(Answer(self._conversation.exchange(request, version)))
 
     def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
         done(self._conversation.exchange_bare(token))

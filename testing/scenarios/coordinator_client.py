@@ -5,14 +5,13 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ...broker.scheduling.clock import Clock
+from ...client.connection import ANY_VERSION, Address, parse_address
 from ...producer.network.connection import Connection
 from ...producer.sender.network_interface import Answer
 from ...protocol.api import spec_of_request
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from ..wire_client import Address, parse_address
 
-ANY_VERSION = 0x7FFF
 LAST_OF_ONE_KEY = 3  # of FindCoordinator
 RETRY_MS = 100
 COORDINATOR_GONE = (

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count, repeat
 
-from stepdown.bench.load.admin_connection import Connection, frame_of, host_and_port
+from stepdown.bench.load.admin_connection import Connection, frame_of
+from stepdown.client.connection import parse_address
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -38,7 +39,7 @@ def begun() -> None:
 
 
 def connected(address: str) -> socket.socket:
-    sock = socket.create_connection(host_and_port(address), 120)
+    sock = socket.create_connection(parse_address(address), 120)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 

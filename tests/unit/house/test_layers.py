@@ -9,12 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BELOW = {
-    "cli": {"bench", "testing", "broker", "producer", "pipeline", "storage", "protocol", "config"},
-    "testing": {"broker", "producer", "protocol", "config"},
+    "cli": {"bench", "testing", "broker", "client", "producer", "pipeline", "storage", "protocol", "config"},
+    "testing": {"broker", "client", "producer", "protocol", "config"},
     "broker": {"storage", "protocol", "config"},
     "producer": {"protocol", "config"},
     "pipeline": {"storage", "protocol", "config"},
-    "bench": {"protocol"},
+    "bench": {"client", "protocol"},
+    "client": {"protocol"},
     "storage": {"protocol", "config"},
     "protocol": set(),
     "config": set(),

@@ -1,0 +1,96 @@
+"""One blocking connection to a broker: one request at a time, in a version that is given or agreed by ApiVersions."""
+
+import socket
+import ssl
+from types import TracebackType
+from typing import Any, Self
+
+from .. import __version__
+from ..protocol.api import ApiSpec, spec_of_request
+from ..protocol.errors import MalformedFrame
+from ..protocol.frame import FrameParser, decode_response, encode_request
+from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+TIMEOUT_S = 30.0
+MAX_RESPONSE_BYTES = 256 << 20
+ANY_VERSION = 0x7FFF
+READ_BYTES = 65_536
+SIZE_BYTES = 4
+NOT_OFFERED = (0, -1)
+
+Address = tuple[str, int]
+
+
+class Connection:
+    """Raises, from every method: OSError when the broker cannot be reached, hangs up or is silent for `timeout_s`;
+    MalformedFrame when what it answers is not Kafka's protocol. The connection is of no use after either.
+
+    `answer_bytes` is the size of the last answer, the size field not counted.
+    """
+
+    def __init__(self, address: Address, *, client_id: str, timeout_s: float = TIMEOUT_S) -> None:
+        self.answer_bytes = 0
+        self.versions: dict[int, tuple[int, int]] = {}
+        self._client_id = client_id
+        self._correlation_id = 0
+        self._parser = FrameParser(MAX_RESPONSE_BYTES)
+        self._socket = socket.create_connection(address, timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Speaks TLS from now on with a broker whose certificate has to be that of `host`. Raises: ssl.SSLError."""
+        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+
+    def agree_on_versions(self) -> int:
+        """Asks which `versions` of each API the broker offers; returns the error code of its answer."""
+        asked = ApiVersionsRequest(client_software_name=self._client_id, client_software_version=__version__)
+        # v0 is what every broker since 0.10 can read.
+        answer: ApiVersionsResponse = self.exchange(asked, 0)
+        self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        return answer.error_code
+
+    def newest(self, spec: ApiSpec, most: int = ANY_VERSION) -> int:
+        """The newest version, `most` at most, that both sides speak; -1 where the broker does not offer the API."""
+        return min(self.versions.get(spec.key, NOT_OFFERED)[1], spec.max_version, most)
+
+    def exchange(self, request: Any, version: int) -> Any:
+        """The response to a request in that version."""
+        spec = spec_of_request(request)
+        self._correlation_id += 1
+        pieces = encode_request(spec, version, self._correlation_id, self._client_id, request)
+        sent = b"".join(piece for piece in pieces if isinstance(piece, bytes | bytearray | memoryview))
+        correlation_id, response = decode_response(spec, version, self._answer(spec.name, sent))
+        if correlation_id != self._correlation_id:
+            raise MalformedFrame(f"request {correlation_id} is answered instead of {self._correlation_id}")
+        return response
+
+    def exchange_bare(self, token: bytes) -> bytes:
+        """What comes back for a token of a login; both have their size in front."""
+        return bytes(self._answer("the login", len(token).to_bytes(SIZE_BYTES, "big") + token))
+
+    def _answer(self, name: str, sent: bytes) -> memoryview:
+        self._socket.sendall(sent)
+        while (frame := self._parser.next_frame()) is None:
+            data = self._socket.recv(READ_BYTES)
+            if not data:
+                raise ConnectionResetError(f"the broker closed the connection instead of answering {name}")
+            self._parser.feed(data)
+        self.answer_bytes = len(frame)
+        return frame
+
+
+def parse_address(text: str) -> Address:
+    """Host and port of HOST:PORT. Raises: ValueError."""
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"expected HOST:PORT, found {text!r}")
+    return host.strip("[]"), int(port)
