@@ -1,8 +1,8 @@
 """The follower side of a broker: fetches its partitions from their leaders, one step after the other.
 
-Nothing polls: a partition is due when it has a new leader, when its leader has something for it, and when the step
-before brought something. A run takes all that is due; what comes meanwhile waits for the next one, so that many
-appends are fetched together.
+Nothing polls. What a leader appends answers the fetch that is parked with it at once (`fetch_now`), so that a produce
+request with acks=all is settled in the turn of its append. All else makes a partition due: a new leader, a high
+watermark to tell, more than one fetch brings. A run takes all that is due; what comes meanwhile waits for the next one.
 """
 
 import asyncio
@@ -95,6 +95,14 @@ class Fetcher:
         if key in self._following and not self._is_paused(key):
             self._due[key] = None
             self._schedule()
+
+    def fetch_now(self, key: Key) -> None:
+        """The leader has written, so the fetch that is parked with it is answered before anything else happens."""
+        partition = self._following.get(key)
+        if partition is None or self._is_paused(key):
+            return
+        if self.delay_ms > 0 or self._fetch(partition):
+            self.wake(key)
 
     def _is_paused(self, key: Key) -> bool:
         return self._pauses_all or key in self._paused

@@ -73,10 +73,11 @@ def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
         data = found.read(0, found.size_bytes)
     high_watermark = leader.high_watermark
     leader.fetched_by(follower, ask.offset, ask.log_start_offset)
-    has_more = bool(data) or high_watermark != leader.high_watermark
-    has_more = has_more or ask.log_start_offset < log.log_start_offset <= high_watermark
+    has_more = bool(data) or ask.log_start_offset < log.log_start_offset <= high_watermark
     follower.told = high_watermark
     follower.is_waiting = not has_more
+    if follower.is_waiting:
+        leader.tell_high_watermark(follower)
     return Answer(
         data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=not has_more
     )

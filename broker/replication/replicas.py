@@ -54,6 +54,11 @@ class Replicas:
         if peer is not None and self.is_reachable:
             peer.fetcher.wake(partition.key)
 
+    def answer(self, follower: int, partition: ReplicatedPartition) -> None:
+        peer = self._peers.get(follower)
+        if peer is not None and self.is_reachable:
+            peer.fetcher.fetch_now(partition.key)
+
     def moved(self, partition: ReplicatedPartition) -> None:
         self._core.moved(partition)
 

@@ -46,7 +46,11 @@ class Host(Protocol):
         ...
 
     def wake(self, follower: int, partition: "ReplicatedPartition") -> None:
-        """Has that broker fetch the partition from here."""
+        """Has that broker fetch the partition from here, in a turn of its own."""
+        ...
+
+    def answer(self, follower: int, partition: "ReplicatedPartition") -> None:
+        """Answers the fetch that this broker has parked here; it has fetched again when this returns."""
         ...
 
     def moved(self, partition: "ReplicatedPartition") -> None:
@@ -165,7 +169,7 @@ class ReplicatedPartition(Partition):
         for follower in self.followers.values():
             if follower.is_waiting:
                 follower.stop_waiting(now_ms)
-                self._host.wake(follower.node_id, self)
+                self._host.answer(follower.node_id, self)
 
     def fetched_by(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
         """Notes where a follower is, by the offset that it asks for."""
@@ -214,9 +218,13 @@ class ReplicatedPartition(Partition):
             return
         self._high_watermark = lowest
         for follower in self.followers.values():
-            if follower.is_waiting and follower.told < lowest:
-                self._host.wake(follower.node_id, self)
+            self.tell_high_watermark(follower)
         self._host.moved(self)
+
+    def tell_high_watermark(self, follower: Follower) -> None:
+        """Answers a waiting follower that knows an older one only, with all else that there is then."""
+        if follower.is_waiting and follower.told < self._high_watermark:
+            self._host.wake(follower.node_id, self)
 
     # What a follower does
 

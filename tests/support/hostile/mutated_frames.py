@@ -29,7 +29,8 @@ from time import monotonic, sleep
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
-from stepdown.bench.load.admin_connection import frame_of, host_and_port
+from stepdown.bench.load.admin_connection import frame_of
+from stepdown.client.connection import parse_address
 from stepdown.broker.handlers import SERVED
 from stepdown.protocol.api import API
 from stepdown.protocol.frame import encode_request
@@ -97,7 +98,7 @@ def pipelined(random: Random, frames: list[bytes]) -> bytes:
 
 def throw(address: str, sent: Iterator[bytes]) -> None:
     """Sends each down a connection of its own, many at a time; reads until the broker hangs up or is silent."""
-    at, polled = host_and_port(address), select.epoll()
+    at, polled = parse_address(address), select.epoll()
     open_since: dict[int, tuple[socket.socket, float]] = {}
     buffer = bytearray(READ_BYTES)
     while True:
