@@ -30,8 +30,8 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 from stepdown.bench.load.admin_connection import frame_of
-from stepdown.client.connection import parse_address
 from stepdown.broker.handlers import SERVED
+from stepdown.client.connection import parse_address
 from stepdown.protocol.api import API
 from stepdown.protocol.frame import encode_request
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
