@@ -16,6 +16,7 @@ from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
 from ..reading.transactions import LogTransactions, log_transactions
+from ..values.options import ValueOptions, value_options
 from .offset_bounds import OffsetBound, ending_bound, starting_bound
 
 STORE_PREFIX = "store."
@@ -32,6 +33,8 @@ class ReadOptions:
     `store` are options of object stores, by obstore's names; `assigned` are the only partitions to read, by topic.
 
     `read_committed`: without the batches of aborted transactions, and only up to the first that is open.
+
+    `values` says how values are decoded, None: they are not.
 
     `pushdown` is off unless asked for: Spark 4.2 keeps the read plan of a DataFrame, with the filters of its first
     query, for every later one, which then lacks rows (docs/decisions/pushdown.md).
@@ -51,6 +54,7 @@ class ReadOptions:
     skip_corrupt: bool = False
     tiered_path: str | None = None
     assigned: Mapping[str, frozenset[int]] | None = None
+    values: ValueOptions | None = None
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def files(self) -> PlaceFiles:
@@ -88,12 +92,15 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     tiered = given.get("tieredPath")
     path = required_path(given)
     tiered_path = None if tiered is None else located(tiered)
+    values = value_options(given)
+    schema_path = (values.schema_path if values else None) or ""
     store = {name[len(STORE_PREFIX) :]: value for name, value in given.items() if name.lower().startswith(STORE_PREFIX)}
     return ReadOptions(
         path=path,
         tiered_path=tiered_path,
         assigned=assigned,
-        store=store_options([path, tiered_path or ""], store),
+        values=values,
+        store=store_options([path, tiered_path or "", schema_path], store),
         topics=tuple(topic for topic in topics if topic) or None,
         include_headers=flag(given, "includeHeaders", False),
         max_partition_bytes=size(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),

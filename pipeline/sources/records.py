@@ -4,8 +4,9 @@
 
 `stream.py` reads a directory as a stream, `write.py` writes one.
 
-Columns are those of Spark's Kafka source; a smaller schema with any of them is the projection. With the default,
-read_uncommitted, aborted records are rows, as with that source; control records never are.
+Columns are those of Spark's Kafka source, with `valueFormat` also `value_decoded` and `value_error`; a smaller schema
+with any of them is the projection. With the default, read_uncommitted, aborted records are rows, as with that source;
+control records never are.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,8 @@ from ..places.place_files import PlaceFiles
 from ..printing import say
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import Range, SplitPlanner
+from ..values.decoded_columns import ADDED
+from ..values.schemas import ValueSchemas
 from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
@@ -54,6 +57,8 @@ COLUMNS: dict[str, DataType] = {
     "timestamp": TimestampType(),
     "timestampType": IntegerType(),
 }
+DECODED: dict[str, DataType] = {name: StringType() for name in ADDED}
+"""With `valueFormat`."""
 
 
 class KafkaSegments(DataSource):
@@ -64,13 +69,16 @@ class KafkaSegments(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        names = COLUMNS | ({"headers": HEADERS} if read_options(self.options).include_headers else {})
+        options = read_options(self.options)
+        names = COLUMNS | ({"headers": HEADERS} if options.include_headers else {})
+        names |= DECODED if options.values else {}
         return StructType([StructField(name, kind) for name, kind in names.items()])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = read_options(self.options)
-        check_columns(schema)
-        return PushingReader(options, schema) if options.pushdown else SegmentsReader(options, schema)
+        check_columns(schema, options)
+        reader = PushingReader if options.pushdown else SegmentsReader
+        return reader(options, schema, value_schemas(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from .write import SegmentsWriter, check_written_columns, write_options  # of no use to the tasks that read
@@ -79,13 +87,21 @@ class KafkaSegments(DataSource):
         return SegmentsWriter(write_options(self.options), overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        check_columns(schema)
-        return SegmentsStreamReader(read_options(self.options), schema)
+        options = read_options(self.options)
+        check_columns(schema, options)
+        return SegmentsStreamReader(options, schema, value_schemas(options, schema))
 
 
-def check_columns(schema: StructType) -> None:
+def value_schemas(options: ReadOptions, schema: StructType) -> ValueSchemas | None:
+    """What decodes the values, None where no column asks for it. Raises: BadUsage, PipelineFailure, DiskFault."""
+    if options.values is None or not set(ADDED) & set(schema.fieldNames()):
+        return None
+    return options.values.schemas(options.files(), options.topics)
+
+
+def check_columns(schema: StructType, options: ReadOptions) -> None:
     """Raises: BadUsage for a column that is not one of the source's, listing those."""
-    known = COLUMNS | {"headers": HEADERS}
+    known = COLUMNS | {"headers": HEADERS} | (DECODED if options.values else {})
     for column in schema.fields:
         if column.name not in known:
             raise BadUsage(f"no column {column.name}: the columns are {', '.join(known)}")
@@ -97,9 +113,10 @@ def check_columns(schema: StructType) -> None:
 class SegmentsReader(DataSourceReader):
     """Reads a log directory as it is when the query is planned."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None) -> None:
         self._options = options
         self._schema = schema
+        self._values = values
         self._pushed = PushedFilters()
 
     def partitions(self) -> Sequence[SplitPartition]:
@@ -126,7 +143,7 @@ class SegmentsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
-        return read_split(partition.split, self._options, self._schema)
+        return read_split(partition.split, self._options, self._schema, self._values)
 
 
 class PushingReader(SegmentsReader):

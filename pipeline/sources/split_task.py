@@ -14,6 +14,8 @@ from ..reading.arrow_columns import ArrowRows
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss, Leniency, SplitRows
 from ..reading.splits import Split
+from ..values.decoded_columns import DecodedColumns
+from ..values.schemas import ValueSchemas
 from .options import ReadOptions
 
 
@@ -33,12 +35,16 @@ def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:
         )
 
 
-def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterator[Any]:
-    """Yield Arrow batches of a split's rows; what was skipped is printed on stderr at the end.
+def read_split(
+    split: Split, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None
+) -> Iterator[Any]:
+    """Yield Arrow batches of a split's rows; what was skipped or not decoded is printed on stderr at the end.
 
     Raises: PipelineFailure, DataLoss.
     """
-    names = schema.fieldNames()
+    arrow_schema = to_arrow_schema(schema, timezone="UTC")
+    decoded = None if values is None else DecodedColumns(values, arrow_schema)
+    names = arrow_schema.names if decoded is None else decoded.stored_names
     wanted = Wanted(
         first_offset=split.first_offset,
         end_offset=split.end_offset,
@@ -49,8 +55,14 @@ def read_split(split: Split, options: ReadOptions, schema: StructType) -> Iterat
         checked=options.check_crc,
     )
     leniency = Leniency(skip_corrupt=options.skip_corrupt, fail_on_data_loss=options.fail_on_data_loss)
-    rows = ArrowRows(names, split.topic, split.partition, to_arrow_schema(schema, timezone="UTC"))
+    rows = ArrowRows(names, split.topic, split.partition, arrow_schema if decoded is None else None)
     for columns in SplitRows(options.files(), split, wanted, leniency):
-        yield rows.batch(columns)
+        batch = rows.batch(columns)
+        if decoded is None:
+            yield batch
+        else:
+            yield from decoded.batches(batch)
     for line in leniency.skipped:
         say(f"skipped: {line}")
+    for line in () if decoded is None else decoded.report():
+        say(f"{split.path}: {line}")

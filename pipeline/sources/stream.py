@@ -20,6 +20,7 @@ from ..printing import say
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
+from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
 from .split_task import SplitPartition, check_start, read_split
@@ -30,11 +31,12 @@ Offsets = dict[str, dict[str, int]]
 class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what has come since the last micro-batch."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None) -> None:
         if options.ending != OffsetBound(offsets=LATEST):
             raise BadUsage("a stream has no end: endingOffsets and its like are for batch queries")
         self._options = options
         self._schema = schema
+        self._values = values
         self._target: Offsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
-        return read_split(partition.split, self._options, self._schema)
+        return read_split(partition.split, self._options, self._schema, self._values)
 
     def _logs(self, files: PlaceFiles) -> list[PartitionLog]:
         """The logs that are there; what is missing of those that were is for others to judge."""

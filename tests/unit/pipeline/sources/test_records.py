@@ -1,6 +1,7 @@
 """`kafka-segments` read by Spark: the same rows whatever is pushed, projected or cut."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
-from stepdown.pipeline.failures import said_by
+from stepdown.pipeline.failures import BadUsage, said_by
 from stepdown.pipeline.sources.options import read_options
+from stepdown.pipeline.sources.records import KafkaSegments, check_columns
 from stepdown.pipeline.sources.stream import SegmentsStreamReader
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.log_variety import write_variety
 from support.s3 import s3_server
+from support.schema_registry import schema_registry
 from support.segments import START_MS
 from support.tiered import to_aiven
 
@@ -226,3 +229,38 @@ def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(spark: Spar
     ]
     said = failure(lambda: load(spark, tmp_path, **{"isolation.level": "serializable"}).count())
     assert said == "2: the option isolation.level is read_uncommitted or read_committed, not 'serializable'"
+
+
+def test_values_are_decoded_by_the_schemas_of_a_registry(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with schema_registry() as registry:
+        schema_id = registry.register(
+            "orders-value", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}'
+        )
+        options = {"subscribe": "orders", "valueFormat": "avro", "valueRegistryUrl": registry.url}
+        head = b"\0" + schema_id.to_bytes(4, "big")
+        values = [head + b"\x06", None, b"broken", head + b"\x01"]
+        records = [replace(each, value=value) for each, value in zip(keyed_records(0, 4), values, strict=True)]
+        write_batches(tmp_path, "orders", 0, [records], codec=Codec.ZSTD)
+        frame = load(spark, tmp_path, **options)
+        assert frame.columns[-2:] == ["value_decoded", "value_error"]
+        reason = "ValueError: the value does not begin with magic byte 0 and a schema id"
+        wanted = [(0, '{"n": 3}', None), (1, None, None), (2, None, reason), (3, '{"n": -1}', None)]
+        found = frame.select("offset", "value_decoded", "value_error").orderBy("offset").collect()
+        assert [tuple(row) for row in found] == wanted
+        asked = len(registry.asked)
+        some = load(spark, tmp_path, "value_error string, offset bigint", **options).where("value_error IS NOT NULL")
+        assert [tuple(row) for row in some.collect()] == [(reason, 2)]
+        assert len(registry.asked) > asked
+        asked = len(registry.asked)
+        assert load(spark, tmp_path, "offset bigint", **options).count() == 4
+        assert len(registry.asked) == asked, "no column asked for them"
+        stream = KafkaSegments({"path": str(tmp_path), **options}).streamReader(frame.select("value_decoded").schema)
+        (split,) = stream.partitions({}, {"orders": {"0": 4}})
+        assert [text for batch in stream.read(split) for text in batch.column(0).to_pylist()] == [
+            text for _, text, _ in wanted
+        ]
+        assert f"1 of 3 values not decoded, the first: {reason}" in capsys.readouterr().err
+    with pytest.raises(BadUsage, match="no column value_decoded"):
+        check_columns(frame.schema, read_options({"path": str(tmp_path)}))
