@@ -147,7 +147,7 @@ class Network:
         try:
             await attempt
             node.connection = connection
-            if connection.closed:
+            if connection.closed or connection.open:
                 self._lost(node)
         except (OSError, asyncio.CancelledError) as fault:
             attempt.cancel()

@@ -17,7 +17,7 @@ from ...protocol.messages.produce import BatchIndexAndErrorMessage
 from ...protocol.records.layout import CURRENT_MAGIC, Codec
 from ..accumulator.batch_outcome import Outcome
 from ..accumulator.producer_batch import Batch, TopicPartition
-from ..accumulator.record_accumulator import Accumulator
+from ..accumulator.record_accumulator import NEVER_MS, Accumulator
 from ..errors import INVALID_METADATA, ProducerError, Timeout, error_of
 from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
@@ -61,8 +61,6 @@ class Results:
         self._meters, self._log, self._caller = meters, log, caller
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
         self._nothing_expires_before_ms = 0
-        # With one request in flight a partition is muted until its batch has ended.
-        self._keeps_order = settings.max_in_flight == 1
 
     def sent(self, batches: Iterable[Batch]) -> None:
         """Takes note of batches that were drained."""
@@ -73,8 +71,6 @@ class Results:
                 self.in_flight[batch.topic_partition] = [batch]
             else:
                 in_flight.append(batch)
-            if self._keeps_order:
-                self._accumulator.muted.add(batch.topic_partition)
 
     def take(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
         """Takes the answer that a batch, which was sent in the format of that magic, was not written."""
@@ -93,27 +89,18 @@ class Results:
             )
             self._meters.count_topic("retried", batch.topic, batch.count)
         elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            self._succeed(batch, result.base_offset, result.append_time)
+            self.succeed(batch, result.base_offset, result.append_time)
         else:
             self._refused(batch, result)
         if code in INVALID_METADATA:
             self._metadata.request_update()
-        self._unmute(batch)
-
-    def succeed(self, batch: Batch, base_offset: int = -1, append_time: int = -1) -> None:
-        """Takes the answer that a batch was written."""
-        self._succeed(batch, base_offset, append_time)
-        self._unmute(batch)
-
-    def _unmute(self, batch: Batch) -> None:
-        if self._keeps_order:
-            self._accumulator.muted.discard(batch.topic_partition)
 
     def expire(self, now_ms: int) -> int:
         """Fails what is past `delivery.timeout.ms`, in flight first since that is older; when the next one will be.
 
         Kafka 3.9 fails queued batches first, so callbacks could run out of order when the loop stalled; and it looks
         at batches in the order in which they were sent last, so a retried one could outlive its time behind newer ones.
+        What failed may have held back others: then that is at once.
         """
         if now_ms >= self._nothing_expires_before_ms:
             # A batch that is made from now on has its whole time before it.
@@ -122,15 +109,17 @@ class Results:
         return self._nothing_expires_before_ms
 
     def _expire_all(self, now_ms: int) -> int:
-        next_ms = 1 << 62
+        next_ms = NEVER_MS
         for batches in list(self.in_flight.values()):
             for batch in sorted(batches, key=_created):
                 if not batch.expired(now_ms, self._settings.delivery_timeout_ms):
                     next_ms = min(next_ms, batch.created_ms + self._settings.delivery_timeout_ms)
                     break
                 self._expire(batch, now_ms)
+                next_ms = now_ms
         for batch in self._accumulator.expired(now_ms):
             self._expire(batch, now_ms)
+            next_ms = now_ms
         return min(next_ms, self._accumulator.next_expiry_ms())
 
     def _expire(self, batch: Batch, now_ms: int) -> None:
@@ -185,7 +174,8 @@ class Results:
         if not batch.is_done:
             batch.end(Outcome(error=error))
 
-    def _succeed(self, batch: Batch, base_offset: int, append_time: int) -> None:
+    def succeed(self, batch: Batch, base_offset: int = -1, append_time: int = -1) -> None:
+        """Takes the answer that a batch was written."""
         if self._caller is not None:
             self._caller.sequences.acknowledged(batch, base_offset)
         self._landed(batch)

@@ -57,6 +57,7 @@ class Sender:
         self._intake, self._results, self._link, self._meters, self._log = intake, results, link, meters, log
         self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
         self._asking_metadata = False
+        self._keeps_order = settings.max_in_flight == 1
         self._requests = ProduceRequests(settings)
         self._versions: dict[int, tuple[VersionRanges, int | None]] = {}
         self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
@@ -176,6 +177,7 @@ class Sender:
             self._results.sent(batches)
             if late := [batch for batch in batches if batch.expired(now_ms, self._settings.delivery_timeout_ms)]:
                 self._results.expire(now_ms)
+                self._wake()  # for what waited behind them
             batches = [batch for batch in batches if not batch.is_done] if late else batches
             if not batches:
                 return False
@@ -185,6 +187,7 @@ class Sender:
             self._log.fault(f"a request to node {node_id}", fault)
             for batch in batches:
                 self._results.fail_for_fault(batch, fault)
+            self._wake()  # no answer will, and others may wait for what these held
             return False
 
     def _can_drain(self, node_id: int, now_ms: int) -> bool:
@@ -217,6 +220,8 @@ class Sender:
         done = partial(self._answered, sent, _magic(version))
         request = self._requests.of(made, version)
         self._link.send(node_id, _PRODUCE, version, request, done, answered=self._settings.acks != 0)
+        if self._keeps_order:
+            self._accumulator.muted.update(sent)
 
     def _records(self, batch: Batch, version: int | None) -> Buffer | None:
         """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
@@ -249,6 +254,8 @@ class Sender:
                 if batch in self._results.in_flight.get(batch.topic_partition, ()):
                     self._results.fail_for_fault(batch, fault)
             self._recover(fault)
+        if self._keeps_order:
+            self._accumulator.muted.difference_update([batch.topic_partition for batch in batches])
         if answer.alone and self._accumulator.live:
             self._go()
         else:

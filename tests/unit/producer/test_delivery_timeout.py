@@ -131,6 +131,45 @@ async def test_with_one_request_in_flight_an_expired_partition_stays_muted_until
         assert (await second).offset == 1
 
 
+async def test_a_batch_that_is_too_late_to_be_sent_does_not_mute_its_partition() -> None:
+    """With one request in flight the partition waited for the answer to a request that was never sent, for ever."""
+    async with producing(max_in_flight_requests_per_connection=1, batch_size=100, **QUICK) as stage:
+        stage.cluster.unready.add(0)
+        late = stage.producer.send("t", b"1" * 80)
+        await stage.advance()
+        stage.clock.now += 1000
+        stage.cluster.unready.clear()
+        second = stage.producer.send("t", b"2" * 80)
+        [asked] = await stage.produced()
+        assert asked.values() == [b"2" * 80] and isinstance(late.exception(), Timeout)
+        asked.answer()
+        assert (await second).offset == 0
+
+
+async def test_what_waited_behind_an_expired_batch_goes_at_once() -> None:
+    """Nothing made another pass: records in line, and batches behind an unresolved one, waited for the next event."""
+    large, small = b"x" * 4000, b"y" * 4000
+    async with producing(buffer_memory=5000, batch_size=4500, max_block_ms=60_000, **QUICK) as stage:
+        stage.producer.send("t", large)
+        [asked] = await stage.produced()
+        waiting = stage.producer.send("t", small)
+        await stage.advance(1000)
+        assert stage.cluster.open[1].values() == [small]
+        stage.cluster.open[1].answer()
+        assert (await waiting).offset == 0
+        asked.answer()
+    async with producing(enable_idempotence=True, batch_size=100, **QUICK) as stage:
+        first = stage.producer.send("t", b"1")
+        [asked] = await stage.produced()
+        asked.drop()
+        [asked] = await stage.produced(500)
+        second = stage.producer.send("t", b"2" * 80)
+        assert await stage.produced(499) == [asked]  # behind one that may have been written
+        await stage.produced(1)
+        assert isinstance(first.exception(), Timeout) and len(stage.cluster.open) == 2
+        assert stage.cluster.open[1].values() == [b"2" * 80] and not second.done()
+
+
 async def test_one_request_in_flight_keeps_order_over_retries() -> None:
     async with producing(max_in_flight_requests_per_connection=1, batch_size=100) as stage:
         for index in range(4):

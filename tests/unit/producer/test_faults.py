@@ -98,10 +98,10 @@ async def answer(stage: Stage, number: int) -> None:
     await stage.produced(200)
 
 
-@pytest.mark.parametrize("at", [1, 5])
+@pytest.mark.parametrize(("at", "in_flight"), [(1, 5), (5, 5), (1, 1), (5, 1)])
 @pytest.mark.parametrize(("owner", "name"), functions())
 async def test_a_fault_fails_what_met_it_and_never_the_rest(
-    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, at: int
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, at: int, in_flight: int
 ) -> None:
     def setup(cluster: Any) -> None:
         cluster.topics["t"] = 2
@@ -110,7 +110,13 @@ async def test_a_fault_fails_what_met_it_and_never_the_rest(
     async with (
         asyncio.timeout(10),
         producing(
-            setup, enable_idempotence=True, batch_size=200, buffer_memory=1000, compression="gzip", linger_ms=5
+            setup,
+            enable_idempotence=True,
+            batch_size=200,
+            buffer_memory=1000,
+            compression="gzip",
+            linger_ms=5,
+            max_in_flight_requests_per_connection=in_flight,
         ) as stage,
     ):
         happened = fail_once(monkeypatch, owner, name, at)
