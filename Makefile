@@ -11,6 +11,7 @@
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), kafka-python; old and new clients through each listener
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
+# make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -26,7 +27,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames producer-storm soak clean
+.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames producer-storm producer-splits soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -123,6 +124,9 @@ RECORDS ?= 10000000
 
 producer-storm: setup
 	cd tests && $(CURDIR)/$(BIN)/python -m support.producer_storm $(RECORDS) $(SEED)
+
+producer-splits: setup
+	$(BIN)/python -m pytest -m slow tests/interop/test_producer_splits.py
 
 clean:
 	rm -rf build dist *.egg-info $(GENERATED) $(GENERATED:.c=.so)

@@ -155,8 +155,7 @@ class Network:
                 self.fault = self.fault or tls_fault(fault)
             self._pause(node)
             task = asyncio.current_task()
-            reason = str(fault) or f"no answer within {self._settings.connect_timeout_ms} ms"
-            self._failed(node, reason)
+            self._failed(node, self._why_no_connection(fault))
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
         finally:
@@ -176,6 +175,14 @@ class Network:
         elif connection is not None and connection.open:
             node.failures, node.failure = 0, ""
         self._changed()
+
+    def _why_no_connection(self, fault: BaseException) -> str:
+        if isinstance(fault, asyncio.CancelledError):
+            return f"no answer within {self._settings.connect_timeout_ms} ms"
+        hung_up = isinstance(fault, ConnectionResetError | ConnectionAbortedError | ssl.SSLEOFError)
+        if self._tls is not None and hung_up:
+            return "it hung up in the TLS handshake: is it a listener with TLS?"
+        return str(fault) or type(fault).__name__
 
     def _why_not(self, connection: Connection) -> str:
         """Why a connection came to nothing, as far as one can tell."""

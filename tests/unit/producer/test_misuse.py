@@ -1,13 +1,19 @@
 """What an application does wrong, or its code, ends with an error for it, and never for the records of others."""
 
+import asyncio
 import logging
 import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from stepdown.producer import Producer, Timeout, WrongState
 from stepdown.producer.partitioners.partitioner import TopicView
 from stepdown.producer.sender.sender import Sender
+from support.certificates import Authority
 from support.producing import producing
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -81,13 +87,62 @@ async def test_it_starts_once() -> None:
         await stage.producer.start()
 
 
-async def test_why_no_broker_is_reached_is_logged_and_told(caplog: pytest.LogCaptureFixture) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    async with Producer(f"127.0.0.1:{port}", max_block_ms=300) as producer:
-        with pytest.raises(Timeout, match=rf"no broker answered.*127.0.0.1:{port} \(.*Connect call failed"):
+async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """What a broker does with a request that is none."""
+    await reader.read(1)
+    writer.close()
+
+
+@asynccontextmanager
+async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """An address where no producer of plain text, or of TLS, gets an answer."""
+    if why == "nobody listens":
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        yield f"127.0.0.1:{port}"
+    elif why == "no such host":
+
+        def unknown(*_: object, **__: object) -> None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        patch.setattr(socket, "getaddrinfo", unknown)
+        yield "no-such-host.test:9092"
+    else:
+        context = None
+        if why == "TLS there":
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(Authority(folder).issue("broker"))
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0, ssl=context) as server:
+            yield "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("why", "settings", "reason"),
+    [
+        ("nobody listens", {}, "Connect call failed"),
+        ("no such host", {}, "Name or service not known"),
+        ("TLS there", {}, "in plain text: is it a TLS or SASL listener?"),
+        ("plain text there", {"security_protocol": "SSL"}, "TLS handshake: is it a listener with TLS?"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_why_no_broker_is_reached_is_logged_and_told(
+    why: str,
+    settings: Any,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        unreachable(why, tmp_path, monkeypatch) as address,
+        Producer(address, max_block_ms=300, **settings) as producer,
+    ):
+        with pytest.raises(Timeout, match="no broker answered") as caught:
             await producer.send("t", b"v")
-    assert f"connecting to 127.0.0.1:{port} failed" in caplog.text
+        assert address in str(caught.value) and reason in str(caught.value)
+        assert f"connecting to {address} failed" in caplog.text and reason in caplog.text
+        assert "no broker answers so far, which is tried again" in caplog.text
 
 
 async def test_a_timeout_is_one_for_those_who_know_no_others() -> None:
