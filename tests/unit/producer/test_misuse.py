@@ -113,7 +113,7 @@ async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> Asyn
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             context.load_cert_chain(Authority(folder).issue("broker"))
         async with await asyncio.start_server(hang_up, "127.0.0.1", 0, ssl=context) as server:
-            yield "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+            yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 @pytest.mark.parametrize(
