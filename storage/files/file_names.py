@@ -24,13 +24,18 @@ DELETE_DIRECTORY = "-delete"
 FUTURE_DIRECTORY = "-future"
 STRAY_DIRECTORY = "-stray"
 
-# Folders of a log directory that hold no log of ours: tiered storage's cache and KRaft's own log.
-SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
+# Folders of a log directory that hold no log of ours: tiered storage's cache, KRaft's own log, and what a file system
+# has at its root (Kafka does not start there).
+SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", "__cluster_metadata-0", "lost+found"})
+
+MAX_OFFSET = 2**63 - 1
+MAX_PARTITION = 2**31 - 1
 
 MAX_TOPIC_LENGTH = 249
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 _MAX_NAME = 255
 _OFFSET_DIGITS = 20
+_PARTITION_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +69,8 @@ def offset_of(file_name: str) -> int | None:
     """The offset a file is named after, or None when it is not named after one."""
     digits = file_name[:_OFFSET_DIGITS]
     if len(digits) == _OFFSET_DIGITS and digits.isascii() and digits.isdigit() and file_name[20:21] == ".":
-        return int(digits)
+        offset = int(digits)
+        return offset if offset <= MAX_OFFSET else None
     return None
 
 
@@ -101,6 +107,8 @@ def parse_log_directory(name: str) -> LogDirectoryName | None:
             return None
         name = stem
     topic, dash, partition = name.rpartition("-")
-    if not topic or not dash or not (partition.isascii() and partition.isdigit()) or len(partition) > 10:
+    if not topic or not dash or not (partition.isascii() and partition.isdigit()):
+        return None
+    if len(partition) > _PARTITION_DIGITS or int(partition) > MAX_PARTITION:
         return None
     return LogDirectoryName(topic=topic, partition=int(partition), suffix=suffix)

@@ -42,7 +42,13 @@ def _disk(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+        raise DiskFault(f"{path}: {_reason(fault)}") from fault
+
+
+def _reason(fault: OSError) -> str:
+    if isinstance(fault, IsADirectoryError):
+        return "a file was expected, found a folder: move it away"
+    return fault.strerror or str(fault)
 
 
 class Files:
@@ -92,10 +98,8 @@ class Files:
 
     def _open(self, path: str, *, create: bool) -> OpenFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        try:
+        with _disk(path):
             return OpenFile(os.open(path, flags, 0o644))
-        except OSError as fault:
-            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
 
     # Contents, by handle
 
@@ -143,7 +147,7 @@ class Files:
         except FileNotFoundError:
             return None
         except OSError as fault:
-            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+            raise DiskFault(f"{path}: {_reason(fault)}") from fault
         with _disk(path):
             try:
                 return _read_up_to(fd, path, limit)
@@ -177,7 +181,7 @@ class Files:
             self.sync_directory(os.path.dirname(path))
 
     def rename(self, old: str, new: str) -> None:
-        with _disk(old):
+        with _disk(f"{old} to {new}"):
             os.replace(old, new)
 
     def remove(self, path: str) -> bool:

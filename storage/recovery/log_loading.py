@@ -1,13 +1,14 @@
 """Opening the log in a folder, after a clean stop or a crash.
 
     1. settle transient files                               transient_files.py
-    2. open each segment; rebuild indexes that are missing or cannot be true
+    2. open each segment; drop those without a batch that lie within another; rebuild indexes that are missing or
+       cannot be true
     3. without the mark of a clean stop: recover the segments that reach the recovery point, drop those after a cut
     4. find the end; a log that ends below its checkpointed start begins anew there
     5. bring leader epochs and producer state into [start, end)
 
-Source: Kafka 3.9 `LogLoader`. Beyond Kafka: index contents are looked at (last entry), and a damaged tail is cut after
-a clean stop too.
+Source: Kafka 3.9 `LogLoader`. Beyond Kafka: index contents are looked at (last entry), a damaged tail is cut after a
+clean stop too, and a stray segment hides no records.
 """
 
 import logging
@@ -85,6 +86,7 @@ class _Loader:
     def load(self) -> Log:
         entries = settle_transient_files(self.files, self.directory, self.files.entries(self.directory))
         self._open_segments(entries)
+        self._drop_strays()
         self._until_no_overflow(self._repair)
         end = self._find_end()
         start = max(self.opening.log_start_offset, self.segments[0].base_offset)
@@ -122,6 +124,30 @@ class _Loader:
         segment = Segment(self.files, self.directory, base_offset, sizes=sizes, created_ms=self.opening.clock.now_ms())
         segment.jitter_ms = self.config.pick_jitter_ms()
         self.segments.add(segment)
+
+    def _drop_strays(self) -> None:
+        """Drop the segments without a batch that begin before the end of the one before them.
+
+        They would hide its records, and the last one would have offsets given out again.
+        """
+        strays: list[Segment] = []
+        before: Segment | None = None
+        for segment in self.segments:
+            if before is not None and self._has_no_batch(segment) and _end_of(before) > segment.base_offset:
+                _logger.warning("%s has no batch and lies within %s; it is deleted", segment, before)
+                strays.append(segment)
+            else:
+                before = segment
+        if strays:
+            self._delete(strays)
+
+    def _has_no_batch(self, segment: Segment) -> bool:
+        if segment.offset_index.count or segment.size > self.config.index_interval_bytes:
+            return False  # not looked at: each would be read
+        try:
+            return next(segment.batches(), None) is None
+        except CorruptRecord:
+            return True
 
     def _until_no_overflow(self, step: Callable[[], None]) -> None:
         while True:
@@ -318,3 +344,11 @@ class _Loader:
             is_clean=opening.clean and not self.was_changed and not self.config.preallocate,
             rolled=opening.rolled,
         )
+
+
+def _end_of(segment: Segment) -> int:
+    """The offset after its last batch; where that cannot be read, its base offset."""
+    try:
+        return segment.next_offset()
+    except CorruptRecord:
+        return segment.base_offset

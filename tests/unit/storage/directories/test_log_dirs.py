@@ -167,10 +167,23 @@ def test_a_new_directory_gets_the_identity_of_the_others(tmp_path: Path) -> None
     assert (tmp_path / "a" / "meta.properties").read_text().startswith("version=0")
 
 
-@pytest.mark.parametrize("name", ["remote-log-index-cache", "__cluster_metadata-0"])
-def test_folders_of_kafka_that_hold_no_log_of_ours_are_skipped(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["remote-log-index-cache", "__cluster_metadata-0", "lost+found"])
+def test_folders_that_hold_no_log_of_ours_are_skipped(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     assert not open_dirs(tmp_path).logs
+
+
+@pytest.mark.parametrize("name", ["foo", "-0", "a-0-delete", "a-0-stray", "b-2147483648"])
+def test_a_folder_that_is_none_of_a_log_stops_the_start_as_kafkas(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(DiskFault, match=rf"{name} is not the folder of a log: .* move it out of the log directory"):
+        open_dirs(tmp_path)
+
+
+def test_a_folder_in_place_of_a_checkpoint_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "log-start-offset-checkpoint").mkdir()
+    with pytest.raises(DiskFault, match="checkpoint: a file was expected, found a folder: move it away"):
+        open_dirs(tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["future", "stray"])

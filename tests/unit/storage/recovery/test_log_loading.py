@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from stepdown.protocol.errors import CorruptRecord, DiskFault
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.log.log import Log
 from support.files import flip_bit
@@ -181,6 +182,70 @@ def test_a_finished_compaction_is_completed(directory: Path) -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 8]
     assert contents(log) == ALL
     assert f"{4:020d}.index" not in file_names(directory)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xb4x" * 25, b"\x00" * 500], ids=["empty", "garbage", "zeros"])
+@pytest.mark.parametrize("base", [0, 1, 4], ids=["of-a-segment", "of-none", "of-the-second"])
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "crash"])
+def test_a_damaged_copy_replaces_no_records(directory: Path, base: int, data: bytes, clean: bool) -> None:
+    (directory / f"{base:020d}.log.swap").write_bytes(data)
+    log = make_log(directory, clean=clean, segment_bytes=200)
+    assert contents(log) == ALL
+    assert not [name for name in file_names(directory) if name.endswith(".swap")]
+
+
+def test_a_copy_whose_segment_is_gone_takes_its_place_up_to_the_damage(directory: Path) -> None:
+    plain = directory / SEGMENT
+    (directory / (SEGMENT + ".swap")).write_bytes(plain.read_bytes()[:-1])
+    plain.unlink()
+    log = make_log(directory, clean=False, segment_bytes=200)
+    assert contents(log) == ALL[:2]
+
+
+@pytest.mark.parametrize("data", [b"", b"\xb4x" * 25, b"\x00" * 500], ids=["empty", "garbage", "zeros"])
+@pytest.mark.parametrize("base", [1, 3, 5, 11])
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "crash"])
+def test_a_stray_segment_without_a_batch_hides_no_records(
+    directory: Path, base: int, data: bytes, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    (directory / f"{base:020d}.log").write_bytes(data)
+    log = make_log(directory, clean=clean, segment_bytes=200)
+    for offset in range(12):
+        assert [record.offset for record in read_all(log, offset) if record.offset >= offset] == list(range(offset, 12))
+    assert "has no batch and lies within" in caplog.text
+    append(log, b"new", leader_epoch=9)
+    assert contents(log) == [*ALL, b"new"]
+
+
+def test_an_empty_segment_at_the_end_of_the_one_before_stays(directory: Path) -> None:
+    (directory / f"{12:020d}.log").write_bytes(b"")
+    log = make_log(directory, segment_bytes=200)
+    assert [segment.base_offset for segment in log.segments] == [0, 4, 8, 12]
+
+
+def test_a_name_beyond_the_largest_offset_is_no_segment(directory: Path) -> None:
+    stray = directory / "99999999999999999999.log"
+    stray.write_bytes(b"x" * 50)
+    log = make_log(directory, segment_bytes=200)
+    assert log.log_end_offset == 12
+    assert stray.exists()
+
+
+def test_a_segment_of_zeros_is_corrupt_to_readers_and_the_next_is_read(directory: Path) -> None:
+    damaged = directory / SEGMENT
+    damaged.write_bytes(bytes(damaged.stat().st_size))
+    log = make_log(directory, segment_bytes=200)
+    with pytest.raises(CorruptRecord):
+        list(read_all(log))
+    assert list(values_of(read_all(log, 4))) == ALL[4:]
+
+
+@pytest.mark.parametrize("name", [OFFSET_INDEX, TIME_INDEX, f"{12:020d}.snapshot", "leader-epoch-checkpoint"])
+def test_a_folder_in_place_of_a_file_is_named_with_what_to_do(directory: Path, name: str) -> None:
+    (directory / name).unlink(missing_ok=True)
+    (directory / name).mkdir()
+    with pytest.raises(DiskFault, match=f"{name}.*: a file was expected, found a folder: move it away"):
+        append(make_log(directory, clean=False, segment_bytes=200), b"new", leader_epoch=9)
 
 
 def test_snapshots_of_no_segment_go(directory: Path) -> None:
