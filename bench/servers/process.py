@@ -8,13 +8,17 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 from time import monotonic, sleep
 from typing import Protocol
 
 from ..failures import BenchFailed
 
 STOP_TIMEOUT_S = 60.0
+PORTS = range(20_000, 32_000)
+"""Below those that Linux chooses from."""
 POLL_S = 0.02
 LOG_TAIL = 3000
 
@@ -173,11 +177,12 @@ def text_of(log: Path) -> str:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of 127.0.0.1 that nobody listens on now, and that the system gives to nobody who asks for any."""
+    while True:
+        port = SystemRandom().choice(PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 30.0) -> None:

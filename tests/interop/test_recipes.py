@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from stepdown.bench.servers.process import free_port
 from stepdown.config import load
 from stepdown.testing.running import Running
 from stepdown.testing.scenarios.runner import run
@@ -69,7 +69,7 @@ def test_the_settings_for_compose_are_settings() -> None:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_step_for_actions_starts_a_broker(tmp_path: Path) -> None:
     (step,) = (each["run"] for each in ACTIONS["jobs"]["test"]["steps"] if "serve" in each.get("run", ""))
-    kafka, control = free_ports(2)
+    kafka, control = free_port(), free_port()
     environment = os.environ | {
         "KAFKA": f"127.0.0.1:{kafka}",
         "CONTROL": f"127.0.0.1:{control}",
@@ -93,14 +93,3 @@ def test_the_step_for_actions_starts_a_broker(tmp_path: Path) -> None:
 async def test_the_scenario_goes_as_expected() -> None:
     result = await run(parse(SCENARIO, "the page"))
     assert result.failure == "", "\n".join(result.lines)
-
-
-def free_ports(count: int) -> list[int]:
-    """Below those that the system gives to connections by itself, so that none of them is taken meanwhile."""
-    found: list[int] = []
-    first = 20_000 + os.getpid() % 10_000
-    for port in range(first, first + 2000):
-        with socket.socket() as sock:
-            if len(found) < count and sock.connect_ex(("127.0.0.1", port)):
-                found.append(port)
-    return found
