@@ -1,6 +1,6 @@
 # make serve   install what a broker needs and serve on 127.0.0.1:9092 from ./data
 # make setup   install what developers need as well
-# make wheel-producer  build dist/stepdown_producer-*.whl, the producer alone
+# make wheel-producer  build dist/stepdown_producer-*.whl, the producer alone, install it in a fresh environment and try it
 # make wheel   build dist/stepdown-*.whl, install it without a compiler and try it
 # make pythons run the fast tests on the other versions of Python that are here
 # make test    set everything up, check style, types and layers, run all tests, the fast ones on every Python that is here
@@ -61,7 +61,7 @@ serve: $(SERVES)
 wheel: setup
 	rm -rf build/wheel && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
-	$(BIN)/python -m pytest -m wheel tests/wheel
+	$(BIN)/python -m pytest -m wheel tests/wheel/test_wheel.py
 
 # Those of OTHERS that are here; what they compile and what they run are their own.
 pythons: setup
@@ -75,8 +75,9 @@ pythons: setup
 build/types/stepdown:
 	mkdir -p build/types && ln -sfn ../.. build/types/stepdown
 
-wheel-producer: $(VENV)/bin/python
+wheel-producer: setup
 	$(BIN)/python distributions/producer/build.py dist
+	$(BIN)/python -m pytest -m wheel tests/wheel/test_producer_wheel.py
 
 check: setup build/types/stepdown
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -1,0 +1,92 @@
+"""The producer alone, of `make wheel-producer`, in an environment that has nothing else."""
+
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.broker import BrokerProcess, Stepdown
+
+pytestmark = pytest.mark.wheel
+ROOT = Path(__file__).parents[2]
+MOST_BYTES, MOST_IMPORT_S = 20_000_000, 0.15
+TIMED = "import time; began = time.perf_counter(); import stepdown.producer; print(time.perf_counter() - began)"
+
+EACH_CODEC = """
+import asyncio, sys
+from stepdown.producer import Producer
+
+async def main():
+    for codec in sys.argv[2:]:
+        async with Producer(sys.argv[1], compression=codec) as producer:
+            print((await producer.send("codecs", b"v" * 1000)).offset)
+
+asyncio.run(main())
+"""
+
+
+def environment(folder: Path, extra: str = "") -> Path:
+    """Python of a fresh environment that has the newest wheel, what it asks for, and no installer."""
+    wheel = max((ROOT / "dist").glob("stepdown_producer-*.whl"), key=lambda path: path.stat().st_mtime)
+    venv.create(folder)
+    python = folder / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", f"{wheel}{extra}"]
+    subprocess.run(install, check=True, cwd=folder)
+    return python
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment(tmp_path_factory.mktemp("environment"))
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    broker = Stepdown(tmp_path_factory.mktemp("broker"))
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def installed_bytes(python: Path) -> int:
+    [packages] = (python.parents[1] / "lib").glob("python*/site-packages")
+    return sum(path.stat().st_size for path in packages.rglob("*") if path.is_file())
+
+
+def test_it_is_small_and_has_no_broker(python: Path, tmp_path: Path) -> None:
+    taken = installed_bytes(python)
+    print(f"{taken / 1e6:.1f} MB")
+    assert taken < MOST_BYTES
+    assert subprocess.run([python, "-c", "import stepdown.broker"], capture_output=True, cwd=tmp_path).returncode == 1
+
+
+def test_it_is_imported_at_once(python: Path, tmp_path: Path) -> None:
+    """The least of several: the first one reads from the disk, and others may keep the machine busy."""
+    runs = [subprocess.run([python, "-c", TIMED], capture_output=True, check=True, cwd=tmp_path) for _ in range(7)]
+    least_s = min(float(run.stdout) for run in runs)
+    print(f"{least_s * 1000:.0f} ms")
+    assert least_s < MOST_IMPORT_S
+
+
+def programs() -> list[str]:
+    text = (ROOT / "distributions" / "producer" / "README.md").read_text()
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("program", programs(), ids=["send and wait", "send many"])
+def test_the_programs_of_its_page_run(python: Path, broker: BrokerProcess, tmp_path: Path, program: str) -> None:
+    program = program.replace("localhost:9092", broker.address)
+    run = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0 and not run.stderr, run.stderr
+
+
+def test_with_compression_it_has_every_codec(broker: BrokerProcess, tmp_path: Path) -> None:
+    python = environment(tmp_path / "environment", "[compression]")
+    print(f"{installed_bytes(python) / 1e6:.1f} MB")
+    broker.create_topic("codecs")
+    arguments = [broker.address, "gzip", "snappy", "lz4", "zstd"]
+    run = subprocess.run([python, "-c", EACH_CODEC, *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert run.stdout.split() == ["0", "1", "2", "3"] and not run.stderr, run.stderr
