@@ -6,8 +6,8 @@
 The broker may be stepdown or Apache Kafka, in a process of its own. Each producer runs in a process of its own, one
 after the other, in as many rounds as asked; medians count. CPU seconds are the producer's whole process, all threads,
 without its start; Java's are its whole run less those of a run of one record. All have acks=all, no idempotence,
-batch.size 16384 and linger 5 ms. `--latency` sends one record at a time at linger 0 instead, and compares p99. The
-topic has to be there.
+batch.size 16384 and linger 5 ms. `--latency` sends one record at a time at linger 0 instead, and compares p99; with
+`--rate 500` so many a second, each measured from when it was due. The topic has to be there.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from typing import Any
@@ -25,7 +25,13 @@ from typing import Any
 from stepdown.bench.servers.kafka import java
 from stepdown.bench.servers.maven import user_store
 
-SHAPE: dict[str, Any] = {"value": (bytes(range(256)) * 4)[:1000], "key": None, "headers": [], "callback": None}
+SHAPE: dict[str, Any] = {
+    "value": (bytes(range(256)) * 4)[:1000],
+    "key": None,
+    "headers": [],
+    "callback": None,
+    "rate": 0,
+}
 """What is sent; `main` changes it by the arguments."""
 BATCH_BYTES, LINGER_MS = 16384, 5
 RECORDS_PER_TURN = 64
@@ -39,6 +45,12 @@ SETTINGS: dict[str, Any] = {"enable.idempotence": False}
 Write = Callable[[str, str, int, bool], Awaitable[list[float]]]
 
 
+def due_times(count: int) -> Iterator[float]:
+    """When each record is to be sent; 0: at once."""
+    began, rate = time.perf_counter(), SHAPE["rate"]
+    return (began + at / rate if rate else 0.0 for at in range(count))
+
+
 async def stepdown(address: str, topic: str, count: int, latency: bool) -> list[float]:
     from stepdown.producer import Producer
 
@@ -47,8 +59,10 @@ async def stepdown(address: str, topic: str, count: int, latency: bool) -> list[
         send = producer.send
         value, key, headers, callback = SHAPE["value"], SHAPE["key"], SHAPE["headers"], SHAPE["callback"]
         if latency:
-            for _ in range(count):
-                started = time.perf_counter()
+            for due in due_times(count):
+                if due:
+                    await asyncio.sleep(due - time.perf_counter())
+                started = due or time.perf_counter()
                 await send(topic, value, key=key, headers=headers)
                 latencies.append((time.perf_counter() - started) * 1000)
         else:
@@ -72,8 +86,10 @@ async def aiokafka(address: str, topic: str, count: int, latency: bool) -> list[
         send = producer.send
         value, key, headers, callback = SHAPE["value"], SHAPE["key"], SHAPE["headers"], SHAPE["callback"]
         if latency:
-            for _ in range(count):
-                started = time.perf_counter()
+            for due in due_times(count):
+                if due:
+                    await asyncio.sleep(due - time.perf_counter())
+                started = due or time.perf_counter()
                 await (await send(topic, value, key=key, headers=headers))
                 latencies.append((time.perf_counter() - started) * 1000)
         else:
@@ -98,8 +114,10 @@ async def confluent(address: str, topic: str, count: int, latency: bool) -> list
     if SHAPE["callback"] is not None:
         more["on_delivery"] = SHAPE["callback"]
     latencies = []
-    for _ in range(count):
-        started = time.perf_counter()
+    for due in due_times(count):
+        while time.perf_counter() < due:
+            poll(due - time.perf_counter())
+        started = due or time.perf_counter()
         while True:
             try:
                 produce(topic, SHAPE["value"], **more)
@@ -131,9 +149,8 @@ async def measure(name: str, address: str, topic: str, count: int, latency: bool
 
 def in_a_process(name: str, asked: argparse.Namespace) -> dict[str, float]:
     command = [sys.executable, __file__, asked.address, "--topic", asked.topic, "--records", str(asked.records)]
-    command += ["--size", str(asked.size), "--shape", asked.shape, "--only", name] + (
-        ["--latency"] if asked.latency else []
-    )
+    command += ["--size", str(asked.size), "--shape", asked.shape, "--rate", str(asked.rate), "--only", name]
+    command += ["--latency"] if asked.latency else []
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     result: dict[str, float] = json.loads(done.stdout)
     return result
@@ -183,11 +200,13 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--latency", action="store_true")
+    parser.add_argument("--rate", type=int, default=0, help="with --latency: records a second, 0 for as they go")
     parser.add_argument("--size", type=int, default=1000, help="bytes of a value")
     parser.add_argument("--shape", choices=["bare", "key-header", "callback"], default="bare")
     parser.add_argument("--java", action="store_true")
     parser.add_argument("--only", choices=PRODUCERS, help="one producer in this process; prints JSON")
     asked = parser.parse_args()
+    SHAPE["rate"] = asked.rate
     SHAPE["value"] = (bytes(range(256)) * (asked.size // 256 + 1))[: asked.size]
     if asked.shape == "key-header":
         SHAPE.update(key=b"key-0123456789", headers=[("trace", b"0123456789abcdef")])

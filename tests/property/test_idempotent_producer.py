@@ -3,20 +3,28 @@
 A partition takes requests in the order of its connection, and answers in it. What a broken connection still holds may
 be written much later, behind what was sent again over the next one. Whether a batch is refused depends on what is in
 it, as with a broker: it is too large, or a record in it is invalid.
+
+Faults that are planted in the sequence numbers show what the model sees.
 """
 
 import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from stepdown.producer import ProducerError, RecordMetadata
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
+from stepdown.producer.accumulator.producer_batch import Batch, TopicPartition
+from stepdown.producer.accumulator.record_accumulator import Accumulator
+from stepdown.producer.sender import produce_results
 from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.sequence_numbers import Sequences
 from stepdown.protocol.errors import ErrorCode
-from stepdown.protocol.records.layout import Codec
+from stepdown.protocol.records.layout import NO_SEQUENCE, Codec
 from support.producing import Asked, Cluster, Stage, producing
 
 PARTITIONS, MOST_RECORDS, TIMEOUT_MS = 2, 4, 10_000
@@ -24,7 +32,7 @@ TRANSIENT = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS, Er
 
 partitions = st.integers(0, PARTITIONS - 1)
 steps = st.one_of(
-    st.tuples(st.just("append"), partitions, st.integers(1, 12), st.booleans()),
+    st.tuples(st.just("append"), partitions, st.sampled_from([1, 1, 1, 2, 3, 5, 12]), st.booleans()),
     st.tuples(st.just("answer"), partitions),
     st.tuples(st.just("answer"), partitions),
     st.tuples(st.just("refuse"), partitions, st.sampled_from(TRANSIENT)),
@@ -34,13 +42,16 @@ steps = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from([100, 4000, 11_000])),
 )
 
+# Without a least size they have five steps in the middle, in which little goes wrong.
+scripts = st.lists(steps, min_size=20, max_size=80)
+
 
 def is_too_large(number: int) -> bool:
-    return number % 19 == 7
+    return number % 7 == 3
 
 
 def is_invalid(number: int) -> bool:
-    return number % 31 == 11
+    return number % 23 == 11
 
 
 class Network:
@@ -173,6 +184,85 @@ async def run(script: list[tuple[str, ...]]) -> None:
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.lists(steps, max_size=60))
+@given(scripts)
 def test_no_record_is_lost_doubled_reordered_or_stalled(script: list[tuple[str, ...]]) -> None:
     asyncio.run(run(script))
+
+
+# --- that the model sees faults -------------------------------------------------------------------------------------
+
+
+def renumber_what_is_on_the_wire(sequences: Sequences) -> list[TopicPartition]:
+    return list(sequences._to_rewrite)
+
+
+def renumber_what_may_be_written(sequences: Sequences) -> list[TopicPartition]:
+    keys = sequences._to_rewrite
+    return [key for key in keys if not any(batch.is_on_wire for batch in sequences.at(key).in_flight)]
+
+
+def restart_and_go_on_counting(sequences: Sequences, entry: Any) -> None:
+    following = entry.next
+    RESTART(sequences, entry)
+    entry.next = entry.next if entry.in_flight else following
+
+
+def restart_without_those_in_flight(sequences: Sequences, entry: Any) -> None:
+    entry.identity, entry.next, entry.last_acked = sequences.identity, 0, NO_SEQUENCE
+
+
+def hand_over_with_the_parents_sequence(batch: Batch, children: list[Batch]) -> None:
+    HAND_OVER(batch, children)
+    for child in children:
+        child.base_sequence = batch.base_sequence
+
+
+def leave_a_gap(sequences: Sequences, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+    sequences.forget(batch)
+
+
+def drain_retries_in_any_order(sequences: Sequences, batch: Batch) -> bool:
+    return batch.has_sequence or MAY_DRAIN(sequences, batch)
+
+
+def insert_in_front(accumulator: Accumulator, batch: Batch) -> None:
+    accumulator._queues.at(batch.topic, batch.partition).appendleft(batch)
+
+
+RESTART, MAY_DRAIN, HAND_OVER = Sequences._restart, Sequences.may_drain, Batch._hand_over
+TELL = produce_results.TELL_NOT_WRITTEN
+FAULTS: dict[str, tuple[Any, str, Any]] = {
+    "what is on the wire is renumbered": (Sequences, "_settled", renumber_what_is_on_the_wire),
+    "what may be written is renumbered": (Sequences, "_settled", renumber_what_may_be_written),
+    "a lost answer tells that nothing was written": (
+        *(produce_results, "TELL_NOT_WRITTEN"),
+        (*TELL, ErrorCode.NETWORK_EXCEPTION),
+    ),
+    "too few replicas tell that nothing was written": (
+        *(produce_results, "TELL_NOT_WRITTEN"),
+        (*TELL, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
+    ),
+    "what expired is forgotten": (Sequences, "expired", lambda sequences, batch: None),
+    "a refused batch leaves a gap": (Sequences, "failed", leave_a_gap),
+    "children have their parent's sequence": (Batch, "_hand_over", hand_over_with_the_parents_sequence),
+    "a new epoch goes on counting": (Sequences, "_restart", restart_and_go_on_counting),
+    "a new epoch leaves those in flight as they were": (Sequences, "_restart", restart_without_those_in_flight),
+    "retries go in any order": (Sequences, "may_drain", drain_retries_in_any_order),
+    "what comes back goes in front": (Accumulator, "_insert", insert_in_front),
+    "the second batch does not wait for the first": (Sequences, "waits_for_first", lambda sequences, batch: False),
+    "out of order is an end": (Sequences, "retriable", lambda sequences, batch, code, start: code.retriable),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    monkeypatch.setattr(*FAULTS[fault])
+
+    @seed(1)
+    @settings(deadline=None, max_examples=1500, phases=[Phase.generate], database=None, report_multiple_bugs=False)
+    @given(scripts)
+    def check(script: list[tuple[str, ...]]) -> None:
+        asyncio.run(run(script))
+
+    with pytest.raises(AssertionError):
+        check()
