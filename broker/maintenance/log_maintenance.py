@@ -7,7 +7,7 @@
 | recovery points | log.flush.offset.checkpoint.interval.ms | storage, section 1 |
 | log starts | log.flush.start.offset.checkpoint.interval.ms | |
 | high watermarks | replica.high.watermark.checkpoint.interval.ms | |
-| sync of closed segments, files that have grown ahead, late deletions | 1 s, only looks at what is due | |
+| sync of closed segments, late deletions, folders that somebody took away | 1 s, only looks at what is due | |
 | producers | producer.id.expiration.check.interval.ms | produce, section 7 |
 
 Syncing happens in a worker; everything else is short and yields between logs.
@@ -68,8 +68,12 @@ class Upkeep:
     async def _retain(self) -> None:
         """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
         for at, partition in enumerate(self._core.cluster.partitions()):
-            if partition.log.config.deletes and not partition.log.config.is_compacted:
-                partition.log.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
+            which = partition.log
+            if which.fault is None and which.config.deletes and not which.config.is_compacted:
+                try:
+                    which.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
+                except DiskFault as fault:
+                    log.error("%s: old segments cannot be deleted: %s", which.name, fault)
             if at % LOGS_A_TURN == 0:
                 await self._core.breathe()
 
@@ -88,10 +92,12 @@ class Upkeep:
         await self._core.heavy(self._core.log_dirs.checkpoint_high_watermarks, marks)
 
     async def _tidy(self) -> None:
-        """Syncs segments that were closed meanwhile, and removes files whose readers had their time."""
+        """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
         for rolled in self._core.log_dirs.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
         await self._core.heavy(self._core.log_dirs.delete_due, self._core.clock.now_ms())
+        for missing in await self._core.heavy(self._core.log_dirs.without_folder):
+            self._core.log_dirs.take_offline(missing)
 
     async def _sync(self, which: Log, flush: Flush) -> None:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""

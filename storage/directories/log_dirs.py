@@ -213,6 +213,25 @@ class LogDirs:
         faulty = [log for log in list(self.logs.values()) if log.fault is not None]
         return {self._directory_of(log.directory).path for log in faulty}
 
+    def without_folder(self) -> list[Log]:
+        """The logs whose folder is not in its log directory, just now: it may be about to be deleted.
+
+        Raises: DiskFault when a log directory cannot be read, which says nothing of its logs.
+        """
+        missing: list[Log] = []
+        for directory, logs in list(self._by_directory()):
+            present = self.files.names(directory.path)
+            missing += [log for log in logs.values() if log.directory.rpartition("/")[2] not in present]
+        return [log for log in missing if not log.is_offline]
+
+    def take_offline(self, log: Log) -> None:
+        """Has a log fail whose folder somebody took away, unless it is back, or was deleted by us."""
+        is_ours = self.logs.get((log.topic, log.partition)) is log
+        if is_ours and not self.files.is_directory(log.directory):
+            log.take_offline(DiskFault(f"{log.directory} is gone from the disk"))
+            self._forget(log)
+            _logger.error("%s is offline until the broker is started again: %s", log.name, log.fault)
+
     def delete(self, topic: str, partition: int) -> None:
         """Rename the log's folder away; it is removed when `delete_due` finds that its time has come.
 

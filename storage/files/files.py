@@ -223,6 +223,15 @@ class Files:
         with _disk(path), os.scandir(path) as found:
             return sorted((_entry(entry) for entry in found), key=lambda entry: entry.name)
 
+    def names(self, path: str) -> set[str]:
+        """The names of what is in the folder; none when it is gone."""
+        try:
+            return set(os.listdir(path))  # noqa: PTH208
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        except OSError as fault:
+            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+
     def make_directory(self, path: str) -> None:
         """Make the folder and those above it that are missing."""
         with _disk(path):

@@ -60,6 +60,7 @@ class Log(LogReading):
         "directory",
         "epochs",
         "fault",
+        "is_offline",
         "files",
         "last_flush_ms",
         "log_end_offset",
@@ -107,6 +108,7 @@ class Log(LogReading):
         self.epochs = epochs
         self.producers = producers
         self.fault: DiskFault | None = None
+        self.is_offline = False
         self.last_flush_ms = clock.now_ms()
         self._deletions = deletions
         self._rolled = rolled
@@ -410,6 +412,11 @@ class Log(LogReading):
     def retire(self) -> None:
         """Let go of the files and take no more appends: the folder is deleted, and another log may get its name."""
         self.fault = DiskFault(f"{self.name} is deleted")
+        self.release()
+
+    def take_offline(self, fault: DiskFault) -> None:
+        """Serve no more: neither appends nor reads."""
+        self.fault, self.is_offline = fault, True
         self.release()
 
     def release(self) -> None:
