@@ -376,8 +376,15 @@ class Connection:
             self._claim = None
 
     def _read(self, most_bytes: int = READ_BYTES) -> bool:
-        """Feeds what has arrived to the parser; False when nothing has."""
-        data = self._wire.try_receive(RESTRICTED_BYTES if self.is_restricted else most_bytes)
+        """Feeds what has arrived to the parser; False when nothing has.
+
+        While others wait for request memory it is little, until this request has its share of it.
+        """
+        if self.is_restricted:
+            most_bytes = RESTRICTED_BYTES
+        elif self._claim is None and self._request_memory.waiting:
+            most_bytes = min(most_bytes, CHARGED_FRAME_BYTES)
+        data = self._wire.try_receive(most_bytes)
         if data is None:
             return False
         if data:
