@@ -12,6 +12,7 @@
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
+# make crowd-soak  an honest producer and consumer among a thousand connections of all kinds, for ten minutes (CROWD_S=…)
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames producer-storm producer-splits soak clean
+.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames crowd-soak producer-storm producer-splits soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -128,6 +129,11 @@ producer-storm: setup
 
 producer-splits: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_producer_splits.py
+
+CROWD_S ?= 600
+
+crowd-soak: setup
+	cd tests && $(CURDIR)/$(BIN)/python -m support.hostile.crowd_soak $(CROWD_S)
 
 clean:
 	rm -rf build dist *.egg-info $(GENERATED) $(GENERATED:.c=.so)

@@ -106,6 +106,10 @@ def parked_fetch() -> bytes:
     return frame_of(FetchRequest(max_wait_ms=30_000, min_bytes=1 << 30, topics=(topic,)), 4)
 
 
+def produce_batch(batch: bytes) -> bytes:
+    return frame_of(_produce({0: batch}), 7)
+
+
 def produce_to(partition: int) -> bytes:
     return frame_of(_produce({partition: _batch(b"x", Codec.NONE)}, WIDE_TOPIC), 3)
 

@@ -52,7 +52,12 @@ def drain(sock: socket.socket) -> None:
 
 def pipeline(address: str, data: bytes) -> None:
     """Sends it again and again, reading the answers."""
-    begun()
+    pipeline_quietly(address, data, begun)
+
+
+def pipeline_quietly(address: str, data: bytes, ready: Callable[[], None]) -> None:
+    """As `pipeline`; `ready` is called before."""
+    ready()
     while True:
         with connected(address) as sock:
             reader = threading.Thread(target=drain, args=(sock,), daemon=True)
@@ -109,10 +114,12 @@ def half_frame_of(announced: int, sent: int) -> bytes:
     return struct.pack(">i", announced) + bytes(sent)
 
 
-def half_frame(address: str, part: bytes) -> None:
+def half_frame(address: str, part: bytes, ready: Callable[[], None] = lambda: None) -> None:
+    """Calls `ready` each time that the part is sent."""
     while True:
         with suppress(OSError), connected(address) as sock:
             sock.sendall(part)
+            ready()
             while not select.select([sock], [], [], 1)[0]:
                 sock.sendall(b"\0")
 

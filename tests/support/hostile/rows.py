@@ -172,9 +172,11 @@ def run_probe(address: str, seconds: float) -> list[float]:
 
 
 @contextmanager
-def client(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+def client(*arguments: str, module: str = "client") -> Iterator["subprocess.Popen[bytes]"]:
     """A client of its own that has begun."""
-    with subprocess.Popen(command(*arguments), cwd=TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command(*arguments, module=module), cwd=TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"begun\n"
@@ -183,5 +185,5 @@ def client(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
             process.kill()
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "support.hostile.client", *arguments]
+def command(*arguments: str, module: str = "client") -> list[str]:
+    return [sys.executable, "-m", f"support.hostile.{module}", *arguments]
