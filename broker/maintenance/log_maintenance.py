@@ -95,9 +95,13 @@ class Upkeep:
         """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
         for rolled in self._core.log_dirs.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
-        await self._core.heavy(self._core.log_dirs.delete_due, self._core.clock.now_ms())
-        for missing in await self._core.heavy(self._core.log_dirs.without_folder):
+        for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
             self._core.log_dirs.take_offline(missing)
+
+    def _tidy_directories(self, now_ms: int) -> list[Log]:
+        """Removes what is due; the logs whose folder is missing. For a worker."""
+        self._core.log_dirs.delete_due(now_ms)
+        return self._core.log_dirs.without_folder()
 
     async def _sync(self, which: Log, flush: Flush) -> None:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""
