@@ -24,6 +24,8 @@ class BadUsage(PipelineFailure):
     exit_code = EXIT_BAD_USAGE
 
 
+_PYTHON_FAULT = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)$", re.MULTILINE)
+_JAVA_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _OURS = re.compile(r"^\S*\b(PipelineFailure|DataLoss|BadUsage): (.*)$", re.MULTILINE)
 
 
@@ -37,7 +39,17 @@ def said_by(error: BaseException) -> PipelineFailure | None:
     found = _OURS.search(str(error))
     if found is not None:
         return (BadUsage if found[1] == BadUsage.__name__ else PipelineFailure)(found[2])
-    of_spark = type(error).__module__.partition(".")[0] in {"pyspark", "py4j"}
-    if of_spark or isinstance(error, OSError | ApiError):
+    if type(error).__module__.partition(".")[0] in {"pyspark", "py4j"}:
+        return PipelineFailure(_of_spark(str(error).strip()))
+    if isinstance(error, OSError | ApiError):
         return PipelineFailure(str(error).strip().partition("\n")[0])
     return None
+
+
+def _of_spark(text: str) -> str:
+    """Spark's first line that says something and, where a task failed, what Python or Java said there."""
+    first, *others = text.splitlines() or ["Spark failed"]
+    if first.startswith("An error occurred while calling") and others:
+        first = others[0].removeprefix(": ")
+    behind = _PYTHON_FAULT.findall(text) or _JAVA_CAUSE.findall(text)
+    return f"{first} ({behind[-1]})" if behind and behind[-1] not in first else first
