@@ -15,10 +15,11 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from ...protocol.errors import DiskFault
-from ...storage.files.file_names import OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
+from ...storage.files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
 from ...storage.files.files import DirectoryEntry
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
@@ -28,10 +29,14 @@ from ..reading.segment_file import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
 MANIFEST = ".rsm-manifest"
+INDEXES = ".indexes"
 MAX_MANIFEST_BYTES = 64 << 20
+MAX_CHUNKS = 1 << 22
+"""Of 1 KiB, a segment of 4 GiB."""
 
 _DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<topic_id>[A-Za-z0-9_-]{22})")
-_SEGMENT = re.compile(r"(?P<base>\d{20})-(?P<segment_id>[A-Za-z0-9_-]{22})\.rsm-manifest")
+_PARTITION = re.compile(r"[0-9]{1,10}")
+_SEGMENT = re.compile(r"(?P<base>[0-9]{20})-(?P<segment_id>[A-Za-z0-9_-]{22})\.rsm-manifest")
 _INDEXES = {"offset": OFFSET_INDEX, "timestamp": TIME_INDEX, "transaction": TRANSACTION_INDEX}
 _LEADER_EPOCHS = "leaderEpoch"
 
@@ -53,43 +58,57 @@ def partitions_of_storage(
         (name, int(entry.name), f"{directory}/{entry.name}")
         for (name, directory), inside in zip(topics, folders, strict=True)
         for entry in inside
-        if entry.is_directory and entry.name.isdecimal()
+        if entry.is_directory and _PARTITION.fullmatch(entry.name)
     ]
-    found = files.look_at_all(lambda each: _partition(files, *each), partitions, near=path)
-    return [partition for partition in found if partition is not None]
-
-
-def _partition(files: PlaceFiles, name: re.Match[str], partition: int, directory: str) -> TieredPartition | None:
-    entries = files.entries(directory)
-    sizes = {entry.name: entry.size_bytes for entry in entries}
-    segments = [
-        _segment(files, f"{directory}/{entry.name}", int(match["base"]), sizes)
-        for entry in entries
-        if (match := _SEGMENT.fullmatch(entry.name))
-    ]
-    if not segments:
-        return None
-    return TieredPartition(
-        topic=name["topic"],
-        topic_id=name["topic_id"],
-        partition=partition,
-        directory=directory,
-        segments=tuple(segments),
+    found = files.look_at_all(lambda each: files.entries(each[2]), partitions, near=path)
+    uploads = [_uploads(directory, inside) for (_, _, directory), inside in zip(partitions, found, strict=True)]
+    segments = iter(
+        files.look_at_all(lambda each: _segment(files, each), [each for those in uploads for each in those], near=path)
     )
+    return [
+        TieredPartition(
+            topic=name["topic"],
+            topic_id=name["topic_id"],
+            partition=partition,
+            directory=directory,
+            segments=tuple(islice(segments, len(those))),
+        )
+        for (name, partition, directory), those in zip(partitions, uploads, strict=True)
+        if those
+    ]
 
 
-def _segment(files: PlaceFiles, path: str, base_offset: int, sizes: Mapping[str, int]) -> TieredSegment:
-    stem = path.removesuffix(MANIFEST)
+class _Upload(NamedTuple):
+    """The files of an uploaded segment, `stem` and a suffix; how large those beside the manifest are."""
+
+    stem: str
+    base_offset: int
+    log_bytes: int
+    indexes_bytes: int
+
+
+def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_Upload]:
+    sizes = {entry.name: entry.size_bytes for entry in entries}
+    found = []
+    for entry in entries:
+        if match := _SEGMENT.fullmatch(entry.name):
+            stem = entry.name.removesuffix(MANIFEST)
+            beside = (sizes.get(f"{stem}{suffix}", 0) for suffix in (LOG, INDEXES))
+            found.append(_Upload(f"{directory}/{stem}", int(match["base"]), *beside))
+    return found
+
+
+def _segment(files: PlaceFiles, upload: _Upload) -> TieredSegment:
+    path = upload.stem + MANIFEST
     try:
         manifest = json.loads(files.read_whole(path, MAX_MANIFEST_BYTES) or b"")
-        return _described(files, manifest, stem, base_offset, sizes)
+        return _described(files, manifest, upload)
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
         raise DiskFault(f"{path}: no manifest of version 1: {fault!r}") from fault
 
 
-def _described(
-    files: PlaceFiles, manifest: Mapping[str, Any], stem: str, base_offset: int, sizes: Mapping[str, int]
-) -> TieredSegment:
+def _described(files: PlaceFiles, manifest: Mapping[str, Any], upload: _Upload) -> TieredSegment:
+    stem = upload.stem
     if str(manifest["version"]) != "1":
         raise ValueError(f"version {manifest['version']}")
     if manifest.get("encryption") is not None:
@@ -98,26 +117,29 @@ def _described(
             " fetch it, or copy its topics to storage without encryption.enabled"
         )
     chunks = _chunks(manifest["chunkIndex"], compressed=bool(manifest["compression"]))
-    stored = sizes.get(f"{stem.rpartition('/')[2]}.log", 0)
-    if sum(chunks.stored_bytes) != stored:
-        raise DiskFault(f"{stem}.log has {stored} bytes, its manifest says {sum(chunks.stored_bytes)}")
-    parts = {
-        name: FilePart(path=f"{stem}.indexes", start=int(each["position"]), size_bytes=int(each["size"]))
-        for name, each in manifest["segmentIndexes"].items()
-        if each is not None
-    }
+    if sum(chunks.stored_bytes) != upload.log_bytes:
+        raise DiskFault(f"{stem}.log has {upload.log_bytes} bytes, its manifest says {sum(chunks.stored_bytes)}")
+    parts = {name: _part(each, upload) for name, each in manifest["segmentIndexes"].items() if each is not None}
     file = SegmentFile(
         path=f"{stem}.log",
-        base_offset=base_offset,
+        base_offset=upload.base_offset,
         next_base=None,
         size_bytes=chunks.file_bytes,
         chunks=chunks,
         indexes={suffix: parts[name] for name, suffix in _INDEXES.items() if name in parts},
     )
     metadata = manifest["remoteLogSegmentMetadata"]
-    return TieredSegment(
-        file=file, end_offset=int(metadata["endOffset"]) + 1, epochs=_epochs(files, metadata, parts[_LEADER_EPOCHS])
-    )
+    end_offset = int(metadata["endOffset"]) + 1
+    if end_offset <= upload.base_offset:
+        raise ValueError(f"an end offset of {end_offset - 1}, before the first")
+    return TieredSegment(file=file, end_offset=end_offset, epochs=_epochs(files, metadata, parts[_LEADER_EPOCHS]))
+
+
+def _part(index: Mapping[str, Any], upload: _Upload) -> FilePart:
+    start, size = int(index["position"]), int(index["size"])
+    if start < 0 or size < 0 or start + size > upload.indexes_bytes:
+        raise ValueError(f"an index at {start} of {size} bytes in {upload.indexes_bytes}")
+    return FilePart(path=upload.stem + INDEXES, start=start, size_bytes=size)
 
 
 def _epochs(files: PlaceFiles, metadata: Mapping[str, Any], part: FilePart) -> tuple[EpochEntry, ...]:
@@ -137,6 +159,8 @@ def _chunks(index: Mapping[str, Any], *, compressed: bool) -> Chunks:
     if original <= 0 or total < 0:
         raise ValueError(f"chunks of {original} bytes of {total}")
     count = -(-total // original)
+    if count > MAX_CHUNKS:
+        raise ValueError(f"{count} chunks, more than {MAX_CHUNKS}")
     if index["type"] == "fixed":
         sizes = (int(index["transformedChunkSize"]),) * (count - 1) + (int(index["finalTransformedChunkSize"]),)
         sizes = sizes[:count] if count else ()
@@ -152,6 +176,8 @@ def _chunks(index: Mapping[str, Any], *, compressed: bool) -> Chunks:
 def chunk_sizes(data: bytes) -> tuple[int, ...]:
     """The sizes of a `variable` chunk index. Raises: ValueError."""
     count = int.from_bytes(data[:4], "big")
+    if count > MAX_CHUNKS:
+        raise ValueError(f"{count} chunks, more than {MAX_CHUNKS}")
     if count < 2:
         return (int.from_bytes(data[4:8], "big"),) if count else ()
     base, width = int.from_bytes(data[4:8], "big"), data[8] if len(data) > 8 else 0

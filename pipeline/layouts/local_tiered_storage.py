@@ -9,7 +9,8 @@ Source: Kafka 3.9 `RemoteLogSegmentFileset`, `RemoteTopicPartitionDirectory`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from ...storage.files.file_names import LOG
 from ...storage.files.files import DirectoryEntry
@@ -21,8 +22,8 @@ from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 EPOCHS = ".leader_epoch_checkpoint"
 MAX_EPOCHS_BYTES = 1 << 20
 
-_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d{1,10})-(?P<topic_id>[A-Za-z0-9_-]{22})")
-_SEGMENT = re.compile(r"(?P<base>\d{20})-(?P<segment_id>[A-Za-z0-9_-]{22})\.log")
+_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})-(?P<topic_id>[A-Za-z0-9_-]{22})")
+_SEGMENT = re.compile(r"(?P<base>[0-9]{20})-(?P<segment_id>[A-Za-z0-9_-]{22})\.log")
 
 
 def is_local_tiered_storage(entries: Sequence[DirectoryEntry]) -> bool:
@@ -39,29 +40,33 @@ def partitions_of_storage(
         for entry in entries
         if entry.is_directory and (name := _DIRECTORY.fullmatch(entry.name)) and wanted(name["topic"])
     ]
-    return files.look_at_all(lambda each: _partition(files, *each), found, near=path)
-
-
-def _partition(files: PlaceFiles, name: re.Match[str], directory: str) -> TieredPartition:
-    entries = files.entries(directory)
-    whole = {entry.name.removesuffix(EPOCHS) for entry in entries if entry.name.endswith(EPOCHS)}
-    segments = [
-        _segment(files, directory, entry, int(match["base"]))
-        for entry in entries
-        if (match := _SEGMENT.fullmatch(entry.name)) and entry.name.removesuffix(LOG) in whole
-    ]
-    return TieredPartition(
-        topic=name["topic"],
-        topic_id=name["topic_id"],
-        partition=int(name["partition"]),
-        directory=directory,
-        segments=tuple(segments),
+    folders = files.look_at_all(lambda each: files.entries(each[1]), found, near=path)
+    uploads = [list(_uploads(directory, inside)) for (_, directory), inside in zip(found, folders, strict=True)]
+    segments = iter(
+        files.look_at_all(lambda file: _segment(files, file), [file for those in uploads for file in those], near=path)
     )
+    return [
+        TieredPartition(
+            topic=name["topic"],
+            topic_id=name["topic_id"],
+            partition=int(name["partition"]),
+            directory=directory,
+            segments=tuple(islice(segments, len(those))),
+        )
+        for (name, directory), those in zip(found, uploads, strict=True)
+    ]
 
 
-def _segment(files: PlaceFiles, directory: str, entry: DirectoryEntry, base_offset: int) -> TieredSegment:
-    path = f"{directory}/{entry.name}"
-    file = SegmentFile(path=path, base_offset=base_offset, next_base=None, size_bytes=entry.size_bytes)
+def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> Iterator[SegmentFile]:
+    whole = {entry.name.removesuffix(EPOCHS) for entry in entries if entry.name.endswith(EPOCHS)}
+    for entry in entries:
+        match = _SEGMENT.fullmatch(entry.name)
+        if match and entry.name.removesuffix(LOG) in whole:
+            path, base_offset = f"{directory}/{entry.name}", int(match["base"])
+            yield SegmentFile(path=path, base_offset=base_offset, next_base=None, size_bytes=entry.size_bytes)
+
+
+def _segment(files: PlaceFiles, file: SegmentFile) -> TieredSegment:
     checkpoint = file.beside(EPOCHS)
     return TieredSegment(
         file=file,

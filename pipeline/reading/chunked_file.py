@@ -86,6 +86,8 @@ def _unpacked(data: bytes, size: int, name: str) -> bytes:
     import zstandard
 
     try:
+        if zstandard.frame_content_size(data) > size:  # the decompressor would allocate that
+            raise CorruptRecord(f"{name}: holds more than the {size} bytes that its manifest says")
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
     except zstandard.ZstdError as error:
         raise CorruptRecord(f"{name}: {error}") from error

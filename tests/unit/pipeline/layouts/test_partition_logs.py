@@ -1,7 +1,10 @@
 """Logs in tiered storage, alone and together with what a broker still has: each offset once, of the right epoch."""
 
+import json
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_log import PartitionLog
 from stepdown.pipeline.reading.rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.protocol.errors import CorruptRecord, DiskFault
 from stepdown.protocol.records.columns import Wanted
 from stepdown.storage.files.checkpoint_file import LOG_STARTS
 from support.log_directories import keyed_records, write_batches
@@ -187,6 +191,48 @@ def test_an_encrypted_segment_is_refused_with_a_sentence(tmp_path: Path) -> None
         partition_logs(FILES, str(tmp_path / "tiered"))
 
 
+def changed(manifest: Path, **fields: object) -> None:
+    """Put these fields of the manifest, by their path in it, in place of what it says."""
+    found = json.loads(manifest.read_text())
+    for name, value in fields.items():
+        *folders, last = name.split("__")
+        reduce(lambda inside, folder: inside[folder], folders, found)[last] = value
+    manifest.write_text(json.dumps(found))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"version": "2"},
+        {"chunkIndex__originalFileSize": 1 << 60},
+        {"chunkIndex__originalChunkSize": 0},
+        {"chunkIndex__originalChunkSize": 1},
+        {"chunkIndex__transformedChunks": b64encode(b"\xff\xff\xff\xff" + bytes(9)).decode()},
+        {"chunkIndex__type": "other"},
+        {"segmentIndexes__leaderEpoch__size": 1 << 60},
+        {"segmentIndexes__offset__position": -1},
+        {"remoteLogSegmentMetadata__endOffset": -2},
+        {"remoteLogSegmentMetadata": None},
+    ],
+    ids=str,
+)
+def test_a_manifest_that_lies_is_named_and_allocates_nothing(tmp_path: Path, fields: dict[str, object]) -> None:
+    log = write_batches(tmp_path / "scratch", "topic", 0, [keyed_records(0, 100)]).log
+    manifest = to_aiven(log, tmp_path / "tiered", "topic", 0, {0: 0}, end_offset=99)
+    changed(manifest, **fields)
+    with pytest.raises(DiskFault, match=f"{manifest.name}: no manifest of version 1"):
+        partition_logs(FILES, str(tmp_path / "tiered"))
+
+
+def test_a_chunk_that_holds_more_than_its_manifest_says_is_not_opened(tmp_path: Path) -> None:
+    log = write_batches(tmp_path / "scratch", "topic", 0, [keyed_records(0, 10)]).log
+    manifest = to_aiven(log, tmp_path / "tiered", "topic", 0, {0: 0}, end_offset=9)
+    changed(manifest, chunkIndex__originalFileSize=100)
+    (found,) = partition_logs(FILES, str(tmp_path / "tiered"))
+    with pytest.raises(CorruptRecord, match="chunk 0: holds more than the 100 bytes"):
+        rows(found)
+
+
 @pytest.mark.parametrize("sizes", [[], [7], [300, 5], [1000, 1000, 3], [70_000, 1 << 20, 99, 1]], ids=str)
 def test_sizes_of_chunks_are_read_as_they_are_written(sizes: list[int]) -> None:
     assert chunk_sizes(encoded_sizes(sizes)) == tuple(sizes)
@@ -196,5 +242,5 @@ def test_sizes_of_chunks_are_read_as_they_are_written(sizes: list[int]) -> None:
     "damage", [lambda data: data[:-1], lambda data: b"\x7f" + data[1:], lambda data: data[:6]], ids=range(3)
 )
 def test_sizes_that_cannot_be_are_refused(damage: Callable[[bytes], bytes]) -> None:
-    with pytest.raises(ValueError, match="for the sizes of"):
+    with pytest.raises(ValueError, match=r"for the sizes of|chunks, more than"):
         chunk_sizes(damage(encoded_sizes([100, 200, 300])))
