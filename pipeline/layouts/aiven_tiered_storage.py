@@ -6,8 +6,9 @@
         .rsm-manifest  JSON, written last: chunkIndex, segmentIndexes, compression, encryption, remoteLogSegmentMetadata
 
 chunkIndex is `fixed` (all chunks take transformedChunkSize, the last one finalTransformedChunkSize) or `variable`
-(transformedChunks: base64 of a count, and then of more than one chunk the smallest size, bytes a value, the sizes above
-it, the last size in four bytes). Encrypted segments are refused: their keys are wrapped by a key that is not here.
+(transformedChunks: base64 of a zstd frame of a count, and then of more than one chunk the smallest size, bytes a value,
+the sizes above it, the last size in four bytes). Encrypted segments are refused: their keys are wrapped by a key that
+is not here.
 Source: `ObjectKeyFactory`, `SegmentManifestV1`, `ChunkSizesBinaryCodec` of that project.
 """
 
@@ -18,13 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ...protocol.errors import DiskFault
+from ...protocol.errors import CorruptRecord, DiskFault
 from ...storage.files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
 from ...storage.files.files import DirectoryEntry
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.chunked_file import Chunks
+from ..reading.chunked_file import Chunks, unpacked
 from ..reading.segment_file import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
@@ -33,6 +34,7 @@ INDEXES = ".indexes"
 MAX_MANIFEST_BYTES = 64 << 20
 MAX_CHUNKS = 1 << 22
 """Of 1 KiB, a segment of 4 GiB."""
+MAX_SIZES_BYTES = 10 << 20  # as the plugin
 
 _DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<topic_id>[A-Za-z0-9_-]{22})")
 _PARTITION = re.compile(r"[0-9]{1,10}")
@@ -103,7 +105,7 @@ def _segment(files: PlaceFiles, upload: _Upload) -> TieredSegment:
     try:
         manifest = json.loads(files.read_whole(path, MAX_MANIFEST_BYTES) or b"")
         return _described(files, manifest, upload)
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+    except (ValueError, KeyError, TypeError, AttributeError, CorruptRecord) as fault:
         raise DiskFault(f"{path}: no manifest of version 1: {fault!r}") from fault
 
 
@@ -165,7 +167,7 @@ def _chunks(index: Mapping[str, Any], *, compressed: bool) -> Chunks:
         sizes = (int(index["transformedChunkSize"]),) * (count - 1) + (int(index["finalTransformedChunkSize"]),)
         sizes = sizes[:count] if count else ()
     elif index["type"] == "variable":
-        sizes = chunk_sizes(b64decode(index["transformedChunks"]))
+        sizes = chunk_sizes(unpacked(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks"))
     else:
         raise ValueError(f"a chunk index of type {index['type']}")
     if len(sizes) != count:

@@ -76,18 +76,19 @@ class ChunkedFile:
         size = min(chunks.original_bytes, chunks.file_bytes - number * chunks.original_bytes)
         data = self._object.read(chunks.stored_bytes[number], self._starts[number])
         if chunks.compressed:
-            data = _unpacked(data, size, f"{self.path}: chunk {number}")
+            data = unpacked(data, size, f"{self.path}: chunk {number}")
         if len(data) != size:
             raise CorruptRecord(f"{self.path}: chunk {number} holds {len(data)} bytes, its manifest says {size}")
         return data
 
 
-def _unpacked(data: bytes, size: int, name: str) -> bytes:
+def unpacked(data: bytes, most: int, name: str) -> bytes:
+    """What a zstd frame holds, `most` bytes of it. Raises: CorruptRecord, which says `name`."""
     import zstandard
 
     try:
-        if zstandard.frame_content_size(data) > size:  # the decompressor would allocate that
-            raise CorruptRecord(f"{name}: holds more than the {size} bytes that its manifest says")
-        return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+        if zstandard.frame_content_size(data) > most:  # the decompressor would allocate that
+            raise CorruptRecord(f"{name}: holds more than {most} bytes")
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=most)
     except zstandard.ZstdError as error:
         raise CorruptRecord(f"{name}: {error}") from error

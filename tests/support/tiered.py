@@ -71,7 +71,7 @@ def to_aiven(
     sizes = [len(chunk) for chunk in chunks]
     index: dict[str, object] = {"originalChunkSize": CHUNK_BYTES, "originalFileSize": len(data)}
     if compressed:
-        index |= {"type": "variable", "transformedChunks": b64encode(encoded_sizes(sizes)).decode()}
+        index |= {"type": "variable", "transformedChunks": packed_sizes(encoded_sizes(sizes))}
     else:
         index |= {"type": "fixed", "transformedChunkSize": CHUNK_BYTES, "finalTransformedChunkSize": sizes[-1]}
     metadata = {"startOffset": int(log.stem), "endOffset": end_offset, "segmentLeaderEpochs": dict(epochs)}
@@ -85,6 +85,11 @@ def to_aiven(
     path = Path(f"{stem}.rsm-manifest")
     path.write_text(json.dumps(manifest))
     return path
+
+
+def packed_sizes(encoded: bytes) -> str:
+    """Encoded sizes as they are in a manifest."""
+    return b64encode(zstandard.ZstdCompressor().compress(encoded)).decode()
 
 
 def encoded_sizes(sizes: Sequence[int]) -> bytes:

@@ -1,7 +1,7 @@
 """Logs in tiered storage, alone and together with what a broker still has: each offset once, of the right epoch."""
 
 import json
-from base64 import b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -12,6 +12,7 @@ from stepdown.pipeline.failures import BadUsage, PipelineFailure
 from stepdown.pipeline.layouts.aiven_tiered_storage import chunk_sizes
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
+from stepdown.pipeline.reading.chunked_file import unpacked
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_log import PartitionLog
 from stepdown.pipeline.reading.rows import Leniency, SplitRows
@@ -20,7 +21,7 @@ from stepdown.protocol.errors import CorruptRecord, DiskFault
 from stepdown.protocol.records.columns import Wanted
 from stepdown.storage.files.checkpoint_file import LOG_STARTS
 from support.log_directories import keyed_records, write_batches
-from support.tiered import TOPIC_ID, checkpoint, encoded_sizes, segment_id, to_aiven, to_local_tiered
+from support.tiered import TOPIC_ID, checkpoint, encoded_sizes, packed_sizes, segment_id, to_aiven, to_local_tiered
 
 FILES = PlaceFiles()
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -207,7 +208,9 @@ def changed(manifest: Path, **fields: object) -> None:
         {"chunkIndex__originalFileSize": 1 << 60},
         {"chunkIndex__originalChunkSize": 0},
         {"chunkIndex__originalChunkSize": 1},
-        {"chunkIndex__transformedChunks": b64encode(b"\xff\xff\xff\xff" + bytes(9)).decode()},
+        {"chunkIndex__transformedChunks": packed_sizes(b"\xff\xff\xff\xff" + bytes(9))},
+        {"chunkIndex__transformedChunks": packed_sizes(bytes(20 << 20))},
+        {"chunkIndex__transformedChunks": "AAAA"},
         {"chunkIndex__type": "other"},
         {"segmentIndexes__leaderEpoch__size": 1 << 60},
         {"segmentIndexes__offset__position": -1},
@@ -229,13 +232,21 @@ def test_a_chunk_that_holds_more_than_its_manifest_says_is_not_opened(tmp_path: 
     manifest = to_aiven(log, tmp_path / "tiered", "topic", 0, {0: 0}, end_offset=9)
     changed(manifest, chunkIndex__originalFileSize=100)
     (found,) = partition_logs(FILES, str(tmp_path / "tiered"))
-    with pytest.raises(CorruptRecord, match="chunk 0: holds more than the 100 bytes"):
+    with pytest.raises(CorruptRecord, match="chunk 0: holds more than 100 bytes"):
         rows(found)
 
 
 @pytest.mark.parametrize("sizes", [[], [7], [300, 5], [1000, 1000, 3], [70_000, 1 << 20, 99, 1]], ids=str)
 def test_sizes_of_chunks_are_read_as_they_are_written(sizes: list[int]) -> None:
     assert chunk_sizes(encoded_sizes(sizes)) == tuple(sizes)
+
+
+def test_sizes_are_read_that_the_plugin_has_written() -> None:
+    """Version 1.0.0, a segment of 446,462 bytes in chunks of 100,000. They were read without zstd, so never."""
+    written = b64decode("KLUv/SAVqQAAAAAABQABGtgCANwBWgGdAAAAAIW1")
+    sizes = chunk_sizes(unpacked(written, 100, ""))
+    assert len(sizes) == 5
+    assert sum(sizes) == 324_840  # what the object had
 
 
 @pytest.mark.parametrize(
