@@ -17,6 +17,7 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
+LISTEN ?= 127.0.0.1:9092
 BIN    := $(VENV)/bin
 ROOMS  := protocol config storage broker client producer testing cli bench pipeline
 STAMP  := $(VENV)/.installed
@@ -56,7 +57,7 @@ setup: $(STAMP)
 	@$(BIN)/python -m compileall -q $(ROOMS) __init__.py __main__.py
 
 serve: $(SERVES)
-	$(BIN)/stepdown serve --listen 127.0.0.1:9092 --log-dir ./data
+	$(BIN)/stepdown serve --listen $(LISTEN) --log-dir ./data
 
 # The wheel is for every Linux whose C library is as new as the symbols it uses (auditwheel says which, in its name).
 wheel: setup
