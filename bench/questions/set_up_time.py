@@ -3,7 +3,7 @@
     python bench/questions/set_up_time.py serve install wheel
 
 `serve` is `make serve` until a broker listens, `install` is `pip install .`, `wheel` installs the newest wheel of
-`make wheel` in dist/, with the packages it needs. What is measured stands beside its bar; the status is 1 where one is missed.
+`make wheel` in dist/, with the packages it needs. Each figure stands beside its bar; the status is 1 if one is missed.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def fresh(folder: Path) -> Mapping[str, str]:
-    """The variables of somebody who has just come: no cache of packages, none of compiled files, no active environment."""
+    """The variables of somebody who has just come: no cache of packages or of compiled files."""
     dropped = ("CC", "CXX", "VIRTUAL_ENV", "PYTHONPATH")
     kept = {name: value for name, value in os.environ.items() if name not in dropped and not name.startswith("CCACHE")}
     return {**kept, "PIP_CACHE_DIR": str(folder / "pip-cache")}
@@ -85,7 +85,7 @@ def pip_install(folder: Path, what: Path, variables: Mapping[str, str]) -> tuple
     environment = folder / "environment"
     venv.create(environment, with_pip=True)
     began = monotonic()
-    command = [environment / "bin" / "python", "-m", "pip", "install", "--quiet", what]
+    command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", str(what)]
     subprocess.run(command, check=True, cwd=folder, env=variables)
     return monotonic() - began, environment
 

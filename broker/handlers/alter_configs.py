@@ -5,6 +5,7 @@ for itself; a change is on the disk, and in force in open logs, when the answer 
 flexible fields.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -14,30 +15,25 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from ..metadata.config_resources import ResourceType, check_changes, replace_broker, replace_topic, resource_type
+from ..metadata.config_resources import (
+    ResourceType,
+    change_each,
+    check_changes,
+    replace_broker,
+    replace_topic,
+    resource_type,
+)
 from ..network.call import Call
 from ..network.long_requests import resources_named
 
 if TYPE_CHECKING:
     from ..services import Services
 
-NONE = ApiError("", ErrorCode.NONE)
-
 
 async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    repeated = call.repeats(resources_named)
-    responses = []
-    for resource in request.resources:
-        error = NONE
-        try:
-            if (resource.resource_type, resource.resource_name) in repeated:
-                raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
-            _replace(broker, resource, validate_only=request.validate_only)
-        except ApiError as fault:
-            error = fault
-        responses.append(_response(resource, error))
-        await broker.breathe()  # the change was written and synced
-    return AlterConfigsResponse(responses=responses)
+    replace = partial(_replace, broker, validate_only=request.validate_only)
+    errors = await change_each(request.resources, call.repeats(resources_named), replace, broker.breathe)
+    return AlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 
 
 def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterConfigsResponse:

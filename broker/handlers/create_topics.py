@@ -66,12 +66,9 @@ def _plan(broker: "Services", topic: CreatableTopic, *, is_repeated: bool) -> Ne
         raise ApiError(f"topic {topic.name!r} is named more than once", ErrorCode.INVALID_REQUEST)
     if topic.name == METADATA_TOPIC:
         raise ApiError(f"{METADATA_TOPIC} cannot be created", ErrorCode.INVALID_REQUEST)
-    overrides: dict[str, str] = {}
-    for config in topic.configs:
-        if config.value is None:
-            raise ApiError(f"{config.name} has no value", ErrorCode.INVALID_CONFIG)
-        overrides[config.name] = config.value
-    settings = broker.topics.check(topic.name, overrides)
+    broker.topics.check_is_free(topic.name)
+    overrides = _overrides(topic)
+    settings = broker.topics.configuration.topic_settings(overrides)
     assignment = _assignment(broker, topic)
     if assignment:
         partitions, factor = len(assignment), len(assignment[0])
@@ -85,6 +82,16 @@ def _plan(broker: "Services", topic: CreatableTopic, *, is_repeated: bool) -> Ne
         settings=settings,
         overrides=overrides,
     )
+
+
+def _overrides(topic: CreatableTopic) -> dict[str, str]:
+    """The settings that are given, by key. Raises ApiError 40."""
+    overrides: dict[str, str] = {}
+    for config in topic.configs:
+        if config.value is None:
+            raise ApiError(f"{config.name} has no value", ErrorCode.INVALID_CONFIG)
+        overrides[config.name] = config.value
+    return overrides
 
 
 def _layout(broker: "Services", topic: CreatableTopic) -> tuple[int, int]:

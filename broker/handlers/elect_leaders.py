@@ -24,7 +24,8 @@ FIRST_VERSION_WITH_ERROR = 1
 
 
 def handle(broker: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    if request.election_type not in (PREFERRED, UNCLEAN):
+    asks_for_none = request.topic_partitions is not None and not request.topic_partitions
+    if request.election_type not in (PREFERRED, UNCLEAN) and not asks_for_none:
         raise ApiError(f"election type {request.election_type} is not known", ErrorCode.INVALID_REQUEST)
     is_unclean = request.election_type == UNCLEAN
     if request.topic_partitions is None:

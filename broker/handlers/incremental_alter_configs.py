@@ -6,6 +6,7 @@ as a whole and for itself; a change is on the disk, and in force in open logs, w
 subscriptions of client metrics (KIP-714).
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...config.dynamic_changes import Alteration, Operation
@@ -22,6 +23,7 @@ from ..metadata.config_resources import (
     alter_broker,
     alter_loggers,
     alter_topic,
+    change_each,
     check_changes,
     resource_type,
 )
@@ -31,25 +33,13 @@ from ..network.long_requests import resources_named
 if TYPE_CHECKING:
     from ..services import Services
 
-NONE = ApiError("", ErrorCode.NONE)
-
 
 async def handle(
     broker: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    repeated = call.repeats(resources_named)
-    responses = []
-    for resource in request.resources:
-        error = NONE
-        try:
-            if (resource.resource_type, resource.resource_name) in repeated:
-                raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
-            _alter(broker, resource, validate_only=request.validate_only)
-        except ApiError as fault:
-            error = fault
-        responses.append(_response(resource, error))
-        await broker.breathe()  # the change was written and synced
-    return IncrementalAlterConfigsResponse(responses=responses)
+    alter = partial(_alter, broker, validate_only=request.validate_only)
+    errors = await change_each(request.resources, call.repeats(resources_named), alter, broker.breathe)
+    return IncrementalAlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call) -> IncrementalAlterConfigsResponse:

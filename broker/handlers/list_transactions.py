@@ -26,7 +26,7 @@ def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> 
         raise ApiError("the transactions are being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     now_ms = broker.clock.now_ms()
     return ListTransactionsResponse(
-        unknown_state_filters=[name for name in request.state_filters if state_named(name) is None],
+        unknown_state_filters=[name for name in dict.fromkeys(request.state_filters) if state_named(name) is None],
         transaction_states=[
             TransactionState(
                 transactional_id=transaction.transactional_id,

@@ -148,7 +148,9 @@ def refuse(request: ProduceRequest, error: ApiError, call: Call) -> ProduceRespo
 
 
 def _items(request: ProduceRequest) -> Items:
-    return [(topic.name, data) for topic in request.topic_data for data in topic.partition_data]
+    """A partition that is named twice gets what comes last, as in Kafka."""
+    items = [(topic.name, data) for topic in request.topic_data for data in topic.partition_data]
+    return items if len(items) < 2 else list({(name, data.index): (name, data) for name, data in items}.values())
 
 
 def _records(data: PartitionProduceData) -> memoryview:

@@ -1,6 +1,7 @@
 """UpdateFeatures, versions 0-1 (KIP-584, 778): raises or lowers finalized feature levels.
 
-Levels are stored and shown; nothing in this broker depends on them. Each feature succeeds or fails for itself.
+Levels are stored and shown; nothing in this broker depends on them. Each feature succeeds or fails for itself; of one
+that is named twice, what comes last counts.
 Version notes: v0 allows a downgrade by a flag; v1 by a type (1 upgrade, 2 safe downgrade, 3 unsafe downgrade) and can
 only validate. A safe downgrade of metadata.version below 3.7-IV2 would lose metadata in Kafka and is refused; an
 unsafe one always is.
@@ -31,7 +32,7 @@ def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> Up
     store = broker.topics.store
     levels = dict(store.state.features)
     results = []
-    for update in request.feature_updates:
+    for update in {update.feature: update for update in request.feature_updates}.values():
         code, message = ErrorCode.NONE, None
         try:
             _check(update, levels, call.version)

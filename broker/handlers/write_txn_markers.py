@@ -5,6 +5,8 @@ coordinator knows any more. Each partition is answered by itself: UNKNOWN_TOPIC_
 when it knows a later epoch, TRANSACTION_COORDINATOR_FENCED when a later coordinator has written there.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -16,6 +18,7 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from ...protocol.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ..network.call import Call
 from ..transactions.markers import MarkerOf
 
@@ -23,56 +26,67 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
+Codes = dict[int, dict[str, dict[int, ErrorCode]]]
+"""By producer id, topic and partition: markers of one producer are answered as one, those without partitions not."""
+
+
 async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
-    results = []
-    for marker in request.markers:
-        results.append(_write(broker, marker))
+    _check_producers(request)
+    codes: Codes = {}
+    for asked in request.markers:
+        marker = MarkerOf(
+            producer_id=asked.producer_id,
+            producer_epoch=asked.producer_epoch,
+            coordinator_epoch=asked.coordinator_epoch,
+            committed=asked.transaction_result,
+        )
+        _note(codes, asked, partial(_write_one, broker, marker))
         await broker.breathe()
-    return WriteTxnMarkersResponse(markers=results)
+    return _response(codes)
 
 
 def refuse(request: WriteTxnMarkersRequest, error: ApiError, call: Call) -> WriteTxnMarkersResponse:
+    codes: Codes = {}
+    for asked in request.markers:
+        _note(codes, asked, lambda topic, index: error.code)
+    return _response(codes)
+
+
+def _check_producers(request: WriteTxnMarkersRequest) -> None:
+    """Raises: ApiError UNKNOWN_SERVER_ERROR, as Kafka fails the whole request when it cannot build such a batch."""
+    for marker in request.markers:
+        if marker.producer_id == NO_PRODUCER_ID or marker.producer_epoch == NO_PRODUCER_EPOCH:
+            raise ApiError(
+                f"producer {marker.producer_id} with epoch {marker.producer_epoch} writes no markers",
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+            )
+
+
+def _note(codes: Codes, asked: WritableTxnMarker, code_of: Callable[[str, int], ErrorCode]) -> None:
+    for topic in asked.topics:
+        for index in dict.fromkeys(topic.partition_indexes):
+            of_topic = codes.setdefault(asked.producer_id, {}).setdefault(topic.name, {})
+            of_topic[index] = code_of(topic.name, index)
+
+
+def _response(codes: Codes) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
+                producer_id=producer_id,
                 topics=[
                     WritableTxnMarkerTopicResult(
-                        name=topic.name,
+                        name=name,
                         partitions=[
-                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=error.code)
-                            for index in topic.partition_indexes
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+                            for index, code in partitions.items()
                         ],
                     )
-                    for topic in marker.topics
+                    for name, partitions in topics.items()
                 ],
             )
-            for marker in request.markers
+            for producer_id, topics in codes.items()
         ]
-    )
-
-
-def _write(broker: "Services", asked: WritableTxnMarker) -> WritableTxnMarkerResult:
-    marker = MarkerOf(
-        producer_id=asked.producer_id,
-        producer_epoch=asked.producer_epoch,
-        coordinator_epoch=asked.coordinator_epoch,
-        committed=asked.transaction_result,
-    )
-    return WritableTxnMarkerResult(
-        producer_id=asked.producer_id,
-        topics=[
-            WritableTxnMarkerTopicResult(
-                name=topic.name,
-                partitions=[
-                    WritableTxnMarkerPartitionResult(
-                        partition_index=index, error_code=_write_one(broker, marker, topic.name, index)
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in asked.topics
-        ],
     )
 
 

@@ -9,9 +9,9 @@
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...config import ConfigError
 from ...config.dynamic_changes import Alteration, Operation, altered
@@ -34,6 +34,7 @@ LEVELS = {
     "DEBUG": logging.DEBUG,
     "TRACE": logging.DEBUG - 5,
 }
+NO_ERROR = ApiError("", ErrorCode.NONE)
 
 
 class ResourceType(IntEnum):
@@ -70,6 +71,39 @@ def check_is_this_broker(cluster: "Cluster", name: str) -> None:
         is_this = False
     if not is_this:
         raise ApiError(f"this is broker {node_id}, not {name!r}", ErrorCode.INVALID_REQUEST)
+
+
+class Resource(Protocol):
+    """What a request wants changed."""
+
+    @property
+    def resource_type(self) -> int: ...
+    @property
+    def resource_name(self) -> str: ...
+
+
+R = TypeVar("R", bound=Resource)
+
+
+async def change_each(
+    resources: Sequence[R],
+    named_twice: Container[Hashable],
+    change: Callable[[R], None],
+    breathe: Callable[[], Awaitable[None]],
+) -> list[ApiError]:
+    """What went wrong with each resource; `NO_ERROR` where nothing did. One that is named twice is not changed."""
+    errors = []
+    for resource in resources:
+        error = NO_ERROR
+        try:
+            if (resource.resource_type, resource.resource_name) in named_twice:
+                raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
+            change(resource)
+        except ApiError as fault:
+            error = fault
+        errors.append(error)
+        await breathe()  # the change was written and synced
+    return errors
 
 
 def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ cluster `replication/replicated_partition.py` is in its place (spec: replication
 from collections.abc import Mapping
 
 from ...protocol.errors import ApiError, ErrorCode
+from ...storage.log.leader_epochs import UNDEFINED_EPOCH
 from ...storage.log.log import Log
 
 READ_COMMITTED = 1
@@ -127,7 +128,7 @@ class Partition:
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Raises ApiError FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH when a client's epoch (-1: none) is not ours."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+        if current_leader_epoch in (UNDEFINED_EPOCH, self.leader_epoch):
             return
         place = f"{self.topic_name}-{self.index}: epoch {current_leader_epoch}, the leader's is {self.leader_epoch}"
         if current_leader_epoch < self.leader_epoch:

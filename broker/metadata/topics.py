@@ -109,16 +109,16 @@ class Topics:
         """How many replicas a partition may have."""
         return max(1, len(self.known_brokers))
 
-    def check(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
-        """The settings of a topic that may be created so. Raises ApiError 17, 36 or 40."""
+    def check_is_free(self, name: str) -> None:
+        """Raises ApiError 17 or 36 when no topic of this name may be created."""
         check_name(name)
         self.collisions.check(name)
         if name in self.cluster.topics:
             raise _exists(name)
-        return self.configuration.topic_settings(overrides)
 
     def plan_default(self, name: str) -> NewTopic:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
+        self.check_is_free(name)
         settings = self._core.settings
         overrides: dict[str, str] = {}
         partitions, factor = settings.num_partitions, settings.default_replication_factor
@@ -133,7 +133,7 @@ class Topics:
             name=name,
             partitions=partitions,
             replication_factor=min(factor, self.most_replicas),
-            settings=self.check(name, overrides),
+            settings=self.configuration.topic_settings(overrides),
             overrides=overrides,
         )
 

@@ -4,9 +4,8 @@ All partitions are led by this broker, so a marker is appended where Kafka sends
 topic is gone needs none. What else keeps a marker out (Kafka 3.9, TransactionMarkerRequestCompletionHandler):
 
     retriable, or the disk                     tried again
-    INVALID_PRODUCER_EPOCH 47, 52              the partition knows a later producer or coordinator: counts as done,
-    where
-                                               Kafka gives up and leaves the id unusable until a restart.
+    INVALID_PRODUCER_EPOCH 47, 52              the partition knows a later producer or coordinator: counts as done;
+                                               Kafka gives up and leaves the id unusable until a restart
     UNSUPPORTED_FOR_MESSAGE_FORMAT 43, 35      cannot happen: all is written in magic 2
 """
 

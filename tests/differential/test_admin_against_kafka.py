@@ -4,44 +4,21 @@ Left out of the comparison: messages, addresses, ids, paths, sizes of disks, cou
 where it means nothing. docs/compatibility.md lists the intended differences; `DIFFERENT` asserts that they are there.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from uuid import UUID
 
 import pytest
-from stepdown.protocol.schema import schema_of
 from support.admin_steps import steps
 from support.broker import broker_under_test
 from support.client import RawClient
 from support.kafka import ApacheKafka
-from support.steps import Step
+from support.steps import Step, comparable
 
 pytestmark = pytest.mark.java
 
 STEPS = {step.name: step for step in steps()}
 CATCH_UP_S = 5.0  # Kafka answers from an image that follows what its controller has done
-UNCOMPARED = frozenset(
-    (
-        "error_message",
-        "host",
-        "port",
-        "cluster_id",
-        "log_dir",
-        "total_bytes",
-        "usable_bytes",
-        "documentation",
-        "finalized_features_epoch",
-        "high_watermark",
-        "log_end_offset",
-        "last_fetch_timestamp",
-        "last_caught_up_timestamp",
-        "api_keys",
-        "is_default",  # v0: Kafka since 3.0 says false of everything
-        "synonyms",  # of the second and third name: see config/describe_configs.py
-    )
-)
 Answers = Mapping[str, tuple[Any, Any]]
 
 
@@ -97,23 +74,6 @@ async def _ask_both(kafka: str, ours: str) -> Answers:
 async def _connect(address: str) -> RawClient:
     host, _, port = address.rpartition(":")
     return await RawClient.connect(host, int(port))
-
-
-def comparable(value: Any) -> Any:
-    """The value as plain dicts and lists; lists are ordered by content unless they hold numbers."""
-    if hasattr(type(value), "__schema__"):
-        names = (field.name for field in schema_of(type(value)).fields if field.name not in UNCOMPARED)
-        return {name: comparable(getattr(value, name)) for name in names}
-    if isinstance(value, list | tuple):
-        items = [comparable(item) for item in value]
-        return items if all(isinstance(item, int) for item in items) else sorted(items, key=_text)
-    if isinstance(value, UUID):
-        return "an id" if value.int else "no id"
-    return value
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)

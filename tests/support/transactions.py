@@ -25,7 +25,7 @@ SETTINGS = {"transaction_state_log_num_partitions": 3, "offsets_topic_num_partit
 
 
 async def make_topic(broker: Broker, name: str, partitions: int = 2) -> None:
-    new = NewTopic(name=name, partitions=partitions, settings=broker.topics.check(name, {}))
+    new = NewTopic(name=name, partitions=partitions, settings=broker.topics.configuration.topic_settings({}))
     assert not await broker.topics.create([new])
 
 

@@ -111,6 +111,8 @@ class ScramCredentials:
                 return ApiError("Too few iterations", ErrorCode.UNACCEPTABLE_CREDENTIAL)
             if change.iterations > MOST_ITERATIONS:
                 return ApiError("Too many iterations", ErrorCode.UNACCEPTABLE_CREDENTIAL)
+            if not change.salted_password:
+                return ApiError("The salted password must not be empty", ErrorCode.UNACCEPTABLE_CREDENTIAL)
         elif self.find(change.user, SCRAM_MECHANISMS[change.mechanism]) is None:
             return ApiError("Attempt to delete a user credential that does not exist", ErrorCode.RESOURCE_NOT_FOUND)
         return None

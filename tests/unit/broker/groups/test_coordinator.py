@@ -54,7 +54,10 @@ async def serving(directory, topics=("t",), **settings):
         await broker.groups.loaded()
         missing = [name for name in topics if name not in broker.cluster.topics]
         await broker.topics.create(
-            [NewTopic(name=name, partitions=2, settings=broker.topics.check(name, {})) for name in missing]
+            [
+                NewTopic(name=name, partitions=2, settings=broker.topics.configuration.topic_settings({}))
+                for name in missing
+            ]
         )
         client = await RawClient.connect(broker.address.host, broker.address.port, client_id="raw")
         yield broker, client

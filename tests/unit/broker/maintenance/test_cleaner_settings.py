@@ -21,7 +21,7 @@ CLEAN_BYTES = 1000
 
 async def dirty_log(broker: Broker, name: str) -> Log:
     texts = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
-    new = NewTopic(name=name, partitions=1, settings=broker.topics.check(name, texts), overrides=texts)
+    new = NewTopic(name=name, partitions=1, settings=broker.topics.configuration.topic_settings(texts), overrides=texts)
     assert not await broker.topics.create([new])
     log = broker.cluster.partition(name, 0).log
     for _ in range(5):

@@ -19,7 +19,7 @@ BACKOFF_MS = 15_000
 async def make_topic(broker: Broker, name: str, **overrides: str) -> Partition:
     texts = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
     texts |= {key.replace("_", "."): value for key, value in overrides.items()}
-    new = NewTopic(name=name, partitions=1, settings=broker.topics.check(name, texts), overrides=texts)
+    new = NewTopic(name=name, partitions=1, settings=broker.topics.configuration.topic_settings(texts), overrides=texts)
     assert not await broker.topics.create([new])
     return broker.cluster.partition(name, 0)
 

@@ -35,7 +35,7 @@ class SlowFiles(FaultyFiles):
 
 
 async def make_log(broker: Broker, name: str) -> Log:
-    new = NewTopic(name=name, partitions=1, settings=broker.topics.check(name, {}), overrides={})
+    new = NewTopic(name=name, partitions=1, settings=broker.topics.configuration.topic_settings({}), overrides={})
     assert not await broker.topics.create([new])
     return broker.cluster.partition(name, 0).log
 

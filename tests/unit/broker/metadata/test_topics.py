@@ -44,7 +44,7 @@ def started(directory: Path, files: Files | None = None, **settings: object) -> 
 
 
 async def create(broker: Broker, name: str, partitions: int = 1) -> dict[str, ApiError]:
-    settings = broker.topics.check(name, {})
+    settings = broker.topics.configuration.topic_settings({})
     return await broker.topics.create([NewTopic(name=name, partitions=partitions, settings=settings)])
 
 

@@ -130,7 +130,14 @@ async def test_the_cleaner_tells_what_it_did_and_what_it_gave_up(tmp_path: Path)
         for name in ("good", "bad"):
             texts = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
             await broker.topics.create(
-                [NewTopic(name=name, partitions=1, settings=broker.topics.check(name, texts), overrides=texts)]
+                [
+                    NewTopic(
+                        name=name,
+                        partitions=1,
+                        settings=broker.topics.configuration.topic_settings(texts),
+                        overrides=texts,
+                    )
+                ]
             )
             log = broker.cluster.partition(name, 0).log
             for _ in range(5):

@@ -405,3 +405,13 @@ async def test_a_full_disk_is_answered_as_56_and_logged(tmp_path: Path, caplog: 
         again = await client.send(produce(("orders", 0, record_set(2))), 9)
         partition = again.responses[0].partition_responses[0]
         assert (partition.error_code, partition.base_offset) == (ErrorCode.NONE, 0)
+
+
+async def test_of_a_partition_that_is_named_twice_the_last_records_count(client: RawClient) -> None:
+    first, last = (PartitionProduceData(index=0, records=record_set(2, content=records(*[NOW] * n))) for n in (1, 2))
+    topic = TopicProduceData(name="orders", partition_data=(first, last))
+    response = await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(topic,)), 9)
+    (only,) = response.responses[0].partition_responses
+    assert (only.error_code, only.base_offset) == (0, 0)
+    response = await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(topic,)), 9)
+    assert response.responses[0].partition_responses[0].base_offset == 2

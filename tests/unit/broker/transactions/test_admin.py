@@ -1,6 +1,7 @@
 """Looking at transactions, and ending by hand those that no coordinator knows any more."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,20 @@ async def test_markers_of_an_earlier_coordinator_or_producer_are_refused(broker:
     assert await codes(producer, markers(producer, 0, coordinator_epoch=5), 1) == [0]
     fenced = ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert await codes(producer, markers(producer, 0, coordinator_epoch=4), 1) == [fenced]
-    producer.epoch = -1
+    producer.epoch = 3
+    assert await codes(producer, markers(producer, 0, coordinator_epoch=5), 1) == [0]
+    producer.epoch = 2
     assert await codes(producer, markers(producer, 0, coordinator_epoch=5), 1) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+
+
+async def test_nothing_is_written_for_markers_of_no_producer(broker: Broker) -> None:
+    producer = await begin(broker, "t")
+    good, bad = markers(producer, 0), markers(producer, 1)
+    bad.markers[0] = replace(bad.markers[0], producer_id=-1)
+    request = WriteTxnMarkersRequest(markers=[*good.markers, *bad.markers])
+    answers = (await producer.client.send(request, 1)).markers
+    assert [topic.partitions[0].error_code for each in answers for topic in each.topics] == [-1, -1]
+    assert batches(broker.cluster.partition("a", 0)) == []
 
 
 @pytest.mark.parametrize("version", [4, 5])

@@ -36,7 +36,7 @@ SETTINGS = {
 async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
     """Topic t has two partitions of ten records; group `idle` has committed 3 and 5 of them."""
     async with running_broker(tmp_path / "data", **SETTINGS) as broker:
-        settings = broker.topics.check("t", {})
+        settings = broker.topics.configuration.topic_settings({})
         await broker.topics.create([NewTopic(name="t", partitions=2, settings=settings)])
         client = await RawClient.connect(broker.address.host, broker.address.port)
         now_ms = broker.clock.now_ms()
