@@ -73,6 +73,7 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     values["super_users"] = taken.take("super.users", _super_users, nobody)
     values["stepdown_control_listen"] = _control_address(taken)
     _check_bounds(taken, values)
+    _check_consumer_groups(taken)
     _check_topic_defaults(taken)
     if taken.problems:
         raise ConfigError(taken.problems)
@@ -171,6 +172,21 @@ def _check_bounds(taken: _Collector, values: Mapping[str, Any]) -> None:
         taken.refuse("inter.broker.listener.name", f"a name out of advertised.listeners ({', '.join(advertised)})")
     if values["log_cleaner_dedupe_buffer_bytes"] // max(values["log_cleaner_threads"], 1) <= 1 << 20:
         taken.refuse("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
+
+
+def _check_consumer_groups(taken: _Collector) -> None:
+    """What members of consumer groups are given lies within the bounds that an operator may set (KIP-848)."""
+    for name in ("session.timeout.ms", "heartbeat.interval.ms"):
+        keys = (f"group.consumer.{part}{name}" for part in ("min.", "", "max."))
+        least, given, most = (taken.layers.value(key) for key in keys)
+        if not isinstance(least, int) or not isinstance(given, int) or not isinstance(most, int):
+            continue
+        if least > most:
+            taken.refuse(f"group.consumer.max.{name}", f"at least group.consumer.min.{name}, which is {least}")
+        elif not least <= given <= most:
+            taken.refuse(
+                f"group.consumer.{name}", f"{least} to {most}, the bounds of group.consumer.min and max.{name}"
+            )
 
 
 def _check_topic_defaults(taken: _Collector) -> None:

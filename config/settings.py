@@ -108,11 +108,7 @@ class BrokerSettings:
     group_max_size: int
     group_coordinator_rebalance_protocols: tuple[str, ...]
     group_consumer_session_timeout_ms: int
-    group_consumer_min_session_timeout_ms: int
-    group_consumer_max_session_timeout_ms: int
     group_consumer_heartbeat_interval_ms: int
-    group_consumer_min_heartbeat_interval_ms: int
-    group_consumer_max_heartbeat_interval_ms: int
     group_consumer_max_size: int
     group_consumer_assignors: tuple[str, ...]
     group_consumer_migration_policy: str

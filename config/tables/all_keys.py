@@ -50,12 +50,6 @@ PENDING = frozenset(
         "queued.max.requests",
         "num.io.threads",
         "num.recovery.threads.per.data.dir",
-        # Limits of consumer groups that are set for one group (KIP-848).
-        "group.consumer.min.session.timeout.ms",
-        "group.consumer.max.session.timeout.ms",
-        "group.consumer.min.heartbeat.interval.ms",
-        "group.consumer.max.heartbeat.interval.ms",
-        # More than one replica.
     )
 )
 """Keys whose values are checked and kept in the settings, but not used so far."""

@@ -127,7 +127,8 @@ CONSUMER = (
         45_000,
         AtLeast(1),
         AT_START,
-        "Smallest session timeout that a consumer group may be given.",
+        "The least that group.consumer.session.timeout.ms may be.",
+        attribute="",
     ),
     acted_on(
         "group.consumer.max.session.timeout.ms",
@@ -135,7 +136,8 @@ CONSUMER = (
         60_000,
         AtLeast(1),
         AT_START,
-        "Largest session timeout that a consumer group may be given.",
+        "The most that group.consumer.session.timeout.ms may be.",
+        attribute="",
     ),
     acted_on(
         "group.consumer.heartbeat.interval.ms",
@@ -151,7 +153,8 @@ CONSUMER = (
         5000,
         AtLeast(1),
         AT_START,
-        "Smallest heartbeat interval that a consumer group may be given.",
+        "The least that group.consumer.heartbeat.interval.ms may be.",
+        attribute="",
     ),
     acted_on(
         "group.consumer.max.heartbeat.interval.ms",
@@ -159,7 +162,8 @@ CONSUMER = (
         15_000,
         AtLeast(1),
         AT_START,
-        "Largest heartbeat interval that a consumer group may be given.",
+        "The most that group.consumer.heartbeat.interval.ms may be.",
+        attribute="",
     ),
     acted_on("group.consumer.max.size", INT, MAX_INT, AtLeast(1), AT_START, "Members that a consumer group may have."),
     acted_on(

@@ -155,7 +155,12 @@ def test_a_broker_key_acted_on_has_an_attribute_or_gives_a_default_or_is_part_of
         "controller.listener.names",
         "stepdown.oauthbearer.unsecured",
     }
-    parts |= {key.name for key in LISTENERS} | {"stepdown.oauthbearer.unsecured"}
+    parts |= {key.name for key in LISTENERS}
+    parts |= {
+        f"group.consumer.{end}.{what}.ms"
+        for end in ("min", "max")
+        for what in ("session.timeout", "heartbeat.interval")
+    }
     for key in BROKER_KEYS.values():
         if key.status is Status.ACTED_ON:
             assert key.attribute or key.name in defaults | parts
