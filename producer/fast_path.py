@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from operator import attrgetter
 
 import cython
 
@@ -52,6 +53,7 @@ WAITING_BYTES = 300
 _BOUND = cython.declare(cython.Py_ssize_t, RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD)
 _WAITING = cython.declare(cython.Py_ssize_t, WAITING_BYTES)
 _PLAIN = cython.declare(bytes, NO_HEADERS)
+_by_index = attrgetter("index")
 
 
 @cython.cfunc
@@ -339,18 +341,22 @@ class Delivery:
     def metadata(self):
         """What is known now; offset and timestamp are -1 for a record that failed."""
         outcome = self._outcome()
+        if outcome is None or outcome.error is not None:
+            return self._not_written(self._partition())
+        return self._written(self._partition(), outcome.base_offset, outcome.append_time)
+
+    def _written(
+        self, partition: cython.longlong, base_offset: cython.longlong, append_time: cython.longlong
+    ) -> RecordMetadata:
         known: RecordMetadata = RecordMetadata.__new__(RecordMetadata)
-        known.topic, known.partition = self.topic, self._partition()
-        if outcome is None or outcome[2] is not None:
-            known.offset, known.timestamp = UNKNOWN_OFFSET, -1
-            known.serialized_key_size = known.serialized_value_size = -1
-            return known
-        base: cython.longlong = outcome[0]
-        appended: cython.longlong = outcome[1]
-        known.offset = base + self.index if base >= 0 else UNKNOWN_OFFSET
-        known.timestamp = appended if appended >= 0 else self.timestamp
+        known.topic, known.partition = self.topic, partition
+        known.offset = base_offset + self.index if base_offset >= 0 else UNKNOWN_OFFSET
+        known.timestamp = append_time if append_time >= 0 else self.timestamp
         known.serialized_key_size, known.serialized_value_size = self.key_size, self.value_size
         return known
+
+    def _not_written(self, partition: cython.longlong) -> RecordMetadata:
+        return RecordMetadata(topic=self.topic, partition=partition, offset=UNKNOWN_OFFSET, timestamp=-1)
 
     async def accepted(self):
         """Itself, when the record lies in a batch or was refused."""
@@ -372,15 +378,17 @@ class Delivery:
     def refuse(self, error, partition):
         """Ends a record that got into no batch."""
         self._refusal = (error, partition)
-        self.finish()
+        self._finish(self._not_written(partition), error)
 
-    def finish(self):
+    def _finish(self, metadata: RecordMetadata, error: object):
         """Tells the callback and whoever awaits. Called once, when the end is known."""
         if self.callback is not None:
             try:
-                self.callback(self.metadata(), self.error())
-            except Exception as fault:  # somebody else's code must not break the sender
-                where = f"{self.topic}-{self._partition()}"
+                self.callback(metadata, error)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as fault:  # somebody else's code must not break the sender, nor a CancelledError of it
+                where = f"{self.topic}-{metadata.partition}"
                 context = {"message": f"a callback for {where} failed", "exception": fault}
                 asyncio.get_running_loop().call_exception_handler(context)
         if not self._cancelled:
@@ -445,6 +453,26 @@ class Delivery:
         if self.batch is not None:
             return self.batch.partition
         return self._refusal[1] if self._refusal is not None else -1
+
+
+def finish_all(listeners, partition: cython.longlong, outcome):
+    """Tells those who listen to the records of a batch how it ended, in the order of the records."""
+    base_offset: cython.longlong = outcome.base_offset
+    append_time: cython.longlong = outcome.append_time
+    error = outcome.error
+    failures: dict = outcome.failures or {}
+    last: cython.Py_ssize_t = -1
+    delivery: Delivery
+    for delivery in listeners:
+        if delivery.index < last:
+            listeners.sort(key=_by_index)
+            break
+        last = delivery.index
+    for delivery in listeners:
+        if error is None:
+            delivery._finish(delivery._written(partition, base_offset, append_time), None)
+        else:
+            delivery._finish(delivery._not_written(partition), failures.get(delivery.index, error))
 
 
 # --- into a batch -----------------------------------------------------------------------------------------------------

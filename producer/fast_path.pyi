@@ -7,7 +7,7 @@ from contextvars import Context
 from typing import Any, Final
 
 from ..protocol.records.record import Header
-from .accumulator.batch_outcome import Callback
+from .accumulator.batch_outcome import Callback, Outcome
 from .accumulator.producer_batch import Batch, Entry
 from .accumulator.record_accumulator import Accumulator
 from .clock import Clock, Timer
@@ -94,8 +94,9 @@ class Delivery(Awaitable[RecordMetadata]):
     def __await__(self) -> Generator[Any, None, RecordMetadata]: ...
     def lie_in(self, batch: Batch, index: int) -> None: ...
     def refuse(self, error: ProducerError, partition: int) -> None: ...
-    def finish(self) -> None: ...
     def follow(self) -> Batch | None: ...
+
+def finish_all(listeners: list[Delivery], partition: int, outcome: Outcome) -> None: ...
 
 class WaitingRecord:
     @property

@@ -245,6 +245,7 @@ class Producer(FastSend, TransactionCalls):
         self._ensure_taking()
         self._ensure_own_loop()
         ensure_valid(topic, None, None)
+        topic = str.__str__(topic)
         return set(range((await self._intake.topic(topic, self._clock)).view.partitions))
 
     def _send(
@@ -270,6 +271,8 @@ class Producer(FastSend, TransactionCalls):
             ensure_valid(topic, partition, None if timestamp == NO_TIMESTAMP else timestamp)
         else:
             ensure_valid(topic, partition, timestamp)
+        if type(topic) is not str:  # a member of an enum hashes by its name
+            topic = str.__str__(topic)
         now_ms = self._clock.now_ms()
         headers = headers_of(headers) if headers else ()
         encoded = encode_headers(headers)

@@ -41,6 +41,8 @@ def guarded(call: Callback, metadata: RecordMetadata, error: ProducerError | Non
     """Calls: user code must not break the sender: what it raises goes to the loop's exception handler."""
     try:
         call(metadata, error)
-    except Exception as fault:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as fault:  # a CancelledError of somebody else's is no end of the sender
         context = {"message": f"a callback for {metadata.topic}-{metadata.partition} failed", "exception": fault}
         asyncio.get_running_loop().call_exception_handler(context)

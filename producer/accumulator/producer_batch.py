@@ -26,7 +26,7 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.record import Buffer, Record
 from ...protocol.records.record_buffer import RecordBuffer
-from ..fast_path import Delivery, encode_headers, most_bytes
+from ..fast_path import Delivery, encode_headers, finish_all, most_bytes
 from .batch_layout import write_header
 from .batch_outcome import Outcome
 from .compression_estimator import SAFETY_FACTOR
@@ -245,16 +245,11 @@ class Batch:
         self.outcome = outcome
         self._forget_bytes()
         if self.listeners:
-            for delivery in self._take_listeners():
-                delivery.finish()
+            listeners, self.listeners = self.listeners, []
+            finish_all(listeners, self.partition, outcome)
         if self._waiters:
             self._wake()
         return True
-
-    def _take_listeners(self) -> list[Delivery]:
-        listeners, self.listeners = self.listeners, []
-        listeners.sort(key=_index)
-        return listeners
 
     def _forget_bytes(self) -> None:
         self._bytes = None
@@ -324,12 +319,9 @@ class Batch:
                 child.set_producer(self.producer_id, self.producer_epoch, sequence)
                 sequence = next_sequence(sequence, child.count)
         self.children = children
-        for delivery in self._take_listeners():
+        listeners, self.listeners = self.listeners, []
+        for delivery in listeners:
             if (batch := delivery.follow()) is not None:
                 batch.listeners.append(delivery)
         self._forget_bytes()
         self._wake()
-
-
-def _index(delivery: Delivery) -> int:
-    return delivery.index

@@ -13,7 +13,7 @@ cdef class LoopClock:
 @cython.final
 @cython.freelist(64)
 cdef class RecordMetadata:
-    cdef readonly object topic
+    cdef readonly str topic
     cdef readonly long long partition
     cdef readonly long long offset
     cdef readonly long long timestamp
@@ -24,7 +24,7 @@ cdef class RecordMetadata:
 @cython.final
 @cython.freelist(256)
 cdef class Delivery:
-    cdef readonly object topic
+    cdef readonly str topic
     cdef readonly long long timestamp
     cdef readonly Py_ssize_t key_size
     cdef readonly Py_ssize_t value_size
@@ -39,6 +39,9 @@ cdef class Delivery:
     cdef bint _cancelled
     cdef void _begin(self) noexcept
     cpdef lie_in(self, batch, Py_ssize_t index)
+    cdef RecordMetadata _written(self, long long partition, long long base_offset, long long append_time)
+    cdef RecordMetadata _not_written(self, long long partition)
+    cdef _finish(self, RecordMetadata metadata, error)
     cdef _tell(self)
     cdef _wake(self)
     cdef _listen(self)

@@ -6,7 +6,7 @@ import pytest
 import stepdown.producer
 from stepdown.producer import Producer, ProducerClosed, ProducerError, ProducerRecord, RecordMetadata, RecordTooLarge
 from stepdown.producer import producer as sending
-from stepdown.producer.accumulator import append
+from stepdown.producer.accumulator import append, producer_batch
 from stepdown.producer.partitioners import uniform_sticky
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Stage, producing
@@ -21,6 +21,7 @@ def lane_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         for module, name in (
             (append, "FastAppend"),
             (append, "WaitingRecord"),
+            (producer_batch, "finish_all"),
             (uniform_sticky, "StickyPartition"),
             (sending, "Delivery"),
         ):

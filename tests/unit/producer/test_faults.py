@@ -99,7 +99,7 @@ async def answer(stage: Stage, number: int) -> None:
 
 
 @pytest.mark.parametrize(("at", "in_flight"), [(1, 5), (5, 5), (1, 1), (5, 1)])
-@pytest.mark.parametrize(("owner", "name"), functions())
+@pytest.mark.parametrize(("owner", "name"), list(functions()))
 async def test_a_fault_fails_what_met_it_and_never_the_rest(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, at: int, in_flight: int
 ) -> None:

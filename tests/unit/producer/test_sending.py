@@ -1,6 +1,7 @@
 """send, the accumulator, memory, retries, flush and close, on a clock moved by hand."""
 
 import asyncio
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
@@ -417,6 +418,48 @@ class Watching:
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None:
         self.log.append("interceptor")
+
+
+@pytest.mark.parametrize("fault", [KeyError, asyncio.CancelledError], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("by", ["callback", "interceptor"])
+async def test_whatever_a_callback_raises_the_records_behind_it_are_told(by: str, fault: type[BaseException]) -> None:
+    told, heard = [], []
+
+    def fail(metadata: RecordMetadata, error: object) -> None:
+        told.append(metadata.offset)
+        raise fault
+
+    class Interceptor:
+        def on_send(self, record: ProducerRecord) -> ProducerRecord:
+            return record
+
+        on_acknowledgement = staticmethod(fail)
+
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: heard.append(context["message"]))
+    async with producing(linger_ms=5, interceptors=[Interceptor()] if by == "interceptor" else []) as stage:
+        sent = [stage.producer.send("t", b"v", callback=fail if by == "callback" else None) for _ in range(3)]
+        [asked] = await stage.produced(5)
+        asked.answer()
+        assert [(await delivery).offset for delivery in sent] == [0, 1, 2] == told
+        again = stage.producer.send("t", b"v")
+        [asked] = await stage.produced(5)
+        asked.answer()
+        assert (await again).offset == 3
+    assert heard[:3] == ["a callback for t-0 failed"] * 3
+
+
+class Topic(StrEnum):
+    ORDERS = "t"
+
+
+async def test_a_topic_may_be_the_member_of_an_enum() -> None:
+    async with producing(linger_ms=5) as stage:
+        sent = [stage.producer.send(topic, b"v") for topic in (Topic.ORDERS, "t")]
+        [asked] = await stage.produced(5)
+        asked.answer()
+        assert [repr((await delivery).topic) for delivery in sent] == ["'t'", "'t'"]
+        assert await stage.producer.partitions_for(Topic.ORDERS) == {0}
+        assert stage.cluster.metadata_asked == [[], ["t"]]
 
 
 async def test_interceptors_come_in_order_and_before_callbacks_and_may_break() -> None:
