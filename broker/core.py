@@ -6,7 +6,6 @@ A room is handed this, and beside it the rooms that it needs; `broker.py` puts t
 import asyncio
 import os
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
@@ -25,7 +24,7 @@ from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
-from .scheduling.worker_threads import in_worker
+from .scheduling.worker_threads import WorkerThreads
 from .security.authorization.authorizer import Authorizer
 
 P = ParamSpec("P")
@@ -73,7 +72,7 @@ class Core:
             clock=self.clock,
             patience_ms=SLOW_REQUEST_MS,
         )
-        self.workers = ThreadPoolExecutor(min(MOST_WORKERS, os.cpu_count() or 1), thread_name_prefix="codec")
+        self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
         self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
         node_id = self.log_dirs.node_id
         self.cluster = Cluster(
@@ -88,7 +87,7 @@ class Core:
 
     async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
-        return await in_worker(self.workers, lambda: work(*args, **kwargs))
+        return await self.workers.run(lambda: work(*args, **kwargs))
 
     async def breathe(self) -> None:
         """Lets others have the loop."""

@@ -10,7 +10,6 @@ A log that cannot be read is left alone until the next start; a disk that fails 
 
 import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +19,8 @@ from ...storage.files.checkpoint_file import TopicPartition
 from ...storage.log.log import Log
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from ..scheduling.niceness import be_nice
 from ..scheduling.periodic_task import FOREVER_MS, Periodic
+from ..scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -42,7 +41,7 @@ class Cleaner:
         self._topics = topics
         self._core = core
         self._tasks: list[Periodic] = []
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: WorkerThreads | None = None
         self._clean_below: dict[TopicPartition, int] = {}
         self._in_progress: set[TopicPartition] = set()
         self._cleaning: dict[TopicPartition, Cleaning] = {}
@@ -78,9 +77,7 @@ class Cleaner:
         self._topics.on_deleted.append(self._forget)
         self._topics.on_configured.append(self._configure)
         # It makes no more threads than there are tasks that work.
-        self._threads = ThreadPoolExecutor(
-            MOST_THREADS, thread_name_prefix="cleaner", initializer=be_nice, initargs=(NICENESS,)
-        )
+        self._threads = WorkerThreads(MOST_THREADS, "cleaner", self._core.clock, nicer_by=NICENESS)
         self._configure()
 
     def _configure(self) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -13,6 +12,7 @@ from ...storage.compaction.cleanable_range import Cleanable
 from ...storage.compaction.cleaned_segment import swap_in
 from ...storage.compaction.compaction import Compaction, Exchange, Limits
 from ..metadata.partition import Partition
+from ..scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 class Cleaning:
     """Cleans what `what` says; `cancel` ends it before its next step."""
 
-    def __init__(self, core: "Core", threads: Executor, partition: Partition, what: Cleanable) -> None:
+    def __init__(self, core: "Core", threads: WorkerThreads, partition: Partition, what: Cleanable) -> None:
         self._core = core
         self._threads = threads
         self._partition = partition
@@ -122,7 +122,7 @@ class Cleaning:
         )  # fmt: skip
 
     async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
+        return await self._threads.run(partial(work, *args, **kwargs))
 
 
 def _advance(steps: Iterator[int | Exchange]) -> tuple[int, Exchange | None, bool]:

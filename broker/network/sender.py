@@ -7,7 +7,6 @@ the reader takes more: conversion is a function of the stored bytes, so it holds
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from functools import partial
 from typing import cast
 
@@ -17,7 +16,7 @@ from ...storage.downconversion.converted_slice import ConvertedSlice
 from ...storage.downconversion.converted_stream import ConvertedStream
 from ...storage.files.file_slice import FileSlice
 from ..metrics.metrics import Metrics
-from ..scheduling.worker_threads import in_worker
+from ..scheduling.worker_threads import WorkerThreads
 from .conversion_buffer import ClaimedBuffer
 from .memory_budget import Claim, MemoryBudget
 from .output_buffer_pool import BufferPool
@@ -34,7 +33,7 @@ class Sender:
     """Sends one connection's responses, one at a time."""
 
     def __init__(
-        self, wire: PlainWire, budget: MemoryBudget, buffers: BufferPool, workers: Executor, metrics: Metrics
+        self, wire: PlainWire, budget: MemoryBudget, buffers: BufferPool, workers: WorkerThreads, metrics: Metrics
     ) -> None:
         self._wire = wire
         self._budget = budget
@@ -140,7 +139,7 @@ class Sender:
     async def _in_worker(self, stream: ConvertedStream, held: ClaimedBuffer) -> int:
         """As `fill`. The buffer is the worker's until it is done, even if nobody waits any more."""
         self._wire.rest()
-        filling = in_worker(self._workers, partial(stream.fill, held.buffer), held.take_back)
+        filling = self._workers.run(partial(stream.fill, held.buffer), held.take_back)
         held.lend()
         return await filling
 

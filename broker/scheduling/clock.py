@@ -25,6 +25,12 @@ class Clock(StorageClock, Protocol):
 
     async def sleep(self, delay_ms: float) -> None: ...
 
+    def work_begins(self) -> None:
+        """A thread is given work: until `work_ends`, a clock that is moved by hand rings no timer."""
+
+    def work_ends(self) -> None:
+        """What the thread has found is known to the loop."""
+
 
 LATE_S = 1.0
 GRACE_S = 5.0
@@ -48,6 +54,10 @@ class LoopClock(SystemClock):
 
     async def sleep(self, delay_ms: float) -> None:
         await asyncio.sleep(delay_ms / 1000)
+
+    def work_begins(self) -> None: ...
+
+    def work_ends(self) -> None: ...
 
 
 class _LoopTimer:

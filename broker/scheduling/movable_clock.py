@@ -1,6 +1,7 @@
 """A clock that a test can stop, move on and let run again; until then it is the machine's own time.
 
-All that a broker waits for goes by its clock: sessions, transactions, retention, rolling, purgatories, deletions.
+All that a broker waits for goes by its clock: sessions, transactions, retention, rolling, purgatories, deletions. While
+it is moved on it waits for work in threads, so that how fast they are changes nothing.
 Requests that come while it stands are answered as ever: only time does not pass.
 """
 
@@ -35,6 +36,9 @@ class MovableClock:
         self._timers: list[tuple[float, int, _Timer]] = []
         self._numbers = itertools.count()
         self._wake: asyncio.TimerHandle | None = None
+        self._at_work = 0
+        self._nobody_works = asyncio.Event()
+        self._nobody_works.set()
         self._stands_at_ms: float | None = None if start_ms is None else float(start_ms)
         self._ahead_ms = (SystemClock().now_ms() if start_ms is None else start_ms) - self._loop_ms()
 
@@ -64,6 +68,15 @@ class MovableClock:
             await done
         finally:
             timer.cancel()
+
+    def work_begins(self) -> None:
+        self._at_work += 1
+        self._nobody_works.clear()
+
+    def work_ends(self) -> None:
+        self._at_work -= 1
+        if not self._at_work:
+            self._nobody_works.set()
 
     def pause(self) -> None:
         """Time stands still from now on."""
@@ -95,6 +108,12 @@ class MovableClock:
             self.resume()
 
     async def _settle(self) -> None:
+        await self._take_turns()
+        while self._at_work:
+            await self._nobody_works.wait()
+            await self._take_turns()
+
+    async def _take_turns(self) -> None:
         for _ in range(self._turns):
             await asyncio.sleep(0)
 

@@ -52,12 +52,12 @@ class Waiter:
 
 
 class Purgatory:
-    """Waiters by what they watch."""
+    """Waiters by what they watch, who is told first who came first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._watchers: dict[Hashable, set[Waiter]] = {}
-        self._parked: set[Waiter] = set()
+        self._watchers: dict[Hashable, dict[Waiter, None]] = {}
+        self._parked: dict[Waiter, None] = {}
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -82,8 +82,8 @@ class Purgatory:
         waiter = Waiter(is_satisfied)
         watched = tuple(keys)
         for key in watched:
-            self._watchers.setdefault(key, set()).add(waiter)
-        self._parked.add(waiter)
+            self._watchers.setdefault(key, {})[waiter] = None
+        self._parked[waiter] = None
         if peer is not None:
             peer.on_leave = waiter.give_up
         timer = self._clock.call_later(timeout_ms, waiter.expire)
@@ -94,7 +94,7 @@ class Purgatory:
             timer.cancel()
             if peer is not None:
                 peer.on_leave = None
-            self._parked.discard(waiter)
+            self._parked.pop(waiter, None)
             self._forget(waiter, watched)
 
     def notify(self, key: Hashable) -> None:
@@ -114,6 +114,6 @@ class Purgatory:
         for key in keys:
             watchers = self._watchers.get(key)
             if watchers is not None:
-                watchers.discard(waiter)
+                watchers.pop(waiter, None)
                 if not watchers:
                     del self._watchers[key]

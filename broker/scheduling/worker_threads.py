@@ -6,40 +6,56 @@ and makes two futures, chained by four callbacks.
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from .clock import Clock
+from .niceness import be_nice
 
 T = TypeVar("T")
 
 
-def in_worker(workers: Executor, work: Callable[[], T], over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
-    """What `work` returns or raises in one of the threads.
+class WorkerThreads:
+    """At most so many threads, made when they are needed; the clock hears when they have work and when it is over."""
 
-    `over` is called on the loop when the thread is done with it, even if nobody waits any more. Work that nobody waits
-    for by the time that a thread is free is left out.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    def __init__(self, most: int, name: str, clock: Clock, *, nicer_by: int = 0) -> None:
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(most, name, be_nice if nicer_by else None, (nicer_by,) if nicer_by else ())
 
-    def run() -> None:
-        if done.cancelled():
-            loop.call_soon_threadsafe(settle, None)
-            return
-        try:
-            result = work()
-        except BaseException as fault:  # who waits is to hear it
-            # Without the frame of this function, which knows the future: what a failed request held would stay until
-            # the collector comes by.
-            fault.__traceback__ = fault.__traceback__.tb_next if fault.__traceback__ else None
-            loop.call_soon_threadsafe(settle, lambda fault=fault: done.set_exception(fault))
-        else:
-            loop.call_soon_threadsafe(settle, lambda: done.set_result(result))
+    def shutdown(self) -> None:
+        """Returns when all that was begun is over."""
+        self._threads.shutdown()
 
-    def settle(tell: Callable[[], None] | None) -> None:
-        if over is not None:
-            over()
-        if tell is not None and not done.cancelled():
-            tell()
+    def run(self, work: Callable[[], T], over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
+        """What `work` returns or raises in one of the threads.
 
-    workers.submit(run)
-    return done
+        `over` is called on the loop when the thread is done with it, even if nobody waits any more. Work that nobody
+        waits for by the time that a thread is free is left out.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def in_thread() -> None:
+            if done.cancelled():
+                loop.call_soon_threadsafe(settle, None)
+                return
+            try:
+                result = work()
+            except BaseException as fault:  # who waits is to hear it
+                # Without the frame of this function, which knows the future: what a failed request held would stay
+                # until the collector comes by.
+                fault.__traceback__ = fault.__traceback__.tb_next if fault.__traceback__ else None
+                loop.call_soon_threadsafe(settle, lambda fault=fault: done.set_exception(fault))
+            else:
+                loop.call_soon_threadsafe(settle, lambda: done.set_result(result))
+
+        def settle(tell: Callable[[], None] | None) -> None:
+            self._clock.work_ends()
+            if over is not None:
+                over()
+            if tell is not None and not done.cancelled():
+                tell()
+
+        self._threads.submit(in_thread)
+        self._clock.work_begins()
+        return done

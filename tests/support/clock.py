@@ -35,6 +35,10 @@ class ManualClock:
         self.call_later(delay_ms, lambda: done.done() or done.set_result(None))
         await done
 
+    def work_begins(self) -> None: ...
+
+    def work_ends(self) -> None: ...
+
     async def advance(self, delay_ms: int) -> None:
         """Moves time on by `delay_ms`."""
         end = self.now + delay_ms

@@ -4,7 +4,6 @@ import socket
 import threading
 import weakref
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from stepdown.broker.network.memory_budget import MemoryBudget
 from stepdown.broker.network.output_buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
+from stepdown.broker.scheduling.clock import LoopClock
+from stepdown.broker.scheduling.worker_threads import WorkerThreads
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
 from support.clock import ManualClock, settle
@@ -81,7 +82,7 @@ class Line:
             sock.setblocking(False)
         loop = asyncio.get_running_loop()
         self.wire = PlainWire(ours, loop)
-        self.workers = ThreadPoolExecutor(1)
+        self.workers = WorkerThreads(1, "test", LoopClock())
         self.sender = Sender(self.wire, budget, BufferPool(), self.workers, Metrics())
 
     async def read(self, size: int) -> bytes:

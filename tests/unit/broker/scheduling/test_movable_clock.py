@@ -1,0 +1,47 @@
+"""A clock that a test moves: timers ring in order, each when all is done that the one before it has begun."""
+
+import asyncio
+import threading
+
+import pytest
+from stepdown.broker.scheduling.movable_clock import MovableClock
+from stepdown.broker.scheduling.periodic_task import Periodic
+from stepdown.broker.scheduling.worker_threads import WorkerThreads
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+async def test_it_waits_for_threads_before_the_next_timer_rings(is_busy: bool) -> None:
+    """How long a thread took decided when periodic work came again."""
+    clock = MovableClock(0, turns=5)
+    threads = WorkerThreads(1, "test", clock)
+    rung: list[int] = []
+
+    async def work() -> None:
+        rung.append(clock.now_ms())
+        await threads.run(lambda: threading.Event().wait(0.02 if is_busy else 0))
+
+    task = Periodic("test", clock, work, 1000)
+    clock.call_later(1500, lambda: rung.append(clock.now_ms()))
+    await clock.advance(3000)
+    assert rung == [1000, 1500, 2000, 3000]
+    await task.stop()
+    threads.shutdown()
+
+
+async def test_what_a_thread_has_found_is_acted_on_before_the_next_timer_rings() -> None:
+    clock = MovableClock(0, turns=5)
+    threads = WorkerThreads(2, "test", clock)
+    said: list[str] = []
+
+    async def chain() -> None:
+        await threads.run(lambda: threading.Event().wait(0.01))
+        await asyncio.sleep(0)
+        await threads.run(lambda: threading.Event().wait(0.01))
+        said.append("done")
+
+    tasks: list[asyncio.Task[None]] = []
+    clock.call_later(10, lambda: tasks.append(asyncio.create_task(chain())))
+    clock.call_later(11, lambda: said.append("next"))
+    await clock.advance(20)
+    assert said == ["done", "next"]
+    threads.shutdown()
