@@ -200,11 +200,13 @@ class Controller:
 
     # Partitions
 
-    def alter_isr(self, node_id: int, key: TopicPartition, isr: Ids, leader_epoch: int, partition_epoch: int) -> bool:
-        """Whether the leader's new ISR is taken: not from a former leader, nor with a broker that is fenced."""
+    def alter_isr(
+        self, node_id: int, key: TopicPartition, isr: Ids, leader_epoch: int, partition_epoch: int
+    ) -> PartitionRecord | None:
+        """What has become of the partition; None if it is refused: from a former leader, or with a fenced broker."""
         topic = self.topics.get(key[0])
         if topic is None or key[1] >= len(topic.replicas):
-            return False
+            return None
         before = topic.replicas[key[1]]
         is_present = (before.leader, before.leader_epoch, before.partition_epoch) == (
             node_id,
@@ -212,12 +214,12 @@ class Controller:
             partition_epoch,
         )
         if not is_present or not isr or not all(map(self.brokers.is_active, isr)):
-            return False
+            return None
         after = changed(before, self._acceptable(before), isr=isr, election=self._election(key[0]))
         if after is not None:
             log.info("the ISR of %s-%d is %s now", *key, list(after.isr))
             self._commit({key: after})
-        return True
+        return after
 
     def elect(self, name: str, index: int, election: Election) -> None:
         """A preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""

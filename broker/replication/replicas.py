@@ -47,7 +47,9 @@ class Replicas:
     def alter_isr(self, partition: ReplicatedPartition, isr: tuple[int, ...]) -> None:
         if self.is_reachable:
             epochs = partition.leader_epoch, partition.partition_epoch
-            self._controller.alter_isr(self.node_id, partition.key, isr, *epochs)
+            record = self._controller.alter_isr(self.node_id, partition.key, isr, *epochs)
+            if record is not None and record.leader_epoch == partition.leader_epoch:
+                partition.apply(record)  # the answer reaches a leader even while it hears of no other change
 
     def wake(self, follower: int, partition: ReplicatedPartition) -> None:
         peer = self._peers.get(follower)

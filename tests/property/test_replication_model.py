@@ -21,6 +21,11 @@ async def test_an_epoch_in_which_nothing_was_written_is_forgotten_with_the_leade
     await storm(14)
 
 
+async def test_a_leader_that_hears_of_nothing_knows_the_isr_that_it_has_asked_for() -> None:
+    """It committed a record without a broker that the controller had elected meanwhile."""
+    await storm(7167)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 1000 + SOAK_SEEDS, 1000))
 def test_no_step_breaks_a_promise_in_a_thousand_more_runs(first: int) -> None:

@@ -222,6 +222,20 @@ async def test_a_broker_with_old_metadata_believes_that_it_leads(cluster: Broker
     assert ends(cluster)[1] == (0, 0)
 
 
+async def test_a_leader_with_old_metadata_knows_whom_it_has_taken_into_the_isr(cluster: BrokerCluster) -> None:
+    """It went on without who was in sync by its own wish: two leaders committed two records at one offset."""
+    cluster.shrink_isr("t", 0, 3)
+    cluster.hold_metadata(1)
+    assert await produced(cluster.brokers[1], "t", "a") == (NONE, 0)
+    await settle()
+    assert set(cluster.isr("t", 0)) == {1, 2, 3}
+    cluster.pause_follower(3)
+    cluster.fence_broker(3)
+    await begin_produce(cluster.brokers[1], "t", "b", acks=1)
+    await settle()
+    assert ends(cluster)[1] == (2, 1)
+
+
 async def test_a_cluster_comes_back_as_it_went(tmp_path: Path) -> None:
     async with running_cluster(tmp_path) as cluster:
         await create_topic(cluster, "t")
