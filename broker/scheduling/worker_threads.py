@@ -7,6 +7,7 @@ and makes two futures, chained by four callbacks.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from .clock import Clock
@@ -20,7 +21,7 @@ class WorkerThreads:
 
     def __init__(self, most: int, name: str, clock: Clock, *, nicer_by: int = 0) -> None:
         self._clock = clock
-        self._threads = ThreadPoolExecutor(most, name, be_nice if nicer_by else None, (nicer_by,) if nicer_by else ())
+        self._threads = ThreadPoolExecutor(most, name, partial(be_nice, nicer_by) if nicer_by else None)
 
     def shutdown(self) -> None:
         """Returns when all that was begun is over."""
