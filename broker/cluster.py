@@ -369,9 +369,10 @@ class BrokerCluster:
         """Has the broker fetch again."""
         self._member(node_id).topics.replicas.fetcher.resume(None if topic is None else (topic, partition))
 
-    def slow_follower(self, node_id: int, *, delay_ms: int) -> None:
-        """Puts off each fetch of the broker by so long."""
-        self._member(node_id).topics.replicas.fetcher.delay_ms = delay_ms
+    def slow_follower(self, node_id: int, *, delay_ms: int = 0, bytes_per_second: int = 0) -> None:
+        """Puts off each fetch of the broker by so long, or until the bytes of the last one have had their time."""
+        fetcher = self._member(node_id).topics.replicas.fetcher
+        fetcher.delay_ms, fetcher.bytes_per_second = delay_ms, bytes_per_second
 
     def shrink_isr(self, topic: str, partition: int, node_id: int) -> None:
         """Takes a follower out of the ISR; one that is caught up comes back with its next fetch. Raises: ApiError."""

@@ -5,7 +5,7 @@
 | `/brokers/stop`, `kill`, `pause`, `resume`, `fence` | `broker` |
 | `/brokers/start` | `broker`: without, all that do not run |
 | `/followers/pause`, `resume` | `broker`: without, all; `topic`, `partition`: without, all |
-| `/followers/slow` | `broker`, `delay` of each fetch |
+| `/followers/slow` | `broker`, `delay` of each fetch, `bytes_per_second`; neither: as before |
 | `/isr/shrink`, `expand` | `topic`, `partition`, `broker` |
 | `/leaders/move` | `topic`, `partition`, `broker`: without, another in-sync replica |
 | `/leaders/take`, `bump-epoch`, `elect` (`unclean`) | `topic`, `partition` |
@@ -122,7 +122,7 @@ class ControlledCluster:
         self._add("brokers/start", self._start_brokers, BROKER)
         self._add("followers/pause", self._to_follower(cluster.pause_follower), REPLICA)
         self._add("followers/resume", self._to_follower(cluster.resume_follower), REPLICA)
-        self._add("followers/slow", self._slow_follower, {**BROKER, "delay": duration_ms}, "delay")
+        self._add("followers/slow", self._slow_follower, {**BROKER, "delay": duration_ms, "bytes_per_second": count})
         self._add("isr/shrink", self._to_replica(cluster.shrink_isr), REPLICA, "topic")
         self._add("isr/expand", self._to_replica(cluster.expand_isr), REPLICA, "topic")
         self._add("leaders/move", self._move_leader, REPLICA, "topic")
@@ -185,7 +185,9 @@ class ControlledCluster:
         self.cluster.move_leader(*_place(given), broker)
 
     def _slow_follower(self, given: Given) -> None:
-        self.cluster.slow_follower(self._broker(given), delay_ms=given["delay"])
+        self.cluster.slow_follower(
+            self._broker(given), delay_ms=given.get("delay", 0), bytes_per_second=given.get("bytes_per_second", 0)
+        )
 
     def _elect(self, given: Given) -> None:
         self.cluster.elect(*_place(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)

@@ -93,6 +93,7 @@ class AsyncFaults:
         self.metadata = arming(faults.metadata)
         self.stale_metadata = arming(faults.stale_metadata)
         self.disk = arming(faults.disk)
+        self.lose_marker = arming(faults.lose_marker)
         self.hook = arming(faults.hook)
         self.corrupt_segment = in_thread(faults.corrupt_segment)
         self.fence_producer = in_thread(faults.fence_producer)

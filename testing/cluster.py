@@ -54,9 +54,11 @@ class Cluster:
         """Has it fetch again."""
         self._do("followers/resume", broker=broker, topic=topic, partition=partition, **meant)
 
-    def slow_follower(self, broker: int, delay: str | int) -> None:
-        """Puts off each of its fetches; 0: not any more."""
-        self._do("followers/slow", broker=broker, delay=delay)
+    def slow_follower(
+        self, broker: int | None = None, delay: str | int = 0, *, bytes_per_second: int = 0, **meant: str
+    ) -> None:
+        """Puts off each of its fetches by `delay`, or lets so many bytes through; with neither not any more."""
+        self._do("followers/slow", broker=broker, delay=delay, bytes_per_second=bytes_per_second, **meant)
 
     def shrink_isr(self, topic: str, broker: int | None = None, partition: int = 0, **meant: str) -> None:
         """Takes a follower out of the ISR."""

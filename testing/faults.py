@@ -138,6 +138,10 @@ class Faults:
         """Writing to partitions fails: `error`, or `full`."""
         return self.arm("disk", what=what, **scope)
 
+    def lose_marker(self, **scope: Any) -> ArmedFault:
+        """A transaction ends, and one of its partitions does not hear of it: there it hangs."""
+        return self.arm("lose_marker", **scope)
+
     def hook(self, function: Hook, **scope: Any) -> ArmedFault:
         """Asks an async function what becomes of each request: it returns a response, PASS, CLOSE or SILENCE.
 

@@ -16,6 +16,7 @@
 | `metadata` | Metadata names this leader; -1: none, LEADER_NOT_AVAILABLE | `leader` |
 | `stale_metadata` | Metadata names the leaders of the time when the fault was armed | |
 | `disk` | writing to a partition fails: `full` or `error` | `what` |
+| `lose_marker` | the end of a transaction does not reach a partition, which keeps it open | |
 | `hook` | what an async function of Python says, see `hook.py` | `function` |
 
 `when` is `before` (nothing has happened yet: the usual) or `after` (the request has had its effect).
@@ -105,6 +106,7 @@ OWN: Final[Mapping[str, Mapping[str, Any]]] = {
     "metadata": {"leader": number},
     "stale_metadata": {},
     "disk": {"what": one_of("full", "error")},
+    "lose_marker": {},
     "hook": {"function": async_function},
 }
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -118,6 +120,10 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "hook": ("function",),
 }
 NOTHING: Final[tuple[str, ...]] = ()
+WITHOUT_REQUEST: Final = ("disk", "lose_marker")
+"""Kinds that happen to a partition, whoever asks."""
+OF_REQUESTS: Final = ("api", "versions", "client_id", "group")
+"""The scope that these do not have."""
 STANDING: Final = ("versions", "metadata", "stale_metadata", "disk", "hook")
 """How things are until they are removed, unless `times` says otherwise."""
 
@@ -139,7 +145,8 @@ def fault_of(fields: Mapping[str, Any]) -> Fault:
     kind = str(fields.get("kind"))
     if kind not in OWN:
         raise WrongFault(f"expected a kind of fault: {', '.join(OWN)}; found {kind!r}{_hint(kind, OWN)}")
-    readers = {**SCOPE, **OWN[kind]}
+    scope = {name: read for name, read in SCOPE.items() if kind not in WITHOUT_REQUEST or name not in OF_REQUESTS}
+    readers = {**scope, **OWN[kind]}
     values: dict[str, Any] = {"kind": kind}
     if kind in APIS_OF:
         values["api"] = APIS_OF[kind]

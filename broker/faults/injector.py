@@ -22,7 +22,7 @@ from .armed_faults import ArmedFault, ArmedFaults
 from .corrupt_responses import cut_after, has_records, with_spoilt_records, with_watermarks, wrong_frame
 from .error_responses import codes_in, joined, split, with_error
 from .event_log import EventLog, RequestEvent
-from .fault import Fault
+from .fault import WITHOUT_REQUEST, Fault
 from .hook import CLOSE, PASS, SILENCE, HookedRequest, ask
 from .metadata_responses import leaders_now, with_leader, with_old_leaders
 from .request_scope import groups_of, is_about, places_of
@@ -121,6 +121,14 @@ class Injector(Interceptor):
             pieces = wrong_frame(pieces, fault.what)
         del self._passing[id(call)]
         return pieces
+
+    def loses_marker(self, topic: str, partition: int) -> bool:
+        for armed in self._faults.active():
+            fault = armed.fault
+            is_meant = fault.kind == "lose_marker" and self._is_for_me(fault) and is_about(fault, topic, partition)
+            if is_meant and self._faults.fire(armed):
+                return True
+        return False
 
     # Which faults are meant
 
@@ -391,8 +399,8 @@ def _place_of(fault: Fault, key: ApiKey) -> str:
     """Where a request passes when the fault is done."""
     if fault.kind == "versions":
         return "after" if key is ApiKey.API_VERSIONS else "before"
-    if fault.kind == "disk":
-        return "disk"
+    if fault.kind in WITHOUT_REQUEST:
+        return fault.kind
     if fault.bytes is not None or fault.what in FRAME_FAULTS:
         return "encoded"
     if fault.kind in ("throttle", "corrupt", "watermark", "metadata", "stale_metadata"):

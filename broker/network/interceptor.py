@@ -2,7 +2,7 @@
 
 An interceptor sees each call before its handler and may answer in the handler's place, delay it, or hang up; sees the
 response before it is encoded and may replace it; and sees the bytes before they are sent. A broker without interceptors
-pays one truth test a request.
+pays one truth test a request, and one a transaction marker.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,3 +27,7 @@ class Interceptor:
     def encoded(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         """What goes over the wire."""
         return pieces
+
+    def loses_marker(self, topic: str, partition: int) -> bool:
+        """Whether the end of a transaction does not reach this partition, though it counts as written."""
+        return False

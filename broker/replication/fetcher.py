@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class Fetcher:
     """Keeps the followers of one broker up to date. `leader_of` gives the leader's replica, None if out of reach.
 
-    `delay_ms` puts off each run: a slow follower.
+    A slow follower: `delay_ms` puts off each run; `bytes_per_second` the next one, as long as what was fetched takes.
     """
 
     def __init__(
@@ -41,6 +41,8 @@ class Fetcher:
         max_bytes: int,
     ) -> None:
         self.delay_ms = 0
+        self.bytes_per_second = 0
+        self._unpaid_bytes = 0
         self._node_id = node_id
         self._clock = clock
         self._leader_of = leader_of
@@ -101,8 +103,12 @@ class Fetcher:
         partition = self._following.get(key)
         if partition is None or self._is_paused(key):
             return
-        if self.delay_ms > 0 or self._fetch(partition):
+        if self._is_slow or self._fetch(partition):
             self.wake(key)
+
+    @property
+    def _is_slow(self) -> bool:
+        return self.delay_ms > 0 or self.bytes_per_second > 0
 
     def _is_paused(self, key: Key) -> bool:
         return self._pauses_all or key in self._paused
@@ -118,8 +124,10 @@ class Fetcher:
         if self._is_scheduled:
             return
         self._is_scheduled = True
-        if self.delay_ms > 0:
-            self._delay = self._clock.call_later(self.delay_ms, self._run)
+        if self._is_slow:
+            paying_ms = 1000 * self._unpaid_bytes / self.bytes_per_second if self.bytes_per_second else 0
+            self._unpaid_bytes = 0
+            self._delay = self._clock.call_later(self.delay_ms + paying_ms, self._run)
         else:
             asyncio.get_running_loop().call_soon(self._run)
 
@@ -136,7 +144,7 @@ class Fetcher:
     def _fetch(self, partition: ReplicatedPartition) -> bool:
         """Whether there may be more."""
         try:
-            return all(self.step(partition) for _ in range(STEPS_A_RUN))
+            return all(self.step(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
         except (ApiError, DiskFault, CorruptRecord) as fault:
             log.error("broker %d cannot follow %s-%d any more: %s", self._node_id, *partition.key, fault)
             self.leave(partition.key)
@@ -161,4 +169,6 @@ class Fetcher:
         if partition.leader_epoch != epoch or partition.is_leader:  # the fetch itself has brought an election about
             return False
         take_in(partition, answer)
+        if self.bytes_per_second:
+            self._unpaid_bytes += len(answer.data)
         return not answer.is_parked

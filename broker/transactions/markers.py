@@ -90,6 +90,8 @@ class Markers:
         """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
         partition = self._core.cluster.partition(topic_name, index)
         self._core.cluster.check_led_here(partition)
+        if any(each.loses_marker(topic_name, index) for each in self._core.interceptors):
+            return
         self._append(marker, partition)
         if topic_name == OFFSETS_TOPIC:
             self._groups().complete_transaction(

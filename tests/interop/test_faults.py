@@ -272,6 +272,18 @@ def test_between_decided_and_complete_a_transaction_is_in_the_way(kafka: Kafka) 
     assert values(kafka) == [b"x", b"y"]
 
 
+def test_a_transaction_hangs_in_the_partition_that_does_not_hear_of_its_end(kafka: Kafka) -> None:
+    kafka.create_topic("other")
+    fault = kafka.faults.lose_marker(topic="t")
+    producer = transactional(kafka)
+    producer.produce("other", b"seen")
+    producer.commit_transaction(20)
+    kafka.produce("t", b"behind")
+    assert [record.value for record in kafka.records("other")] == [b"seen"]
+    assert values(kafka) == []
+    assert fault.hits == 1
+
+
 def test_a_stale_leader_is_named_as_it_was(kafka: Kafka) -> None:
     kafka.faults.stale_metadata(topic="t")
     assert produce(kafka, b"x") == [0]

@@ -81,6 +81,21 @@ async def test_a_slow_follower_is_waited_for_until_it_leaves_the_isr(
     assert cluster.isr("t", 0) == (1, 2, 3)
 
 
+async def test_a_follower_with_so_many_bytes_a_second_is_as_late(cluster: BrokerCluster, clock: ManualClock) -> None:
+    cluster.slow_follower(3, bytes_per_second=1000)
+    await begin_produce(cluster.brokers[1], "t", "x" * 2000, acks=1)
+    await clock.advance(1)
+    assert ends(cluster)[3][0] == 1
+    waiting = await begin_produce(cluster.brokers[1], "t", "late")
+    await clock.advance(1900)
+    assert not waiting.done()
+    await clock.advance(500)
+    found = await waiting
+    assert found is not None and found.error_code == NONE
+    cluster.slow_follower(3)
+    assert await produced(cluster.brokers[1], "t", "at once") == (NONE, 2)
+
+
 async def test_waiting_for_a_slow_follower_may_take_too_long(cluster: BrokerCluster, clock: ManualClock) -> None:
     cluster.pause_follower(3)
     waiting = await begin_produce(cluster.brokers[1], "t", "a", timeout_ms=1000)

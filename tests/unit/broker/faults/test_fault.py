@@ -45,6 +45,8 @@ def test_times_have_units(text: str | int, ms: int) -> None:
         ({"kind": "drop", "when": "during"}, "when: expected before or after"),
         ({"kind": "drop", "optional": "yes"}, "optional: expected true or false"),
         ({"kind": "drop", "topic": 5}, "topic: expected a text"),
+        ({"kind": "disk", "api": "Produce"}, "has no field 'api'"),
+        ({"kind": "lose_marker", "group": "shop"}, "has no field 'group'"),
         ({"kind": "versions", "api": "Fetch", "only": "x"}, "only: expected versions such as"),
     ],
 )
