@@ -13,6 +13,7 @@
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
 # make crowd-soak  an honest producer and consumer among a thousand connections of all kinds, for ten minutes (CROWD_S=…)
+# make same-seed  each scenario RUNS times (1000) on every Python that is here: the same lines each time
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -29,7 +30,7 @@ OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(
 GENERATED := $(shell find protocol storage broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames crowd-soak producer-storm producer-splits soak clean
+.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames crowd-soak producer-storm producer-splits same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -122,6 +123,19 @@ mutated-frames: setup
 		$(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	cd tests && $(CURDIR)/$(BIN)/python -m support.hostile.mutated_frames $(FRAMES) $(SEED) PYTHONPATH=$(CURDIR)/$(ASAN) \
 		LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64
+
+# Those of OTHERS that are here, in environments of their own, give the lines of ours.
+RUNS ?= 1000
+
+same-seed: setup
+	mkdir -p build/same-seed
+	cd tests && $(CURDIR)/$(BIN)/python -m support.same_seed $(RUNS) > $(CURDIR)/build/same-seed/lines; found=$$?; cat $(CURDIR)/build/same-seed/lines; exit $$found
+	@for python in $(OTHERS); do \
+		name=build/same-seed/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && echo "$$name" && \
+		$$python -m venv $$name && $$name/bin/python -m pip install --quiet --force-reinstall --no-deps . && \
+		$$name/bin/python -m pip install --quiet '.[testing]' && \
+		(cd tests && $(CURDIR)/$$name/bin/python -m support.same_seed $(RUNS)) | diff build/same-seed/lines - || exit 1; \
+	done
 
 RECORDS ?= 10000000
 

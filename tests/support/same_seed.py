@@ -1,0 +1,106 @@
+"""The same seed gives the same lines: scenarios again and again, under other hash seeds and with threads that dawdle.
+
+    python -m support.same_seed 1000 [NAME…]            from tests/: so many runs of each; ends with 1 if two differ
+
+Prints a digest a scenario, which other versions of Python give as well. Of each process, half of the runs have worker
+threads that take up to `DAWDLES_S` longer than they need, as those of a busy machine do. `RECOMPRESSED` is a scenario
+in which they have something to do.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from difflib import unified_diff
+from random import Random
+from typing import Any
+
+from stepdown.testing.scenarios.runner import run
+from stepdown.testing.scenarios.scenario import Scenario, load, names, parse
+
+RUNS_A_PROCESS = 50
+DAWDLES_S = 0.02
+SEED = 1
+RECOMPRESSED = """
+name: recompressed
+title: Each batch is compressed anew, in a worker thread
+explains: What is sent meanwhile waits, at the same time of the clock in each run.
+topics: {orders: {partitions: 2, config: {compression.type: zstd}}}
+producers: {app: {compression.type: gzip, linger.ms: 3}, other: {compression.type: lz4}}
+steps:
+  - send: {producer: app, topic: orders, values: [a, b], partition: 0}
+  - send: {producer: other, topic: orders, values: [c], partition: 1, bytes: 500}
+  - advance: 5s
+  - send: {producer: app, topic: orders, count: 20, every: 1ms}
+  - advance: 5s
+  - expect: {acknowledged: [a, b, c]}
+"""
+
+
+def main(runs: int, wanted: list[str]) -> int:
+    """Ends with 1 when a scenario had two time lines, which it shows."""
+    same = True
+    for name in wanted or ["recompressed", *names()]:
+        found: Counter[str] = Counter()
+        for number, first in enumerate(range(0, runs, RUNS_A_PROCESS)):
+            found.update(_in_a_process(name, min(RUNS_A_PROCESS, runs - first), hash_seed=number))
+        lines = found.most_common(1)[0][0]
+        print(f"{name:32} {found.total():5} runs  {hashlib.sha256(lines.encode()).hexdigest()[:16]}", flush=True)
+        for other in found.keys() - {lines}:
+            same = False
+            print(f"{found[other]} of {found.total()} runs of {name} went another way:")
+            print("\n".join(unified_diff(lines.splitlines(), other.splitlines(), lineterm="", n=2)))
+    return 0 if same else 1
+
+
+def _in_a_process(name: str, runs: int, hash_seed: int) -> dict[str, int]:
+    """How often each time line came."""
+    command = [sys.executable, "-m", "support.same_seed", "--here", name, str(runs), str(hash_seed)]
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def here(name: str, runs: int, draws: Random) -> Counter[str]:
+    """The time lines of runs in this process."""
+    logging.getLogger("stepdown").setLevel(logging.ERROR)
+    scenario = _scenario(name)
+    found: Counter[str] = Counter()
+    for number in range(runs):
+        if number == runs // 2:
+            _let_threads_dawdle(draws)
+        result = asyncio.run(run(scenario, seed=SEED))
+        found["\n".join([*result.lines, result.failure])] += 1
+    return found
+
+
+def _scenario(name: str) -> Scenario:
+    return parse(RECOMPRESSED, name) if name == "recompressed" else load(name)
+
+
+def _let_threads_dawdle(draws: Random) -> None:
+    submit = ThreadPoolExecutor.submit
+
+    def later(self: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        def dawdle() -> Any:
+            time.sleep(draws.random() * DAWDLES_S)
+            return work(*args, **kwargs)
+
+        return submit(self, dawdle)
+
+    ThreadPoolExecutor.submit = later  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--here":
+        print(json.dumps(here(sys.argv[2], int(sys.argv[3]), Random(sys.argv[4]))))
+    else:
+        sys.exit(main(int(sys.argv[1]), sys.argv[2:]))
