@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import confluent_kafka
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import CorruptRecordException, MessageSizeTooLargeError
+from aiokafka.errors import CorruptRecordException, KafkaError, MessageSizeTooLargeError, ProducerFenced
 from confluent_kafka import Consumer, KafkaException, Producer
 from stepdown.testing import Kafka, running
 
@@ -287,3 +288,91 @@ def test_a_transaction_hangs_in_the_partition_that_does_not_hear_of_its_end(kafk
 def test_a_stale_leader_is_named_as_it_was(kafka: Kafka) -> None:
     kafka.faults.stale_metadata(topic="t")
     assert produce(kafka, b"x") == [0]
+
+
+# What the scenarios say of clients
+
+
+def small_topic(kafka: Kafka) -> None:
+    kafka.create_topic("small", config={"max.message.bytes": 1000})
+
+
+def test_librdkafka_does_not_split_a_batch_that_is_too_large(kafka: Kafka) -> None:
+    small_topic(kafka)
+    told: list[str] = []
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 100, "log_level": 0})
+    for value in (b"a" * 600, b"b" * 600):
+        producer.produce("small", value, on_delivery=lambda error, message: told.append(error.name()))
+    assert producer.flush(20) == 0
+    assert told == ["MSG_SIZE_TOO_LARGE"] * 2
+    assert len(kafka.requests.of("Produce")) == 1
+
+
+async def test_aiokafka_does_not_split_a_batch_that_is_too_large(kafka: Kafka) -> None:
+    small_topic(kafka)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, linger_ms=100)
+    await producer.start()
+    try:
+        sent = [await producer.send("small", value) for value in (b"a" * 600, b"b" * 600)]
+        told = await asyncio.gather(*sent, return_exceptions=True)
+    finally:
+        await producer.stop()
+    assert [type(each) for each in told] == [MessageSizeTooLargeError] * 2
+    assert len(kafka.requests.of("Produce")) == 1
+
+
+@pytest.mark.parametrize(("idempotent", "stored"), [(False, 2), (True, 1)])
+async def test_aiokafka_writes_twice_after_a_lost_answer_unless_it_is_idempotent(
+    kafka: Kafka, idempotent: bool, stored: int
+) -> None:
+    kafka.faults.drop(api="Produce", when="after")
+    await produce_by_aiokafka(kafka, b"x", enable_idempotence=idempotent)
+    assert values(kafka) == [b"x"] * stored
+
+
+@pytest.mark.parametrize(
+    ("settings", "stored"),
+    [({}, [b"b", b"a"]), ({"max_in_flight": 1}, [b"b", b"a"]), ({"enable_idempotence": True}, [b"a", b"b"])],
+    ids=["many in flight", "one", "idempotent"],
+)
+def test_librdkafka_keeps_the_order_by_idempotence_only(
+    kafka: Kafka, settings: dict[str, Any], stored: list[bytes]
+) -> None:
+    """With one request in flight, too: while a batch waits for retry.backoff.ms, the next one is sent."""
+    kafka.faults.delay("100ms", api="Produce", after=1)
+    kafka.faults.error("Produce", "NOT_ENOUGH_REPLICAS", after=1)
+    assert produce(kafka, b"first", b"a", b"b", batch_num_messages=1, linger_ms=0, **settings) == [0, 1, 2]
+    assert values(kafka) == [b"first", *stored]
+
+
+async def test_aiokafka_keeps_the_order(kafka: Kafka) -> None:
+    kafka.faults.delay("100ms", api="Produce")
+    kafka.faults.error("Produce", "NOT_ENOUGH_REPLICAS")
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, retry_backoff_ms=10, max_batch_size=1)
+    await producer.start()
+    try:
+        await asyncio.gather(*[await producer.send("t", value) for value in (b"a", b"b")])
+    finally:
+        await producer.stop()
+    assert values(kafka) == [b"a", b"b"]
+
+
+async def test_aiokafka_gives_up_after_its_request_timeout(kafka: Kafka) -> None:
+    kafka.faults.error("Produce", "NOT_ENOUGH_REPLICAS", times=None)
+    with pytest.raises(KafkaError):
+        await produce_by_aiokafka(kafka, b"x", request_timeout_ms=300)
+
+
+async def test_aiokafka_says_that_it_is_fenced(kafka: Kafka) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id="tx")
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        await producer.send_and_wait("t", b"x")
+        await asyncio.to_thread(kafka.faults.fence_producer, "tx")
+        with pytest.raises(ProducerFenced):
+            await producer.commit_transaction()
+    finally:
+        with suppress(ProducerFenced):
+            await producer.stop()
+    assert values(kafka) == []

@@ -60,6 +60,36 @@ def test_an_error_that_is_final_is_told(kafka: Kafka) -> None:
         produce(kafka)
 
 
+def test_a_batch_below_batch_size_is_split_into_itself_until_its_time_is_over(kafka: Kafka) -> None:
+    """KAFKA-8350: it splits into batches of batch.size, whatever the topic takes."""
+    kafka.create_topic("small", config={"max.message.bytes": 1000})
+    values = [Message(key=None, value=letter * 600) for letter in (b"a", b"b")]
+    times = {"delivery_timeout_ms": "1000", "request_timeout_ms": "900"}
+    with pytest.raises(JavaError, match="Expiring 2 record"):
+        JAVA_3_9.produce(kafka.bootstrap, "java", "small", 0, values, "none", linger_ms="50", **times)
+    answers = [each.answer for each in kafka.requests.of("Produce")]
+    assert len(answers) > 1 and answers == [["MESSAGE_TOO_LARGE"]] * len(answers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "stored"),
+    [
+        ({"enable_idempotence": "false"}, [b"first", b"b", b"a"]),
+        ({"enable_idempotence": "false", "max_in_flight_requests_per_connection": "1"}, [b"first", b"a", b"b"]),
+        ({}, [b"first", b"a", b"b"]),
+    ],
+    ids=["five in flight", "one", "idempotent"],
+)
+def test_one_request_in_flight_or_idempotence_keeps_the_order(
+    kafka: Kafka, settings: dict[str, str], stored: list[bytes]
+) -> None:
+    kafka.faults.delay("100ms", api="Produce", after=1)
+    kafka.faults.error("Produce", "NOT_ENOUGH_REPLICAS", after=1)
+    values = [Message(key=None, value=value) for value in (b"first", b"a", b"b")]
+    JAVA_3_9.produce(kafka.bootstrap, "java", "t", 0, values, "none", linger_ms="0", batch_size="1", **settings)
+    assert [record.value for record in kafka.records("t")] == stored
+
+
 def test_a_black_hole_ends_with_the_delivery_timeout(kafka: Kafka) -> None:
     kafka.faults.black_hole(api="Produce", times=None)
     with pytest.raises(JavaError, match="Timeout"):

@@ -1,7 +1,8 @@
 // Writes a record and reads it back by Sarama or franz-go, through a listener that asks who comes.
 //
 // Arguments: sarama or franz-go, address, topic, security protocol, SASL mechanism or "", user, password,
-// file of the authority. It ends with 1 and says why when the record does not come back.
+// file of the authority. It ends with 1 and says why when the record does not come back. Or produce-by-sarama, and what
+// sarama_producer.go takes.
 package main
 
 import (
@@ -31,6 +32,13 @@ var value = bytes.Repeat([]byte("x"), 50000)
 func main() {
 	clients := map[string]func(door) ([]byte, error){"sarama": bySarama, "franz-go": byFranz}
 	a := os.Args[2:]
+	if os.Args[1] == "produce-by-sarama" {
+		if err := produceBySarama(a[0], a[1], a[2], a[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	read, err := clients[os.Args[1]](door{a[0], a[1], a[2], a[3], a[4], a[5], a[6]})
 	if err == nil && !bytes.Equal(read, value) {
 		err = fmt.Errorf("read %d bytes that were not written", len(read))
