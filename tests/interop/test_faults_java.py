@@ -85,9 +85,9 @@ def test_one_request_in_flight_or_idempotence_keeps_the_order(
 ) -> None:
     kafka.faults.delay("100ms", api="Produce", after=1)
     kafka.faults.error("Produce", "NOT_ENOUGH_REPLICAS", after=1)
-    values = [Message(key=None, value=value) for value in (b"first", b"a", b"b")]
+    values = [Message(key=None, value=value.ljust(100)) for value in (b"first", b"a", b"b")]  # no two in a batch
     JAVA_3_9.produce(kafka.bootstrap, "java", "t", 0, values, "none", linger_ms="0", batch_size="1", **settings)
-    assert [record.value for record in kafka.records("t")] == stored
+    assert [(record.value or b"").strip() for record in kafka.records("t")] == stored
 
 
 def test_a_black_hole_ends_with_the_delivery_timeout(kafka: Kafka) -> None:
