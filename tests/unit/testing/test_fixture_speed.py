@@ -37,8 +37,9 @@ def pytest_runtest_logfinish():
         open_at_first = open_at_first or held()
 
 def pytest_sessionfinish(session):
+    told = {"took": list(took.values()), "before": open_at_first, "after": open_at_first and held()}
     with open(f"{os.getpid()}.json", "w") as file:
-        json.dump({"took": list(took.values()), "before": open_at_first, "after": open_at_first and held()}, file)
+        json.dump(told, file)
 """
 
 
