@@ -15,11 +15,14 @@ from stepdown.config import load
 from stepdown.testing.running import Running
 from stepdown.testing.scenarios.runner import run
 from stepdown.testing.scenarios.scenario import parse
+from support.maven import skip_or_fail
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing-with-stepdown.md").read_text()
 RECIPES = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 (SCRIPT,) = re.findall(r"```sh\n(.*?)```", PAGE, re.S)
 (NODE,) = re.findall(r"```js\n(.*?)```", PAGE, re.S)
+(GO,) = re.findall(r"```go\n(.*?)```", PAGE, re.S)
+(JAVA,) = re.findall(r"```java\n(.*?)```", PAGE, re.S)
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)
 (COMPOSE, ACTIONS), (SCENARIO,) = map(yaml.safe_load, BLOCKS[:2]), BLOCKS[2:]
 
@@ -58,6 +61,26 @@ def test_the_control_port_is_used_by_node(tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stdout
     assert re.search(r"pass 2\b", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "file", "command"),
+    [
+        pytest.param(GO, "orders_test.go", ("go", "test"), id="go"),
+        pytest.param(JAVA, "OrdersTest.java", ("java",), id="java", marks=pytest.mark.java),
+    ],
+)
+def test_the_control_port_is_used_by(recipe: str, file: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    if shutil.which(command[0]) is None:
+        skip_or_fail(f"{command[0]} is not installed")
+    (tmp_path / file).write_text(recipe)
+    running = Running(config={"stepdown.control.listen": "127.0.0.1:0"})
+    with running:
+        environment = os.environ | {"CONTROL": running.control_address}
+        done = subprocess.run(
+            [*command, file], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_settings_for_compose_are_settings() -> None:
