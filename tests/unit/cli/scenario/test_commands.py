@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from stepdown.cli.commands import app
 from stepdown.cli.support.failures import CommandFailed
+from stepdown.testing.scenarios.scenario import names
 from typer.testing import CliRunner
 
 
@@ -25,6 +26,11 @@ def test_a_run_prints_what_happened_when() -> None:
     assert lines[0] == "The answer to a write is lost, and the producer writes again"
     assert "    0.000 s  broker 1 Produce v11 from app: no answer [1]" in lines
     assert lines[-1] == "as expected"
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_classic_runs_by_its_name(name: str) -> None:
+    assert run("run", name).endswith("\nas expected\n")
 
 
 def test_a_file_that_fails_says_which_step(tmp_path: Path) -> None:
