@@ -22,7 +22,7 @@ def handle(broker: "Services", request: SaslAuthenticateRequest, call: Call) -> 
     if exchange is None or exchange.state is not State.TOKENS:
         raise ApiError("no login is under way", ErrorCode.ILLEGAL_SASL_STATE)
     try:
-        token, lifetime_ms = exchange.step(bytes(request.auth_bytes))
+        token, lifetime_ms = exchange.step(request.auth_bytes)
     except Refused as refusal:
         return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=refusal.told)
     return SaslAuthenticateResponse(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)

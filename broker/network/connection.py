@@ -36,6 +36,8 @@ CHARGED_FRAME_BYTES = 32 * 1024
 MOST_MS_A_FRAME = 10_000
 RESTRICTED_BYTES = 4 * 1024
 """Of a frame before authentication that costs nothing else."""
+MOST_RESTRICTED_WAITING = 128
+"""So many may wait with the first record of a larger one, 16 KiB over TLS."""
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 TURN_REQUESTS = 64
@@ -217,6 +219,7 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
+            self.first = self.at_end = None  # which know this connection: what it holds is to be free now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
         """Until `unrestrict`: reads little at a time, and charges frames that are not small to `memory`."""
@@ -344,13 +347,15 @@ class Connection:
     async def _charge_frame(self) -> None:
         """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read.
 
-        Raises: MalformedFrame when it is larger than its API may be.
+        Raises: MalformedFrame when it is larger than its API may be, CloseConnection when it may not even wait.
         """
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._claim is None:
             self._wire.unwatch()
             rules = self._rules()
             self._check_size(size, rules)
+            if self.is_restricted and self._frame_memory.waiting >= MOST_RESTRICTED_WAITING:
+                raise CloseConnection(f"{self._frame_memory.waiting} others wait for memory before their login")
             self._claim = await self._frame_memory.claim(size)
             self._ms_a_byte = min(MOST_MS_A_FRAME / size, 1000 / max(1, rules.min_bytes_a_second))
             self._claim.reclaimable(self._give_up_frame)

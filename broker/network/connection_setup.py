@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ..security.tls.contexts import TlsContexts
     from .tls_transport import TlsWire
 
-MEMORY_BYTES = 8 << 20
-PATIENCE_MS = 3_000
+MEMORY_BYTES = 4 << 20
+PATIENCE_MS = 2_000
 """While others wait for that memory, a handshake or a login that takes longer is hung up on."""
 SCRATCH_BYTES = 64 * 1024
 

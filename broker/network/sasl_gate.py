@@ -3,9 +3,10 @@
     ApiVersions? SaslHandshake v0   bare tokens: int32 size and bytes, both ways; a failure only hangs up
     ApiVersions? SaslHandshake v1   SaslAuthenticate, until it is done
 
-Any other request before that hangs up. After a failure, the answer is held back for a while, sent, and the connection
-closed. A session that has expired is closed with its next request, unless that is the SaslHandshake of a
-re-authentication (KIP-368). Source: Kafka 3.9 `SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
+ApiVersions may come again once, after a version that is not known. Any other request before that hangs up. After a
+failure, the answer is held back for a while, sent, and the connection closed. A session that has expired is closed
+with its next request, unless that is the SaslHandshake of a re-authentication (KIP-368). Source: Kafka 3.9
+`SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
 """
 
 import struct
@@ -13,12 +14,15 @@ from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Any
 
-from ...protocol.api import ApiKey
+from ...protocol.api import ApiKey, spec_of
 from ..metrics.request_metrics import RequestMeter
 from ..scheduling.clock import Clock
 from ..security.sasl.exchange import SaslExchange, State
 from ..security.sasl.mechanism import Refused
 from .connection import Answerer, CloseConnection, Peer, Reply
+
+MOST_NAME = 100
+MOST_VERSION_REQUESTS = 2
 
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE = struct.Struct(">i")
@@ -46,6 +50,7 @@ class SaslGate:
         self._failure_delay_ms = failure_delay_ms
         self._meter_of_tokens = meter_of_tokens
         self._on_authenticated: Callable[[], None] | None = on_authenticated
+        self._version_requests_left = MOST_VERSION_REQUESTS
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         exchange = self._exchange
@@ -55,9 +60,11 @@ class SaslGate:
             return self._answer_token(frame, peer)
         if len(frame) < _KEY_AND_VERSION.size:
             raise CloseConnection("no request, and no login")
-        key, _ = _KEY_AND_VERSION.unpack_from(frame)
+        key, version = _KEY_AND_VERSION.unpack_from(frame)
         if key not in _BEFORE.get(exchange.state, ()):
             raise CloseConnection(f"{_named(key)} before the login is done")
+        if key == ApiKey.API_VERSIONS:
+            self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
         if isinstance(reply, Reply) and exchange.state is not State.FAILED:
             self._note(peer)
@@ -66,6 +73,13 @@ class SaslGate:
 
     def answered(self, reply: Reply) -> None:
         self._inside.answered(reply)
+
+    def _count_version_request(self, version: int) -> None:
+        """Raises: CloseConnection."""
+        if not self._version_requests_left:
+            raise CloseConnection("API_VERSIONS again before the login is done")
+        is_known = version <= spec_of(ApiKey.API_VERSIONS).max_version
+        self._version_requests_left = 0 if is_known else self._version_requests_left - 1
 
     def _begins_again(self, frame: memoryview) -> bool:
         exchange = self._exchange
@@ -88,7 +102,7 @@ class SaslGate:
     def _answer_token(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         began = perf_counter()
         try:
-            token, _ = self._exchange.step(bytes(frame))
+            token, _ = self._exchange.step(frame)
         except Refused:
             return self._hang_up()
         self._note(peer)
@@ -105,7 +119,9 @@ class SaslGate:
         return f"authentication{by} failed: {self._exchange.refusal}"
 
     def _note(self, peer: Peer) -> None:
-        """Tells whom it concerns that the login is done."""
+        """Tells whom it concerns that the login is done. What a stranger calls itself is kept in short."""
+        peer.client_id = peer.client_id[:MOST_NAME]
+        peer.software_name, peer.software_version = peer.software_name[:MOST_NAME], peer.software_version[:MOST_NAME]
         if self._exchange.principal is not None and self._exchange.state is State.DONE:
             peer.principal = self._exchange.principal
             if self._on_authenticated is not None:

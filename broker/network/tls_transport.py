@@ -19,7 +19,7 @@ from .transport import PlainWire
 RECORD_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
 """Handed to OpenSSL in one call, which writes records until the socket is full: a call a record takes a third more."""
-HANDSHAKE_BYTES = 48 * 1024
+HANDSHAKE_BYTES = 64 * 1024
 """What OpenSSL holds of a handshake that is under way: two buffers of a record, keys, messages."""
 
 

@@ -18,6 +18,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from stepdown.broker.broker import Broker
+from stepdown.broker.network.connection_setup import MEMORY_BYTES
 from stepdown.broker.security.sasl import plain, scram
 from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.scram import Scram
@@ -86,8 +87,8 @@ async def test_cve_2022_34917_memory_before_authentication_is_bounded(broker: Br
     clients = [await connect(broker) for _ in range(60)]
     for client in clients:
         await client.send_raw(struct.pack(">i", 524_288) + bytes(4_000))
-    await until(lambda: shared.waiting == 60 - (8 << 20) // 524_288)
-    assert shared.in_use_bytes <= 8 << 20
+    await until(lambda: shared.waiting == 60 - MEMORY_BYTES // 524_288)
+    assert shared.in_use_bytes <= MEMORY_BYTES
     assert all(each._parser.buffered_bytes <= 8_192 for each in broker._server._open)
     for client in clients:
         await client.close()

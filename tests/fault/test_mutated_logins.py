@@ -1,13 +1,11 @@
 """Mutated TLS and SASL: whatever a stranger sends, the broker goes on, answers others, and lets nobody in.
 
-Each input is a real conversation with bytes changed, cut, repeated or put in. `slow`: a million of them.
+Each input is a real conversation with bytes changed, cut, repeated or put in. `make mutated-logins` sends a million.
 """
 
 import asyncio
 import base64
 import random
-import ssl
-import struct
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,14 +16,11 @@ from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.plain import Plain
 from stepdown.broker.security.sasl.scram import Scram
 from stepdown.producer.security.scram import ScramClient
-from stepdown.protocol.api import spec_of_request
-from stepdown.protocol.frame import encode_request
 from stepdown.protocol.messages.metadata import MetadataRequest
-from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from stepdown.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from stepdown.protocol.scram import credential_of, salted_password
 from support.certificates import Authority
 from support.client import RawClient
+from support.hostile.mutated_logins import client_hellos, conversations, mutated
 from support.sasl_client import log_in
 from support.secure import PASSWORD, SALT, USER, secure_broker, secure_settings
 
@@ -38,49 +33,6 @@ CREDENTIAL = credential_of("SCRAM-SHA-256", SALT, salted_password("SCRAM-SHA-256
 async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
     async with secure_broker(tmp_path / "data", secure_settings(Authority(tmp_path))) as broker:
         yield broker
-
-
-def mutated(data: bytes, dice: random.Random) -> bytes:
-    """One to four changes."""
-    changed = bytearray(data)
-    for _ in range(dice.randint(1, 4)):
-        at = dice.randrange(len(changed) + 1)
-        match dice.randrange(5):
-            case 0 if changed:
-                changed[at % len(changed)] ^= 1 << dice.randrange(8)
-            case 1:
-                changed[at:at] = dice.randbytes(dice.randint(1, 8))
-            case 2:
-                del changed[at : at + dice.randint(1, 16)]
-            case 3:
-                changed[at : at + 4] = struct.pack(">i", dice.choice((-1, 0, 1 << 30, -(1 << 31), 65_535)))
-            case _:
-                changed += changed[at : at + 32]
-    return bytes(changed)
-
-
-def conversations() -> list[bytes]:
-    """What clients send, with the wrong password: none of them is let in as it is."""
-
-    def framed(request: object, version: int) -> bytes:
-        spec = spec_of_request(request)
-        return b"".join(encode_request(spec, version, 1, "raw", request))  # type: ignore[arg-type]
-
-    bare = b"\0alice\0wrong"
-    scram = ScramClient("SCRAM-SHA-256", USER, "wrong", "nonce").first()
-    metadata = framed(ALL_TOPICS, 9)
-    plain = framed(SaslHandshakeRequest(mechanism="PLAIN"), 1) + framed(SaslAuthenticateRequest(auth_bytes=bare), 2)
-    v0 = framed(SaslHandshakeRequest(mechanism="PLAIN"), 0) + struct.pack(">i", len(bare)) + bare
-    first = framed(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1)
-    return [each + metadata for each in (plain, v0, first + framed(SaslAuthenticateRequest(auth_bytes=scram), 2))]
-
-
-def client_hello() -> bytes:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    with suppress(ssl.SSLWantReadError):
-        context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
-    return outgoing.read()
 
 
 async def send_all(broker: Broker, listener: str, samples: list[bytes], count: int, seed: int) -> None:
@@ -110,7 +62,7 @@ async def check_mutations(broker: Broker, caplog: pytest.LogCaptureFixture, coun
     for admission in broker._admissions.values():
         admission._authenticated = lambda connection, timer: let_in.append(connection)  # type: ignore[method-assign]
     await send_all(broker, "SASL_PLAINTEXT", conversations(), count // 2, seed)
-    await send_all(broker, "SASL_SSL", [client_hello()], count // 2, seed + 1)
+    await send_all(broker, "SASL_SSL", client_hellos(), count // 2, seed + 1)
     for admission, authenticated in zip(broker._admissions.values(), before, strict=True):
         admission._authenticated = authenticated  # type: ignore[method-assign]
     assert let_in == []
@@ -121,13 +73,6 @@ async def test_mutated_logins_let_nobody_in(broker: Broker, caplog: pytest.LogCa
     await check_mutations(broker, caplog, 1_000, seed=1)
     async with await RawClient.connect("127.0.0.1", broker.addresses["SASL_PLAINTEXT"].port) as client:
         assert (await log_in(client)).error_code == 0
-
-
-@pytest.mark.slow
-async def test_a_hundred_thousand_mutated_connections_let_nobody_in(
-    broker: Broker, caplog: pytest.LogCaptureFixture
-) -> None:
-    await check_mutations(broker, caplog, 100_000, seed=2)
 
 
 def same(one: bytes, other: bytes) -> bool:

@@ -37,7 +37,7 @@ class SaslExchange:
     ) -> None:
         self.state = State.HANDSHAKE
         self.principal: KafkaPrincipal | None = None
-        self.refusal: Refused | None = None
+        self.refusal: str | None = None
         self.takes_bare_tokens = False
         self.mechanism = ""
         self._mechanisms = mechanisms
@@ -46,7 +46,7 @@ class SaslExchange:
         self._running: Mechanism | None = None
         self._expires_ms: int | None = None
         self._reauthenticated_ms: int | None = None
-        self._wrong_mechanism: Refused | None = None
+        self._wrong_mechanism: tuple[str, str] | None = None
 
     @property
     def enabled(self) -> tuple[str, ...]:
@@ -72,38 +72,41 @@ class SaslExchange:
         """The client has chosen; False when the mechanism is not there."""
         make = self._mechanisms.get(mechanism)
         if make is None:
-            self.fail(Refused(f"the mechanism {shown(mechanism)} is not enabled"))
+            self.fail(f"the mechanism {shown(mechanism)} is not enabled")
             return False
         if self.principal is not None and mechanism != self.mechanism:
             told = (
                 f"SASL mechanism '{mechanism}' requested by client is not supported for re-authentication of "
                 f"mechanism '{self.mechanism}'"
             )
-            self._wrong_mechanism = Refused(f"{mechanism} after {self.mechanism}", told)
+            self._wrong_mechanism = (f"{mechanism} after {self.mechanism}", told)
         self.mechanism = self.mechanism or mechanism
         self.takes_bare_tokens = bare_tokens
         self._running = make()
         self.state = State.TOKENS
         return True
 
-    def step(self, token: bytes) -> tuple[bytes, int]:
+    def step(self, token: bytes | memoryview) -> tuple[bytes, int]:
         """The answer to a token, and after the last one how long the session may last, in ms; 0 has no end.
 
         Raises: Refused, with what the client is told in `told`.
         """
-        assert self._running is not None
+        running = self._running
+        assert running is not None
         try:
             if self._wrong_mechanism is not None:
-                raise self._wrong_mechanism
-            answer = self._running.step(token)
-            if self._running.user is None:
+                raise Refused(*self._wrong_mechanism)
+            if len(token) > running.most_bytes:
+                raise Refused(f"a message of {len(token)} bytes, {running.most_bytes} is the most")
+            answer = running.step(bytes(token))
+            if running.user is None:
                 return answer, 0
-            return answer, self._done(self._running.user, self._running.expires_ms)
+            return answer, self._done(running.user, running.expires_ms)
         except Refused as refusal:
             again = "re-authentication" if self.principal is not None else "authentication"
             generic = f"Authentication failed during {again} due to invalid credentials with SASL mechanism "
             refusal.told = refusal.told or generic + self.mechanism
-            self.fail(refusal)
+            self.fail(str(refusal))
             raise
 
     def _done(self, user: str, expires_ms: int | None) -> int:
@@ -122,5 +125,6 @@ class SaslExchange:
         self.principal, self.state, self._running = found, State.DONE, None
         return lifetime_ms
 
-    def fail(self, refusal: Refused) -> None:
-        self.state, self.refusal, self._running = State.FAILED, refusal, None
+    def fail(self, why: str) -> None:
+        """Not the exception itself: it would keep what the client sent."""
+        self.state, self.refusal, self._running = State.FAILED, why, None

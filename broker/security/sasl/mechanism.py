@@ -15,8 +15,12 @@ class Refused(Exception):
 
 
 class Mechanism(Protocol):
-    """One exchange. `user` is there when it has succeeded, `expires_ms` when what it showed does so."""
+    """One exchange. `user` is there when it has succeeded, `expires_ms` when what it showed does so.
 
+    `most_bytes`: of a client's token; a longer one is refused before it is read.
+    """
+
+    most_bytes: int
     user: str | None
     expires_ms: int | None
 

@@ -47,16 +47,18 @@ class Tokens(Protocol):
 class OAuthBearer:
     """One exchange."""
 
+    most_bytes = 64 * 1024
+
     def __init__(self, tokens: Tokens, settings: OAuthSettings) -> None:
         self.user: str | None = None
         self.expires_ms: int | None = None
         self._tokens = tokens
         self._settings = settings
-        self._refusal: Refused | None = None
+        self._refusal: str | None = None
 
     def step(self, token: bytes) -> bytes:
         if self._refusal is not None:
-            raise self._refusal
+            raise Refused(self._refusal, INVALID_TOKEN.decode())
         wanted, bearer = _parsed(token)
         try:
             claims = self._tokens.claims(bearer)
@@ -64,7 +66,7 @@ class OAuthBearer:
             if not isinstance(user, str) or not user.strip():
                 raise Refused(f"a token without {self._settings.subject_claim}")
         except Refused as refusal:
-            self._refusal = Refused(str(refusal), INVALID_TOKEN.decode())
+            self._refusal = str(refusal)
             return INVALID_TOKEN
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from the token's"

@@ -9,6 +9,8 @@ from .mechanism import Refused, shown
 class Plain:
     """Checks a password in the same time whether the user is there or not."""
 
+    most_bytes = 16 * 1024
+
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self.user: str | None = None
         self.expires_ms: int | None = None

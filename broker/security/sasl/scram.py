@@ -30,7 +30,12 @@ _TOKEN_LOGIN = re.compile(r",tokenauth=true(?:,|$)")
 
 
 class Scram:
-    """One exchange. `credential_of` has what is stored of a user's password, None for nobody."""
+    """One exchange. `credential_of` has what is stored of a user's password, None for nobody.
+
+    The first message, its nonce and the answer are kept until the last one comes: it has to be short.
+    """
+
+    most_bytes = 1024
 
     def __init__(
         self, mechanism: str, credential_of: Callable[[str], ScramCredential | None], nonce: str | None = None
