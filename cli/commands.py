@@ -65,9 +65,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def stepdown(
-    version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the version and end."
-    ),
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version."),
 ) -> None:
     """A Kafka broker that serves log directories to clients of any age, converting records down in bounded memory."""
 

@@ -356,7 +356,7 @@ class GroupCoordinator:
         try:
             self._commits.delete_topic(name)
         except ApiError as error:
-            log.warning("offsets of the deleted topic %s stay: %s", name, error)
+            log.warning("committed offsets of the deleted topic %s could not be removed: %s", name, error)
 
     def on_topic_changed(self, name: str) -> None:
         """Consumer groups that read the topic look at their topics at the next heartbeat."""

@@ -1,12 +1,12 @@
 """Loads a coordinator's internal topic at startup, partition by partition, while other requests are served."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol.records.batches import Batch, iter_batches
 from ...storage.log.log import Log
+from ..scheduling.background_tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -21,7 +21,7 @@ class PartitionLoading(ABC):
 
     def __init__(self) -> None:
         self._waiting: dict[int, object] = {}  # which loading each of them waits for
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     @abstractmethod
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
@@ -49,9 +49,7 @@ class PartitionLoading(ABC):
             return
         loading = object()
         self._waiting.update(dict.fromkeys(partitions, loading))
-        task = asyncio.get_running_loop().create_task(self.load_all(partitions, loading))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.begin(self.load_all(partitions, loading))
 
     def unload(self, partition: int) -> None:
         """The partition is not to be loaded any more."""
@@ -59,14 +57,11 @@ class PartitionLoading(ABC):
 
     async def finished(self) -> None:
         """Returns when all partitions have been loaded."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
+        await self._tasks.finished()
 
     async def stop(self) -> None:
         """Gives up what is not loaded yet."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
 
 async def read_back(

@@ -36,7 +36,7 @@ class LogMoves:
         """Removes copies that a crash left unfinished. Raises DiskFault."""
         log_dirs = self._core.log_dirs
         for folder in unfinished_copies(log_dirs.files, log_dirs.directories):
-            log.info("%s was not finished and is removed", folder)
+            log.info("%s is left of a move that did not finish, and is removed", folder)
             log_dirs.files.remove_directory(folder)
 
     def request(self, name: str, index: int, path: str) -> None:

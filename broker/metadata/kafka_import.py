@@ -54,10 +54,12 @@ def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, settings: Br
             metadata.acls.clear()
             metadata.scram_credentials.clear()
             log.warning(
-                "%s: no access rules and passwords, the rest up to what cannot be read: %s", folder, metadata.fault
+                "%s can be read in part only, so access rules and passwords are not imported: %s",
+                folder,
+                metadata.fault,
             )
         _fill(state, metadata, log_dirs, node_id)
-        log.info("took over the settings of %d topics from %s", len(state.topics), folder)
+        log.info("imported the settings of %d topics from %s", len(state.topics), folder)
         return
 
 

@@ -53,7 +53,7 @@ def _finish_deletions(store: MetadataStore, log_dirs: LogDirs) -> None:
     deleting = store.state.deleting
     doomed = [key for key, opened in log_dirs.logs.items() if opened.topic_id in deleting]
     for name, index in doomed:
-        log.info("%s-%d belongs to a deleted topic and goes", name, index)
+        log.info("%s-%d belongs to a deleted topic and is removed", name, index)
         log_dirs.delete(name, index)
     deleting.clear()
 

@@ -357,7 +357,7 @@ class Topics:
             self._log_dirs.delete(*partition.key)
         except DiskFault as fault:
             complete = False
-            log.warning("%s-%d is deleted at the next start: %s", *partition.key, fault)
+            log.warning("%s-%d could not be deleted and will be at the next start: %s", *partition.key, fault)
         self._core.moved(partition)
         return complete
 

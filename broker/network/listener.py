@@ -231,7 +231,7 @@ class Server:
                 if self._clock.now_ms() - self._silent_told_ms >= TELL_MS:
                     self._silent_told_ms = self._clock.now_ms()
                     log.warning(
-                        "closing %s: %d connections have sent no request yet, the oldest go; see %s",
+                        "closing %s: %d connections have sent no request yet, the oldest are closed; see %s",
                         *(connection.peer, self._limits.silent, SILENT_SETTING),
                     )
                 connection.close()

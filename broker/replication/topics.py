@@ -62,7 +62,7 @@ class ReplicatedTopics(Topics):
             else:
                 is_wanted = opened.topic_id not in self.store.state.deleting
                 if is_wanted:
-                    log.warning("%s belongs to no topic of the cluster and is left alone", opened.directory)
+                    log.warning("%s belongs to no topic of the cluster and is ignored", opened.directory)
             if not is_wanted:
                 self._log_dirs.delete(name, index)
         self.sync(self.controller.topics)

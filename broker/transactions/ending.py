@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ...protocol.errors import ApiError
+from ..scheduling.background_tasks import BackgroundTasks
 from ..scheduling.clock import Clock
 from .markers import MarkerOf, Markers
 from .state_topic import StateTopic
@@ -31,34 +32,29 @@ class Ending:
         self._topic = topic
         self._markers = markers
         self._write = write
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         # Closed to look at what lies between a decision and its markers.
         self.gate = asyncio.Event()
         self.gate.set()
 
     def begin(self, transaction: Transaction) -> None:
         """Completes the transaction, in the loop's next turn at the earliest."""
-        task = asyncio.get_running_loop().create_task(self._complete(transaction))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.begin(self._complete(transaction))
 
     async def finished(self) -> None:
         """Returns when all that was begun is complete."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
+        await self._tasks.finished()
 
     async def stop(self) -> None:
         """Leaves off where it is."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     async def _complete(self, transaction: Transaction) -> None:
         await self.gate.wait()
         try:
             await self._write_out(transaction)
         except ApiError as error:
-            log.info("%s is ended by another broker: %s", transaction.transactional_id, error)
+            log.info("the transaction of %s is completed by another broker: %s", transaction.transactional_id, error)
 
     async def _write_out(self, transaction: Transaction) -> None:
         """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""
@@ -85,6 +81,8 @@ class Ending:
             await self._write(transaction, transaction.complete(self._clock.now_ms()))
         except ApiError as error:
             self._topic.led(self._topic.partition_of(transaction.transactional_id))
-            log.warning("%s cannot be completed yet: %s", transaction.transactional_id, error)
+            log.warning(
+                "the transaction of %s cannot be completed and is tried again: %s", transaction.transactional_id, error
+            )
             return False
         return True

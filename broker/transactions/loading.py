@@ -54,4 +54,4 @@ class Loading(PartitionLoading):
                     return
                 self._transactions.apply(record)
         except ApiError as error:
-            log.error("partition %d of the transactions could be loaded in part only: %s", partition, error)
+            log.error("__transaction_state-%d could be loaded in part only: %s", partition, error)

@@ -30,7 +30,7 @@ Transactions = Annotated[
     list[str] | None, typer.Option("--transactional-id", metavar="NAME", help="May be repeated; * for all.")
 ]
 OnCluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
-Prefixed = Annotated[bool, typer.Option("--prefixed", help="Names are beginnings of names.")]
+Prefixed = Annotated[bool, typer.Option("--prefixed", help="The names given are prefixes.")]
 Principals = Annotated[list[str] | None, typer.Option("--principal", metavar="User:NAME", help="May be repeated.")]
 Operations = Annotated[
     list[str] | None, typer.Option("--operation", metavar="OPERATION", help="Such as read; may be repeated.")
@@ -54,7 +54,7 @@ def list_command(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """List rules: all of them, or those that apply to what is named."""
+    """List all rules, or those for the resources and principals named."""
     from . import requests
 
     resources = _resources(topic, group, transactional_id, cluster)
@@ -76,13 +76,13 @@ def add(
     transactional_id: Transactions = None,
     cluster: OnCluster = False,
     prefixed: Prefixed = False,
-    deny: Annotated[bool, typer.Option("--deny", help="Deny it; else it is allowed.")] = False,
+    deny: Annotated[bool, typer.Option("--deny", help="Deny instead of allow.")] = False,
     host: Hosts = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add rules: each operation, on each resource, for each principal, from each host (any unless given)."""
+    """Add a rule for each combination of principal, operation, resource and host (default: any host)."""
     from . import requests
 
     resources = _resources(topic, group, transactional_id, cluster)
@@ -121,12 +121,12 @@ def remove(
     transactional_id: Transactions = None,
     cluster: OnCluster = False,
     prefixed: Prefixed = False,
-    everything: Annotated[bool, typer.Option("--all", help="Every rule there is.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all rules.")] = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the rules that have all that is named, and show them."""
+    """Remove the rules that match all options given, and show them."""
     from . import requests
 
     resources = _resources(topic, group, transactional_id, cluster)

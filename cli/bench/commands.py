@@ -30,7 +30,7 @@ ReaderCounts = Annotated[str, typer.Option("--readers", metavar="COUNT,...", hel
 DataNames = Annotated[
     str, typer.Option("--data", metavar="DATA,...", help="json, text, logs, letters, random: what values are made of.")
 ]
-Batches = Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of batches, opened.")]
+Batches = Annotated[str, typer.Option(metavar="BYTES,...", help="Sizes of batches, decompressed.")]
 Count = Annotated[int, typer.Option(min=1)]
 
 
@@ -43,9 +43,7 @@ def bench_group() -> None:
 @with_shared(rounds=1, heap="200m", without=TURNS)
 def memory(
     readers: ReaderCounts = "1,20,100",
-    stalling: Annotated[
-        int, typer.Option(metavar="PERCENT", help="Of several readers, those that stall.", min=0, max=100)
-    ] = 75,
+    stalling: Annotated[int, typer.Option(metavar="PERCENT", help="Share of readers that stall.", min=0, max=100)] = 75,
     versions: Versions = "2,3",
     partitions: Count = 250,
     records: Annotated[int, typer.Option(help="Records a partition.", min=1)] = 4000,
@@ -53,16 +51,14 @@ def memory(
     codecs: Codecs = "none",
     fetch_bytes: Annotated[int, typer.Option(help="fetch.max.bytes of clients and servers.", min=1)] = 250 << 20,
     partition_fetch_bytes: Annotated[int, typer.Option(help="max.partition.fetch.bytes.", min=1)] = 1 << 20,
-    giant: Annotated[bool, typer.Option("--giant", help="Begin with one batch that is 100 MB once opened.")] = False,
-    giant_bytes: Annotated[int, typer.Option(help="Another size of that batch.", min=1)] = 100_000_000,
-    broker: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="A stepdown that runs already; else one is started.")
-    ] = "",
-    metrics: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where that one answers /metrics.")] = "",
+    giant: Annotated[bool, typer.Option("--giant", help="Begin with one batch of 100 MB, decompressed.")] = False,
+    giant_bytes: Annotated[int, typer.Option(help="Size of that batch.", min=1)] = 100_000_000,
+    broker: Annotated[str, typer.Option(metavar="HOST:PORT", help="Measure a stepdown that runs already.")] = "",
+    metrics: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of its /metrics.")] = "",
     *,
     shared: Shared,
 ) -> None:
-    """Show the memory that converting takes: KIP-283's test."""
+    """Measure the memory of down-conversion: KIP-283's test."""
     from ...bench.cases.downconversion_memory import MemoryTest, Readers, run_memory
 
     tests = [
@@ -100,7 +96,7 @@ def convert(
     *,
     shared: Shared,
 ) -> None:
-    """Compare what is sent a second, converted down (Fetch 0 to 3) and as it is stored (4 and later)."""
+    """Compare fetch throughput, down-converted (Fetch 0 to 3) and as stored (4 and later)."""
     _fetch("convert", _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared)
 
 
@@ -117,7 +113,7 @@ def fetch(
     *,
     shared: Shared,
 ) -> None:
-    """Compare fetches over all sizes, codecs, versions and numbers of readers: some hours with a peer."""
+    """Compare fetches for all sizes, codecs, versions and numbers of readers (hours, with a peer)."""
     _fetch("fetch", _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared)
 
 
@@ -125,12 +121,12 @@ def fetch(
 @with_shared()
 def chunks(
     chunk_bytes: Annotated[
-        str, typer.Option(metavar="BYTES,...", help="What stepdown converts at a time.")
+        str, typer.Option(metavar="BYTES,...", help="Bytes that stepdown converts at a time.")
     ] = "16384,32768,65536,131072,262144,524288,1048576",
     *,
     shared: Shared,
 ) -> None:
-    """Compare sizes of converted chunks, as KIP-283's table does, and no conversion."""
+    """Compare chunk sizes of down-conversion, as KIP-283's table does."""
     from ...bench.cases.fetching import run_chunks
 
     with open_desk(shared) as desk:
@@ -143,19 +139,21 @@ def produce(
     batch_bytes: Batches = "64000,1800",
     record_bytes: Count = 600,
     codecs: Codecs = "none",
-    magics: Annotated[str, typer.Option(metavar="MAGIC,...", help="0 and 1 are converted up.")] = "2",
+    magics: Annotated[
+        str, typer.Option(metavar="MAGIC,...", help="Record formats to send; 0 and 1 are up-converted.")
+    ] = "2",
     acks: Annotated[str, typer.Option(metavar="ACKS,...", help="1 or -1.")] = "1",
     compression_types: Annotated[
         str, typer.Option(metavar="TYPE,...", help="compression.type of the topic; another codec recompresses.")
     ] = "producer",
     connections: Count = 8,
-    in_flight: Annotated[int, typer.Option(help="Requests of a connection that wait for answers.", min=1)] = 5,
+    in_flight: Annotated[int, typer.Option(help="Requests in flight per connection.", min=1)] = 5,
     request_partitions: Annotated[int, typer.Option(help="Batches in a request.", min=1, max=12)] = 1,
     data: DataNames = "letters",
     *,
     shared: Shared,
 ) -> None:
-    """Compare what is taken in a second, as it comes and compressed anew."""
+    """Compare produce throughput, with and without recompression."""
     from ...bench.cases.producing import ProduceGrid, run_produce
     from ...bench.load.topics import Writing
 
@@ -176,11 +174,13 @@ def produce(
 @bench.command()
 @with_shared(seconds=3.0)
 def mixed(
-    old_readers: Annotated[str, typer.Option(metavar="COUNT,...", help="Readers that are converted for.")] = "0,1,8",
+    old_readers: Annotated[
+        str, typer.Option(metavar="COUNT,...", help="Consumers that need down-conversion.")
+    ] = "0,1,8",
     *,
     shared: Shared,
 ) -> None:
-    """Compare what producers and modern readers wait while old readers convert as fast as they can."""
+    """Compare latencies of producers and new consumers while old consumers fetch as fast as they can."""
     from ...bench.cases.old_and_new_consumers import run_mixed
 
     with open_desk(shared) as desk:
@@ -190,13 +190,15 @@ def mixed(
 @bench.command()
 @with_shared(without=(*TURNS, "security"))
 def start(
-    partitions: Annotated[str, typer.Option(metavar="COUNT,...", help="Partitions of one record each.")] = "0,1000",
+    partitions: Annotated[
+        str, typer.Option(metavar="COUNT,...", help="Numbers of partitions, with one record each.")
+    ] = "0,1000",
     topic_partitions: Annotated[int, typer.Option(help="Partitions a topic.", min=1)] = 1000,
-    empty: Annotated[bool, typer.Option("--empty", help="Without the one record.")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="Partitions without records.")] = False,
     *,
     shared: Shared,
 ) -> None:
-    """Compare the time until a broker is ready, and its memory when nothing happens."""
+    """Compare start-up time and idle memory."""
     from ...bench.cases.starting import Directory, run_starts
 
     held = Directory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
@@ -214,7 +216,7 @@ def cleaning(
     *,
     shared: Shared,
 ) -> None:
-    """Compare what producers wait while a topic is compacted and while not; check what compaction left."""
+    """Compare produce latency with and without compaction; check what compaction keeps."""
     from ...bench.cases.cleaning import CleaningTest, run_cleaning
 
     test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
@@ -226,13 +228,13 @@ def cleaning(
 @with_shared(peer="kafka:3.9.1", without=("security",))
 def reference(
     to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path("docs/results"),
-    many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the large start.", min=1)] = 10_000,
+    many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the start-up test.", min=1)] = 10_000,
     memory_partitions: Annotated[int, typer.Option(help="Partitions of the memory test.", min=1)] = 250,
-    giant_bytes: Annotated[int, typer.Option(help="Size of its giant batch, opened.", min=1)] = 100_000_000,
+    giant_bytes: Annotated[int, typer.Option(help="Size of its giant batch, decompressed.", min=1)] = 100_000_000,
     *,
     shared: Shared,
 ) -> None:
-    """Measure everything that stepdown sets out to reach, beside Kafka, and say what it reached."""
+    """Measure every target beside Kafka, and say which are met."""
     from ...bench.cases.downconversion_memory import MemoryTest
     from ...bench.reference.run import Extent, run_reference, summary
 

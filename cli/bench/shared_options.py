@@ -24,29 +24,35 @@ if TYPE_CHECKING:
 
 SHARED: dict[str, tuple[Any, Any]] = {
     "peer": (
-        Annotated[str, typer.Option(metavar="none|kafka:3.9.1|kafka:1.1.1", help="Who is measured in turn with us.")],
+        Annotated[
+            str,
+            typer.Option(
+                metavar="none|kafka:3.9.1|kafka:1.1.1", help="Broker to compare with, measured in alternating turns."
+            ),
+        ],
         "none",
     ),
     "network": (
         Annotated[
             str,
             typer.Option(
-                metavar="loopback|veth", help="veth: as containers have it, each server in a namespace (root)."
+                metavar="loopback|veth",
+                help="veth: each server in its own network namespace, as in a container (root).",
             ),
         ],
         "loopback",
     ),
     "security": (
         Annotated[
-            str, typer.Option(metavar="PLAINTEXT|SSL", help="SSL: loads go over TLS, by certificates that are made.")
+            str, typer.Option(metavar="PLAINTEXT|SSL", help="SSL: clients connect by TLS, with new certificates.")
         ],
         "PLAINTEXT",
     ),
     "heap": (Annotated[str, typer.Option(metavar="SIZE", help="Heap of the peer's JVM, as -Xmx takes it.")], "1g"),
-    "rounds": (Annotated[int, typer.Option(help="Turns of each server; medians are shown.", min=1)], 5),
+    "rounds": (Annotated[int, typer.Option(help="Turns of each server; results are medians.", min=1)], 5),
     "seconds": (Annotated[float, typer.Option(help="Length of a turn.", min=0.1)], 2.0),
-    "warm_up": (Annotated[float, typer.Option(help="Seconds of stepdown that do not count.", min=0.0)], 1.0),
-    "jvm_warm_up": (Annotated[float, typer.Option(help="Seconds of a JVM that do not count.", min=0.0)], 10.0),
+    "warm_up": (Annotated[float, typer.Option(help="Warm-up of stepdown in seconds, not measured.", min=0.0)], 1.0),
+    "jvm_warm_up": (Annotated[float, typer.Option(help="Warm-up of a JVM in seconds, not measured.", min=0.0)], 10.0),
     "as_json": (
         Annotated[bool, typer.Option("--json", help="Print results as JSON lines (docs/benchmarks.md).")],
         False,

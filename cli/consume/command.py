@@ -26,13 +26,18 @@ FETCH_ABORTED_FROM = 4
 def consume_command(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
     from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="From the first record; a group only where it has no offset.")
+        bool,
+        typer.Option(
+            "--from-beginning", help="Start at the first record; with --group only where nothing is committed."
+        ),
     ] = False,
     offset: Annotated[
         str | None, typer.Option("--offset", "-o", metavar="WHERE", help="earliest, latest, N, -N (last N) or @MS.")
     ] = None,
-    until_end: Annotated[bool, typer.Option("--until-end", "-e", help="End where the topics end now.")] = False,
-    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many records.")] = None,
+    until_end: Annotated[
+        bool, typer.Option("--until-end", "-e", help="Stop at the offset where each partition ends now.")
+    ] = False,
+    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="Stop after this many records.")] = None,
     partitions: Annotated[
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this one; repeatable.")
     ] = None,

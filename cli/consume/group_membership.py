@@ -83,9 +83,7 @@ class GroupMembership:
             synced = self._sync(answer)
             if self._is_accepted(synced.error_code):
                 return self._joined(synced.assignment)
-        raise CommandFailed(
-            f"group {self._group} does not come to rest", "`stepdown groups describe` shows its members."
-        )
+        raise CommandFailed(f"group {self._group} keeps rebalancing", "`stepdown groups describe` shows its members.")
 
     def heartbeat(self) -> None:
         """Tells the group that the member lives, if it is time; `must_join` says when the group is being dealt anew."""

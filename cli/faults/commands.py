@@ -17,7 +17,7 @@ faults = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Have a broker go wrong on purpose, for tests: `stepdown serve --control 127.0.0.1:9100`.",
+    help="Inject faults into a broker, for tests. It needs `stepdown serve --control 127.0.0.1:9100`.",
 )
 clock = typer.Typer(
     no_args_is_help=True,
@@ -27,9 +27,14 @@ clock = typer.Typer(
 )
 
 Control = Annotated[
-    str, typer.Option("--control", "-c", envvar="STEPDOWN_CONTROL", metavar="HOST:PORT", help="The control port.")
+    str,
+    typer.Option(
+        "--control", "-c", envvar="STEPDOWN_CONTROL", metavar="HOST:PORT", help="Address of the control port."
+    ),
 ]
-Token = Annotated[str, typer.Option("--token", envvar="STEPDOWN_CONTROL_TOKEN", help="Its token, if it has one.")]
+Token = Annotated[
+    str, typer.Option("--token", envvar="STEPDOWN_CONTROL_TOKEN", help="Token of the control port, if it has one.")
+]
 Number = Annotated[int, typer.Argument(metavar="ID", show_default=False)]
 Fields = Annotated[list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", show_default=False)]
 LOCAL = "127.0.0.1:9100"
@@ -48,7 +53,7 @@ def arm(
 
 @faults.command(name="list")
 def list_command(control: Control = LOCAL, token: Token = "") -> None:
-    """List what is armed and what has fired."""
+    """List armed faults, and how often each has fired."""
     for each in _ask(control, token, "GET", "faults")["faults"]:
         typer.echo(f"{each['id']}  {each['state']}  {each['hits']} hits  {json.dumps(each['fault'])}")
 
@@ -56,8 +61,8 @@ def list_command(control: Control = LOCAL, token: Token = "") -> None:
 @faults.command()
 def wait(
     number: Number,
-    hits: Annotated[int, typer.Option(min=1, help="So often.")] = 1,
-    timeout: Annotated[str, typer.Option(metavar="TIME", help="So long at most, such as 10s.")] = "10s",
+    hits: Annotated[int, typer.Option(min=1, help="How many times it has to fire.")] = 1,
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest wait, such as 10s.")] = "10s",
     control: Control = LOCAL,
     token: Token = "",
 ) -> None:
@@ -70,19 +75,19 @@ def wait(
 
 @faults.command()
 def release(number: Number, control: Control = LOCAL, token: Token = "") -> None:
-    """Let go what a fault of kind hold holds."""
+    """Release the requests that a fault of kind hold holds."""
     _print(_ask(control, token, "POST", f"faults/{number}/release"))
 
 
 @faults.command()
 def remove(number: Number, control: Control = LOCAL, token: Token = "") -> None:
-    """Have a fault fire no more."""
+    """Disarm a fault."""
     _print(_ask(control, token, "DELETE", f"faults/{number}"))
 
 
 @faults.command()
 def reset(control: Control = LOCAL, token: Token = "") -> None:
-    """Remove all; ends with 1 when one has never fired and is not optional."""
+    """Disarm all faults; exit code 1 if one never fired and is not optional."""
     unfired = _ask(control, token, "POST", "faults/reset")["unfired"]
     if unfired:
         raise CommandFailed("never fired: " + "; ".join(json.dumps(each["fault"]) for each in unfired))
@@ -90,7 +95,7 @@ def reset(control: Control = LOCAL, token: Token = "") -> None:
 
 @faults.command()
 def requests(control: Control = LOCAL, token: Token = "") -> None:
-    """Print what happened: requests, faults, moves of the clock."""
+    """Print the event log: requests, faults, changes of the clock."""
     for each in _ask(control, token, "GET", "events")["events"]:
         typer.echo(f"{each['at_ms']}  {each['line']}")
 
@@ -102,13 +107,13 @@ def do_command(
     control: Control = LOCAL,
     token: Token = "",
 ) -> None:
-    """Do what happens at once, such as: segments/corrupt topic=orders, or markers/hold."""
+    """Cause a fault that happens at once, such as: segments/corrupt topic=orders, or markers/hold."""
     _print(_ask(control, token, "POST", action, fields_of(fields or ())))
 
 
 @clock.command()
 def pause(control: Control = LOCAL, token: Token = "") -> None:
-    """Have time stand still."""
+    """Stop the clock."""
     _print(_ask(control, token, "POST", "clock/pause"))
 
 
@@ -116,13 +121,13 @@ def pause(control: Control = LOCAL, token: Token = "") -> None:
 def advance(
     by: Annotated[str, typer.Argument(metavar="TIME", show_default=False)], control: Control = LOCAL, token: Token = ""
 ) -> None:
-    """Move time on, by 45s say."""
+    """Advance the clock, e.g. by 45s."""
     _print(_ask(control, token, "POST", "clock/advance", {"by": by}))
 
 
 @clock.command()
 def resume(control: Control = LOCAL, token: Token = "") -> None:
-    """Have time go on."""
+    """Start the clock again."""
     _print(_ask(control, token, "POST", "clock/resume"))
 
 

@@ -65,7 +65,7 @@ def list_command(
 def describe(
     names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
 ) -> None:
-    """Show members, what they own, what is committed and how far that is behind."""
+    """Show members with their partitions, committed offsets and lag."""
     from . import requests
 
     with connect(bootstrap, command_config) as client:
@@ -100,19 +100,26 @@ def reset_offsets(
         list[str] | None,
         typer.Option("--topic", "-t", metavar="TOPIC[:N,N...]", help="All or some partitions; may be repeated."),
     ] = None,
-    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the first record there is.")] = False,
-    to_latest: Annotated[bool, typer.Option("--to-latest", help="Behind the last record.")] = False,
-    to_offset: Annotated[int | None, typer.Option("--to-offset", help="To this offset, within what there is.")] = None,
-    by: Annotated[int | None, typer.Option("--by", help="So many records forward, or back if negative.")] = None,
-    to_time: Annotated[
-        str | None, typer.Option("--to-time", metavar="TIME", help="To the first record since, e.g. 2026-05-01T12:00.")
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the log start offset.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the log end offset.")] = False,
+    to_offset: Annotated[
+        int | None, typer.Option("--to-offset", help="To this offset, or the nearest that exists.")
     ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; without this it is only shown.")] = False,
+    by: Annotated[int | None, typer.Option("--by", help="Forward by this many records; backward if negative.")] = None,
+    to_time: Annotated[
+        str | None,
+        typer.Option(
+            "--to-time", metavar="TIME", help="To the first record not older than this, e.g. 2026-05-01T12:00."
+        ),
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Commit the new offsets; without it they are only shown.")
+    ] = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move the offsets of a group without members, for the topics named or all it has committed."""
+    """Change committed offsets of a group without members, of some topics or of all."""
     from ..support.committed_offsets import committed
     from . import requests
 

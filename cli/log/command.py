@@ -11,13 +11,13 @@ import typer
 from ..support.failures import EXIT_FAILED, CommandFailed
 
 log = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Look into the files of a log."
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Show and check the files of a log."
 )
 
 
 @log.callback()
 def log_files() -> None:
-    """Look into the files of a log."""
+    """Show and check the files of a log."""
 
 
 @log.command()

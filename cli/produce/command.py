@@ -44,7 +44,7 @@ class ProduceOptions:
 @produce.command()
 def produce_command(
     topic: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC]", help="Where to write; may be left to lines of JSON.")
+        str | None, typer.Argument(metavar="[TOPIC]", help="Topic to write to; not needed if lines of JSON name it.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Lines are JSON, as `stepdown consume --json` prints them.")
@@ -56,26 +56,43 @@ def produce_command(
         str, typer.Option("--delimiter", "-D", metavar="SEP", help=r"What ends a record; \0 and \xHH are understood.")
     ] = r"\n",
     null_value: Annotated[
-        str | None, typer.Option("--null-value", metavar="MARK", help="A value that means null: a tombstone.")
+        str | None, typer.Option("--null-value", metavar="MARK", help="This value is written as null (a tombstone).")
     ] = None,
-    null_key: Annotated[str | None, typer.Option("--null-key", metavar="MARK", help="A key that means null.")] = None,
+    null_key: Annotated[
+        str | None, typer.Option("--null-key", metavar="MARK", help="This key is written as null.")
+    ] = None,
     key: Annotated[str | None, typer.Option("--key", "-k", help="The key of every record.")] = None,
     headers: Annotated[
-        list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="On every record; repeatable.")
+        list[str] | None,
+        typer.Option("--header", "-H", metavar="NAME=VALUE", help="Header of every record; repeatable."),
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=-1, help="For all records; -1: by key, even from JSON.")
+        int | None,
+        typer.Option(
+            "--partition", "-p", min=-1, help="Partition of all records; -1: chosen by key, even if JSON names one."
+        ),
     ] = None,
     timestamp: Annotated[
-        int | None, typer.Option("--timestamp", metavar="MS", min=0, help="Of every record, since 1970; else now.")
+        int | None,
+        typer.Option(
+            "--timestamp", metavar="MS", min=0, help="Timestamp of every record, in ms since 1970; default: now."
+        ),
     ] = None,
     compression: Annotated[
         str | None, typer.Option("--compression", "-z", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd.")
     ] = None,
-    acks: Annotated[str | None, typer.Option("--acks", "-a", metavar="0|1|all", help="Who must have a record.")] = None,
+    acks: Annotated[
+        str | None,
+        typer.Option(
+            "--acks",
+            "-a",
+            metavar="0|1|all",
+            help="Replicas that must have a record: none, the leader, or all in sync.",
+        ),
+    ] = None,
     as_format: AsFormat = None,
     properties: Annotated[
-        list[str] | None, typer.Option("--property", "-X", metavar="KEY=VALUE", help="Of the producer; repeatable.")
+        list[str] | None, typer.Option("--property", "-X", metavar="KEY=VALUE", help="A producer setting; repeatable.")
     ] = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
@@ -88,11 +105,11 @@ def produce_command(
     given_headers = tuple((name, value.encode()) for name, value in name_value_pairs(headers or [], "--header"))
     if not as_json and not topic:
         raise CommandFailed(
-            "which topic?", "stepdown produce TOPIC, or --json with lines that name it.", EXIT_BAD_USAGE
+            "no topic is given", "stepdown produce TOPIC, or --json with lines that name it.", EXIT_BAD_USAGE
         )
     if as_json and (key_separator, null_value, null_key, key) != (None, None, None, None):
         raise CommandFailed(
-            "--json says keys and nulls itself: no --key-separator, --key, --null-…", "", EXIT_BAD_USAGE
+            "lines of JSON hold keys and nulls: leave out --key-separator, --key, --null-…", "", EXIT_BAD_USAGE
         )
     if key is not None and key_separator is not None:
         raise CommandFailed("either --key or --key-separator", "", EXIT_BAD_USAGE)

@@ -50,7 +50,7 @@ def run_java(arguments: Sequence[str]) -> JavaResult:
     after = getrusage(RUSAGE_CHILDREN)
     lines = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip().splitlines()
     if done.returncode != 0 or not lines:
-        raise CommandFailed(f"java ended with {done.returncode}: {lines[-1] if lines else 'it said nothing'}")
+        raise CommandFailed(f"java ended with {done.returncode}: {lines[-1] if lines else 'no output'}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return JavaResult(summary=lines[-1], cpu_seconds=cpu)
 

@@ -16,14 +16,14 @@ scenario = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Run what goes wrong in a cluster, step by step, on a clock that needs no time.",
+    help="Run a scenario of faults in a cluster, step by step, on a simulated clock.",
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|FILE", show_default=False)]
 
 
 @scenario.command(name="list")
 def list_command() -> None:
-    """List the classics."""
+    """List the scenarios that come with stepdown."""
     with _its_library():
         from ...testing.scenarios.scenario import load, names
 
@@ -32,8 +32,8 @@ def list_command() -> None:
 
 
 @scenario.command()
-def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left to chance.")] = 0) -> None:
-    """Run one, and print what happened when; ends with 1 when something was not as expected."""
+def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is random.")] = 0) -> None:
+    """Run a scenario and print its events; exit code 1 if a step was not as expected."""
     with _its_library():
         from ...testing.scenarios import runner
         from ...testing.scenarios.scenario import WrongScenario, load
@@ -41,7 +41,9 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Draws what is left t
     try:
         wanted = load(name)
     except WrongScenario as fault:
-        raise CommandFailed(str(fault), "`stepdown scenario list` shows the classics.", EXIT_BAD_USAGE) from fault
+        raise CommandFailed(
+            str(fault), "`stepdown scenario list` shows those that come with stepdown.", EXIT_BAD_USAGE
+        ) from fault
     typer.echo(f"{wanted.title}\n\n{wanted.explains}")
     with _only_errors():
         result = asyncio.run(runner.run(wanted, seed=seed))

@@ -80,9 +80,14 @@ def _parser() -> argparse.ArgumentParser:
     option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
     option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
-    option("--tls", action="store_true", help="For tests: listen with TLS, by certificates that are made.")
+    option("--tls", action="store_true", help="For tests: listen with TLS, with new certificates.")
     option(
-        "--user", type=_user, action="append", default=[], metavar="NAME:PASSWORD", help="For tests: who may log in."
+        "--user",
+        type=_user,
+        action="append",
+        default=[],
+        metavar="NAME:PASSWORD",
+        help="For tests: a user who may log in.",
     )
     option(
         "--security-dir",
@@ -93,8 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
-    option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Form of the log.")
-    option("--log-level", type=_one_of(levels), default="info", metavar="|".join(levels), help="Least level told.")
+    option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Format of log lines.")
+    option(
+        "--log-level",
+        type=_one_of(levels),
+        default="info",
+        metavar="|".join(levels),
+        help="Lowest level that is logged.",
+    )
     return parser
 
 

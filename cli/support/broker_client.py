@@ -142,4 +142,6 @@ class BrokerClient:
             raise CommandFailed(f"the connection to {self._address} broke: {fault.strerror or fault}", hint) from fault
         except MalformedFrame as fault:
             hint = f"Is a Kafka broker listening there? {SECURITY_HINT}"
-            raise CommandFailed(f"{self._address} answered {name} with what is no Kafka: {fault}", hint) from fault
+            raise CommandFailed(
+                f"{self._address} answered {name} with something else than a Kafka response: {fault}", hint
+            ) from fault

@@ -49,7 +49,7 @@ def security_of(properties: Mapping[str, str]) -> Security | None:
     from ...producer.settings import producer_settings
 
     if properties.get("sasl.mechanism") == OAUTHBEARER:
-        raise CommandFailed(f"sasl.mechanism: commands have PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
+        raise CommandFailed(f"sasl.mechanism: commands support PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
     try:
         security = producer_settings({"bootstrap.servers": "none:1", **properties}).security
         return replace(security, tls=tls_context(security.tls)) if isinstance(security.tls, Tls) else security

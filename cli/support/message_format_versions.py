@@ -47,7 +47,7 @@ NEWEST: Final = RecordFormat(
 """Whatever the broker has: nothing was asked for."""
 
 AsFormat = Annotated[
-    str | None, typer.Option("--as", metavar="v0|v1|v2", help="Speak this record format, and versions of its age.")
+    str | None, typer.Option("--as", metavar="v0|v1|v2", help="Use this record format, and API versions of its time.")
 ]
 
 

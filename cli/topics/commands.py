@@ -48,8 +48,8 @@ def create(
     partitions: Annotated[int, typer.Option("--partitions", "-p", help="-1: the broker's num.partitions.")] = -1,
     replication_factor: Annotated[int, typer.Option(help="-1: the broker's default.replication.factor.")] = -1,
     config: Configs = None,
-    if_not_exists: Annotated[bool, typer.Option(help="Be content with a topic that is there.")] = False,
-    validate_only: Annotated[bool, typer.Option(help="Only find out whether it could be done.")] = False,
+    if_not_exists: Annotated[bool, typer.Option(help="Do not fail if the topic exists.")] = False,
+    validate_only: Annotated[bool, typer.Option(help="Check the request without creating anything.")] = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
@@ -70,9 +70,7 @@ def create(
 
 @topics.command(name="list")
 def list_command(
-    internal: Annotated[
-        bool, typer.Option(help="Show topics of the broker itself, such as __consumer_offsets.")
-    ] = False,
+    internal: Annotated[bool, typer.Option(help="Show internal topics too, such as __consumer_offsets.")] = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
@@ -102,7 +100,7 @@ def describe(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show partitions, leaders and the settings that topics have of their own."""
+    """Show partitions, leaders and the topic's own settings."""
     from . import requests
 
     with connect(bootstrap, command_config) as client:
@@ -140,7 +138,13 @@ def alter(
     partitions: Annotated[int | None, typer.Option("--partitions", "-p", help="The new, larger number.")] = None,
     config: Configs = None,
     delete_config: Annotated[
-        list[str] | None, typer.Option("--delete-config", "-d", metavar="KEY", help="Back to the broker's default.")
+        list[str] | None,
+        typer.Option(
+            "--delete-config",
+            "-d",
+            metavar="KEY",
+            help="Remove this setting of the topic: the broker's default holds again.",
+        ),
     ] = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,

@@ -43,13 +43,14 @@ def list_command(
         list[int] | None, typer.Option("--producer-id", help="Only of this producer; may be repeated.")
     ] = None,
     longer_than_ms: Annotated[
-        int, typer.Option("--longer-than-ms", help="Only those begun so long ago, in milliseconds; -1: all.")
+        int,
+        typer.Option("--longer-than-ms", help="Only transactions that have been open for longer than this; -1: all."),
     ] = -1,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the transactional ids and what their transactions are at."""
+    """List transactional ids and the states of their transactions."""
     from . import requests
 
     with connect(bootstrap, command_config) as client:
@@ -91,11 +92,11 @@ def abort(
     partition: Annotated[
         str | None,
         typer.Option(
-            metavar="TOPIC:N", help="Abort in this partition only, where no coordinator knows of it any more."
+            metavar="TOPIC:N", help="Abort in this partition only: for a transaction that no coordinator knows."
         ),
     ] = None,
     producer_id: Annotated[
-        int | None, typer.Option("--producer-id", help="Whose transaction in that partition.")
+        int | None, typer.Option("--producer-id", help="With --partition: the producer of that transaction.")
     ] = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,

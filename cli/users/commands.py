@@ -44,11 +44,13 @@ def list_command(bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = N
 def set_command(
     name: Name,
     mechanism: Mechanism = STRONGER,
-    iterations: Annotated[int, typer.Option(help="What guessing a password costs.")] = 4096,
+    iterations: Annotated[
+        int, typer.Option(help="SCRAM iterations: more make a stolen credential harder to guess.")
+    ] = 4096,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
 ) -> None:
-    """Set a user's password, which is asked for, or read from a line of stdin where that is no terminal."""
+    """Set a user's password: prompts for it, or reads one line if stdin is not a terminal."""
     from . import requests
 
     _check(mechanism)

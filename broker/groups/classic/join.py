@@ -100,7 +100,7 @@ class Joins:
         """A static member came back without its id: it takes the place of the one before it, if possible unnoticed."""
         old_id = group.static_member_id(request.group_instance_id) or ""
         old_leader = group.leader_id or ""
-        log.info("group %s: static member %s is %s now", group.group_id, request.group_instance_id, new_id)
+        log.info("group %s: static member %s rejoined as %s", group.group_id, request.group_instance_id, new_id)
         self._rebalancer.forget_session(group, old_id)
         member = group.replace_static(request.group_instance_id or "", new_id)
         self._rebalancer.keep_alive(group, member)

@@ -72,7 +72,7 @@ class Rebalancer:
             log.info("group %s: %s did not come back within %d ms", group.group_id, member_id, timeout_ms)
             self.remove_pending(group, member_id)
         elif member is not None and not member.is_alive_without_heartbeat:
-            log.info("group %s: %s was not heard of for %d ms, it is removed", group.group_id, member_id, timeout_ms)
+            log.info("group %s: %s sent no heartbeat for %d ms, it is removed", group.group_id, member_id, timeout_ms)
             self.remove(group, member)
             self.members_left(group, f"the session of {member_id} expired")
 
@@ -165,7 +165,7 @@ class Rebalancer:
             log.info("group %s: %s did not rejoin in time, it is removed", group.group_id, member.member_id)
             self.remove(group, member)
         if group.members and not group.elect_leader_that_joined():
-            log.warning("group %s: no member has rejoined, another round is waited for", group.group_id)
+            log.warning("group %s: no member has rejoined, waiting for another rebalance timeout", group.group_id)
             self._await_join(group)
             return
         group.start_generation(self._timers.now_ms())
@@ -191,7 +191,7 @@ class Rebalancer:
         try:
             self._store.append(group.group_id, [group.record()])
         except ApiError as error:
-            log.warning("group %s: that it is empty could not be stored: %s", group.group_id, error)
+            log.warning("group %s: its empty state could not be stored: %s", group.group_id, error)
 
     # The sync phase
 

@@ -141,7 +141,7 @@ class ConsumerHeartbeats:
 
     def _leave_for_now(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """The member keeps what it owns until its session ends, or its successor comes."""
-        log.info("group %s: static member %s leaves for now", group.group_id, member.member_id)
+        log.info("group %s: static member %s leaves and may come back", group.group_id, member.member_id)
         change = Change(group)
         gone = replace(member, epoch=LEFT_FOR_NOW, revoking={})
         change.records.append(gone.assignment_record(group.group_id))

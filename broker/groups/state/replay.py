@@ -54,7 +54,7 @@ class Replay:
             if record.value is None:
                 return
             if group is not None and group.protocol_type is not None:
-                log.warning("group %s was a classic group when a consumer group's record came", group_id)
+                log.warning("group %s: a record of a consumer group replaces the classic group of that name", group_id)
             group = ConsumerGroup(group_id)
             self._groups.put(group)
         group.apply(record)

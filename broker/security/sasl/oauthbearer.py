@@ -136,7 +136,7 @@ class SignedTokens:
             try:
                 self._keys = self._read()
             except DiskFault as fault:
-                log.error("%s; those of before stay in use", fault)
+                log.error("%s; the keys that were read before stay in use", fault)
         kid, algorithm = header.get("kid"), header.get("alg")
         for key in self._keys:
             if key.algorithm_name == algorithm and (kid is None or key.key_id in (None, kid)):

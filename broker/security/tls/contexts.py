@@ -64,7 +64,7 @@ class TlsContexts:
             self._context = server_context(self._listener, settings)
             log.info("listener %s: its certificates were read again", self._listener)
         except UnusableTls as fault:
-            log.error("%s; those of before stay in use", fault)
+            log.error("%s; the certificates that were read before stay in use", fault)
 
 
 def _stamp(settings: TlsSettings) -> tuple[FileStamp | None, ...]:

@@ -61,34 +61,40 @@ def _is_pem(data: bytes) -> bool:
 
 
 def _own_of_pkcs12(data: bytes, password: str | None) -> str:
-    try:
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
-    except ImportError as fault:
-        raise UnusableStore(WITHOUT_LIBRARY) from fault
-    try:
-        store = pkcs12.load_pkcs12(data, None if password is None else password.encode())
-    except ValueError:
-        raise UnusableStore("neither PEM, JKS nor PKCS#12, or the password is wrong") from None
+    store = _pkcs12(data, password)
     if store.key is None or store.cert is None:
         raise UnusableStore("no key with a certificate in it")
+
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
     key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    chain = [store.cert, *store.additional_certs]
-    return key + "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in chain)
+    return key + _pem([store.cert, *store.additional_certs])
 
 
 def _trusted_of_pkcs12(data: bytes, password: str | None) -> str:
-    try:
-        from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
-    except ImportError as fault:
-        raise UnusableStore(WITHOUT_LIBRARY) from fault
-    try:
-        store = pkcs12.load_pkcs12(data, None if password is None else password.encode())
-    except ValueError:
-        raise UnusableStore("neither PEM, JKS nor PKCS#12, or the password is wrong") from None
+    store = _pkcs12(data, password)
     found = ([] if store.cert is None else [store.cert]) + list(store.additional_certs)
     if not found:
         raise UnusableStore("no certificate in it")
-    return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in found)
+    return _pem(found)
+
+
+def _pkcs12(data: bytes, password: str | None) -> Any:
+    try:
+        from cryptography.hazmat.primitives.serialization import pkcs12
+    except ImportError as fault:
+        raise UnusableStore(WITHOUT_LIBRARY) from fault
+    try:
+        return pkcs12.load_pkcs12(data, None if password is None else password.encode())
+    except ValueError:
+        raise UnusableStore("neither PEM, JKS nor PKCS#12, or the password is wrong") from None
+
+
+def _pem(entries: Iterable[Any]) -> str:
+    """The certificates of entries of a PKCS#12 file."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in entries)
 
 
 def _jks(data: bytes, password: str | None) -> Any:

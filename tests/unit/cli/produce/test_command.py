@@ -116,14 +116,14 @@ async def test_what_a_format_cannot_hold_is_refused(run: Stepdown) -> None:
 async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
     await run("topics", "create", "t", "-p", 1, "-c", "max.message.bytes=200")
     for arguments, stdin, code, told in (
-        ((), b"x", 2, "which topic?"),
+        ((), b"x", 2, "no topic is given"),
         (("t", "-p", 3), b"x", 1, "stepdown topics alter t -p 4"),
         (("nothing",), b"x", 1, "stepdown topics create nothing"),
         (("t",), b"x" * 500, 1, "Raise max.message.bytes"),
         (("t", "-K", ":"), b"k:v\nx", 1, "record 2 of stdin: it has no key separator"),
         (("t", "--json"), b"{}", 1, "a tombstone has the value null"),
         (("--json",), b'{"value":"v"}', 1, "it names no topic"),
-        (("t", "--json", "-K", ":"), b"", 2, "--json says keys"),
+        (("t", "--json", "-K", ":"), b"", 2, "leave out --key-separator"),
         (("t", "-H", "name"), b"", 2, "expected NAME=VALUE"),
         (("t", "-z", "zip"), b"", 2, "compression.type"),
         (("t", "-D", r"\q"), b"", 2, "--delimiter"),

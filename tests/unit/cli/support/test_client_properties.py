@@ -27,7 +27,7 @@ def test_no_file_is_no_security() -> None:
         ("security.protocol=SASL_SSL", "sasl.jaas.config"),
         ("security.protocol=SSL\nssl.truststore.type=JKS", "ssl.truststore.type.*PEM"),
         ("security.protocol=SSL\nssl.truststore.location=absent.pem", "ssl.truststore.location"),
-        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER", "commands have PLAIN and SCRAM"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER", "commands support PLAIN and SCRAM"),
         ("security.protocl=SSL", "security.protocol"),
         ("sasl.username=\\u00", "four hexadecimal digits"),
     ],

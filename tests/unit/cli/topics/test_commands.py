@@ -106,7 +106,10 @@ def test_no_broker_is_told_with_how_to_start_one() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [(b"", "the broker closed the connection"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what is no Kafka")],
+    [
+        (b"", "the broker closed the connection"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "something else than a Kafka response"),
+    ],
     ids=["closes", "speaks HTTP"],
 )
 def test_something_else_that_listens_there_is_told(answer: bytes, told: str) -> None:

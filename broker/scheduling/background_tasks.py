@@ -1,0 +1,29 @@
+"""Tasks that nobody awaits where they begin: they are waited for, or cancelled, together."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+
+class BackgroundTasks:
+    """Those that have begun and are not over."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs `work` as a task, in the loop's next turn at the earliest."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finished(self) -> None:
+        """Returns when none is left, those that began meanwhile included. Raises: what a task raised."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+
+    async def stop(self) -> None:
+        """Cancels all and returns when they are over."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
