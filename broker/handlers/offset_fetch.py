@@ -1,6 +1,6 @@
 """OffsetFetch, versions 0-9: what groups have committed (KIP-88, 320, 447, 709, 848).
 
-Whoever asks is told, member or not. A partition without an offset has -1 and no error, also when its topic does not
+Anybody may ask, member or not. A partition without an offset has -1 and no error, also when its topic does not
 exist.
 
 Version notes: v0, once answered from ZooKeeper, has error 3 where there is no offset or no such partition; v0 and v1

@@ -68,7 +68,7 @@ async def test_without_an_authorizer_rules_are_left_out(log_dir: Path, caplog: p
     with caplog.at_level(logging.WARNING):
         async with running_broker(log_dir):
             pass
-    assert "no access rules and passwords, the rest up to what cannot be read" in caplog.text
+    assert "access rules and passwords are not imported" in caplog.text
     async with running_broker(log_dir, authorizer_class_name=AUTHORIZER) as broker:
         assert broker.topics.store.state.acls == frozenset()
 
