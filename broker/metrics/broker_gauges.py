@@ -32,15 +32,15 @@ def show_state(
     gauge("stepdown_downconversion_inflight_bytes", "Conversion memory in use", lambda: budget.in_use_bytes)
     gauge(
         "stepdown_downconversion_peak_bytes",
-        "Most conversion memory in use so far, above the limit only where one chunk is larger",
+        "Most conversion memory in use so far; above the limit only if one chunk is larger",
         lambda: budget.peak_bytes,
     )
-    gauge("stepdown_downconversion_limit_bytes", "Conversion memory that can be claimed", lambda: budget.limit_bytes)
+    gauge("stepdown_downconversion_limit_bytes", "Limit of conversion memory", lambda: budget.limit_bytes)
     gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting)
-    gauge("stepdown_request_memory_pool_used_bytes", "Memory of large requests", lambda: requests.in_use_bytes)
+    gauge("stepdown_request_memory_pool_used_bytes", "Request memory in use", lambda: requests.in_use_bytes)
     gauge(
         "stepdown_request_memory_pool_available_bytes",
-        "What queued.max.request.bytes leaves",
+        "Request memory (queued.max.request.bytes) that is free",
         lambda: requests.limit_bytes - requests.in_use_bytes,
     )
     gauge("stepdown_connections", "Open connections", connections)
@@ -49,10 +49,10 @@ def show_state(
     gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(core), "operation")
     gauge("stepdown_partitions", "Partitions on this broker", lambda: len(core.cluster.partitions()))
     gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(core.cluster.partitions()))
-    gauge("stepdown_producer_ids", "Producers that logs remember", lambda: _producers(core))
+    gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _producers(core))
     gauge(
         "stepdown_offline_log_directories",
-        "Log directories in which a write or a sync failed",
+        "Log directories with a failed write or sync",
         lambda: len(core.log_dirs.failing()),
     )
     _show_logs(core)

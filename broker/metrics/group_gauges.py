@@ -38,7 +38,7 @@ def show_groups(core: "Core", coordinator: "Groups") -> None:
         lambda: _by_state(coordinator(), lambda group: len(group.members)),
         *BY_STATE,
     )
-    gauge("stepdown_committed_offsets", "Partitions for which groups have an offset", lambda: _offsets(coordinator()))
+    gauge("stepdown_committed_offsets", "Committed offsets", lambda: _offsets(coordinator()))
     tally(
         "stepdown_group_rebalances",
         "Rebalances that gave a group a new generation or epoch",
@@ -47,7 +47,7 @@ def show_groups(core: "Core", coordinator: "Groups") -> None:
     )
     tally(
         "stepdown_group_offset_changes",
-        "Partitions of which a group's offset was committed, expired or deleted",
+        "Offsets of groups that were committed, expired or deleted",
         lambda: _counted(coordinator(), "offset_changes"),
         "change",
     )

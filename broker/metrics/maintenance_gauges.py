@@ -24,18 +24,18 @@ def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
     gauge = core.metrics.instruments.gauge
     gauge(
         "stepdown_cleaner_max_dirty_ratio",
-        "Largest dirty part of a compacted log when the cleaner looked last",
+        "Largest dirty ratio of a compacted log when the cleaner last looked",
         lambda: _known(cleaner.max_dirty_ratio),
     )
     gauge(
         "stepdown_cleaner_idle_seconds",
-        "Time since the cleaner looked for work last",
+        "Time since the cleaner last looked for work",
         lambda: _known(cleaner.idle_s),
     )
     gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active)
     gauge(
         "stepdown_cleaner_uncleanable_partitions",
-        "Compacted logs that are not cleaned any more, as they cannot be read",
+        "Compacted logs that the cleaner gave up, since they cannot be read",
         lambda: cleaner.uncleanable,
     )
 

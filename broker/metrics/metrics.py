@@ -39,7 +39,7 @@ class Metrics:
         )
         self.request_duration = kept.histogram(
             "stepdown_request_duration_seconds",
-            "Phases of a request",
+            "Time of a request, by phase",
             DURATION_BUCKETS,
             *("request", "phase", "version"),
         )
@@ -47,21 +47,23 @@ class Metrics:
             "stepdown_request_size_bytes", "Request bodies, header excluded", SIZE_BUCKETS, "request"
         )
         self.closed_connections = kept.counter(
-            "stepdown_connections_closed", "Connections that ended, by why", "reason"
+            "stepdown_connections_closed", "Connections that were closed, by reason", "reason"
         )
         self.failed_authentications = kept.counter(
             "stepdown_failed_authentications",
-            "Connections that ended without, or lost, authentication by TLS and SASL; mechanism of SASL, if any",
+            "Connections whose TLS or SASL authentication failed, by listener and SASL mechanism",
             *("listener", "mechanism"),
         )
 
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
         self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")
-        self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes announced to consumers", "topic")
+        self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes in fetch responses to consumers", "topic")
         self.fetch_bytes = kept.counter(
-            "stepdown_fetch_bytes", "Record bytes announced to consumers, by the version they fetch with", "version"
+            "stepdown_fetch_bytes", "Record bytes in fetch responses, by version of Fetch", "version"
         )
-        self.bytes_rejected = kept.counter("stepdown_bytes_rejected", "Bytes of sets refused as too large", "topic")
+        self.bytes_rejected = kept.counter(
+            "stepdown_bytes_rejected", "Bytes of record sets refused as too large", "topic"
+        )
         self.produce_partition_requests = kept.counter(
             "stepdown_produce_partition_requests", "Partitions in produce requests", "topic"
         )
@@ -80,11 +82,11 @@ class Metrics:
             "stepdown_fetch_message_conversions", "Records converted for a fetch", "topic"
         )
         self.produce_conversions = kept.counter(
-            "stepdown_produce_message_conversions", "Records of produce batches that were rebuilt", "topic"
+            "stepdown_produce_message_conversions", "Records converted for a produce request", "topic"
         )
         self.up_conversions = kept.counter(
             "stepdown_upconversion_records",
-            "Records of produce requests that were rebuilt, by what their first batch was and the codec it got",
+            "Records of produce requests that were up-converted, by format, codec and new codec",
             *("from_magic", "codec", "to_codec"),
         )
         self.conversion_seconds = kept.histogram(
@@ -92,7 +94,7 @@ class Metrics:
         )
         self.temporary_bytes = kept.histogram(
             "stepdown_request_temporary_memory_bytes",
-            "Bytes passed through buffers to (de)compress and convert for a request",
+            "Bytes that passed through buffers of compression and conversion",
             SIZE_BUCKETS,
             "request",
         )
@@ -104,33 +106,33 @@ class Metrics:
         self.conversions_rejected = kept.counter("stepdown_downconversion_rejected", "Conversions refused", "reason")
         self.conversion_bytes = kept.counter(
             "stepdown_downconversion_bytes",
-            "Bytes of converted slices as promised, by what their first batch was and what it became",
+            "Promised bytes of converted slices, by format and codec of their first batch",
             *("from_magic", "to_magic", "codec"),
         )
         self.conversion_wait = kept.histogram(
             "stepdown_downconversion_wait_seconds", "Time that a chunk waited for conversion memory", DURATION_BUCKETS
         )
         self.request_memory_wait = kept.counter(
-            "stepdown_request_memory_pool_depleted_seconds", "Time that requests waited for queued.max.request.bytes"
+            "stepdown_request_memory_pool_depleted_seconds", "Time that requests waited for request memory"
         )
         self.loop_delay = kept.histogram(
-            "stepdown_event_loop_delay_seconds", "How late the event loop came to a timer", DURATION_BUCKETS
+            "stepdown_event_loop_delay_seconds", "Delay of the event loop's timers", DURATION_BUCKETS
         )
         self.loop_held = kept.counter(
-            "stepdown_event_loop_held", "Times that the event loop was held for more than 100 ms, by what", "request"
+            "stepdown_event_loop_held", "Times that a request held the event loop for more than 100 ms", "request"
         )
         self.sendfile_bytes = kept.counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
-        self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from converted chunks")
+        self.copied_bytes = kept.counter("stepdown_copied_bytes", "Record bytes sent from memory, converted")
 
         self.fetch_expirations = kept.counter(
             "stepdown_fetch_expirations", "Fetches that waited for their maximum time", "fetcher"
         )
         self.session_evictions = kept.counter("stepdown_fetch_session_evictions", "Fetch sessions evicted")
-        self.transactions = kept.counter("stepdown_transactions", "Transactions that are complete, by result", "result")
+        self.transactions = kept.counter("stepdown_transactions", "Completed transactions, by result", "result")
         for result in ("committed", "aborted"):
             self.transactions.of(result)
         self.transactions_timed_out = kept.counter(
-            "stepdown_transactions_timed_out", "Transactions aborted as they were open for too long"
+            "stepdown_transactions_timed_out", "Transactions aborted after their timeout"
         )
         self.transaction_append_errors = kept.counter(
             "stepdown_transaction_append_errors", "Appends of the transaction coordinator that failed", "record"
@@ -139,7 +141,9 @@ class Metrics:
             self.transaction_append_errors.of(record)
         self.cleaner_runs = kept.counter("stepdown_cleaner_runs", "Logs cleaned by compaction")
         self.cleaner_read_bytes = kept.counter("stepdown_cleaner_read_bytes", "Bytes of the segments that were cleaned")
-        self.cleaner_written_bytes = kept.counter("stepdown_cleaner_written_bytes", "Bytes that cleaning left of them")
+        self.cleaner_written_bytes = kept.counter(
+            "stepdown_cleaner_written_bytes", "Bytes of the segments that cleaning wrote"
+        )
         self.cleaner_seconds = kept.counter("stepdown_cleaner_seconds", "Time that logs were being cleaned")
         self.flush_duration = kept.histogram(
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
