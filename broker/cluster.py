@@ -19,8 +19,8 @@
         cluster.hold_metadata(1); cluster.release_metadata(1)     broker 1 goes on with what it knew
 
 Each broker has its ports and its log directories, which a Kafka or a stepdown of its own can open; what the controller
-remembers is in `stepdown-metadata.json` beside them. Time is the clock's, nothing polls, and lots are drawn from the
-seed: the same calls at the same times give the same run. Not for production: one process is one point of failure.
+remembers is in `stepdown-metadata.json` beside them. Time is the clock's, nothing polls, and random choices come from
+the seed: the same calls at the same times give the same run. Not for production: one process is one point of failure.
 """
 
 import contextlib

@@ -101,7 +101,8 @@ def find_topic(cluster: Cluster, interest: Interest) -> Topic:
 def _readable_topic(cluster: Cluster, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
     """As `find_topic`, for who may read it. Who may not hears so also about a name that is not there.
 
-    Followers need more than that (CVE-2018-1288: whoever said to be one could read anything, and tell lies about it).
+    Followers need more than that (CVE-2018-1288: a client that claimed to be a follower could read anything, and
+    report progress that it had not made).
     """
     if is_follower and not access.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         raise ApiError("CLUSTER_ACTION is not allowed", ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -78,7 +78,7 @@ def _access(call: Call) -> Access:
 
 
 def _told(broker: "Services", asked: DeleteTopicState, error: ApiError, access: Access) -> DeleteTopicState:
-    """The topic as a refusal names it: one given by its id has its name added for whoever may know that."""
+    """The topic as a refusal names it: for one given by its id the name is added if the client may know it."""
     if asked.name is not None or error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return asked
     topic = broker.cluster.topic_of(asked.topic_id)

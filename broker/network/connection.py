@@ -72,7 +72,7 @@ class Peer:
     on_leave: Callable[[], None] | None = None
 
     def leave(self) -> None:
-        """It sends no more: whoever waits on its behalf need not."""
+        """The client sends no more: what waits for it may stop."""
         if self.on_leave is not None:
             self.on_leave()
 

@@ -119,7 +119,7 @@ class Server:
             self._retry = None
 
     def _pause(self, duration_ms: int = RETRY_MS) -> None:
-        """Whoever connects now waits with the kernel until there may be room: the loop would spin over them."""
+        """Stops accepting for a while: new connections wait in the kernel's backlog, or the loop would spin."""
         if not self._is_full:
             self._is_full = True
             self._unwatch()

@@ -107,7 +107,7 @@ class PlainWire:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
 
     def close(self) -> None:
-        """Closes the socket; whoever waits for room gets ConnectionResetError."""
+        """Closes the socket; a sender that waits for space in its buffer gets ConnectionResetError."""
         if self._closed:
             return
         self.unwatch()

@@ -186,7 +186,7 @@ class ReplicatedPartition(Partition):
             self._host.alter_isr(self, (*self.isr, follower.node_id))
 
     def shrink(self) -> None:
-        """Takes out of the ISR whoever lags for too long."""
+        """Removes replicas from the ISR that lag for too long."""
         if not self.is_leader:
             return
         now_ms, end = self._host.now_ms(), self.log.log_end_offset

@@ -121,7 +121,7 @@ class TransactionCoordinator:
             self._loading.load([index])
 
     def _raise_producer_ids(self) -> None:
-        """No producer id of the log is handed out again, whoever wrote it."""
+        """No producer id that occurs in the log is handed out again."""
         highest = max((transaction.now.producer_id for transaction in self.transactions), default=-1)
         store = self._topics.store
         if highest >= store.state.next_producer_id:

@@ -116,7 +116,7 @@ class ColumnFiller:
         while True:
             pieces.at, wanted, full = self.columns.take(pieces.data, pieces.at)
             if full:
-                # Whoever takes the columns may open another batch, which may use the same buffer.
+                # The caller may open another batch, which may use the same buffer.
                 pieces.data, pieces.at = bytes(memoryview(pieces.data)[pieces.at :]), 0
                 yield
             elif not pieces.advance(wanted):

@@ -6,7 +6,7 @@
          sync, put it in place of the group          `cleaned_segment.py`
 
 Offsets never change. The work goes step by step and may be done by any thread, one step at a time; only putting in
-place is the business of whoever appends to the log. Memory: the map (24 bytes a key, never more than allowed), two
+place is for the thread that appends to the log. Memory: the map (24 bytes a key, never more than allowed), two
 buffers, and one batch opened. Source: Kafka 3.9, LogCleaner.
 """
 

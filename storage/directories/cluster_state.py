@@ -62,7 +62,7 @@ class StoredTopic:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterState:
-    """All that is remembered. Whoever changes it saves it through the store."""
+    """All that is remembered. Changes are saved through the store."""
 
     generation: int = 0
     topics: dict[str, StoredTopic] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """The only module that opens, writes, syncs, renames, truncates, deletes and locks files.
 
 A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list of the most recently used.
-Whoever needs a descriptor for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when
-the last holder is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
+A caller that needs one for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when the
+last holder is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
 
 Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sync.
 """

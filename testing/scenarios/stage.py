@@ -1,6 +1,6 @@
 """Where a scenario happens: brokers, producers and members of groups in one event loop; only steps move its clock.
 
-Nothing waits for real time and lots are drawn from a seed, so each run is the same, to the last request.
+Nothing waits for real time, and random choices come from a seed: each run is the same, to the last request.
 """
 
 import asyncio

@@ -91,7 +91,7 @@ class ClassicGroup:
         self._supported.update(member.protocol_names)
 
     def replace_static(self, instance_id: str, new_member_id: str) -> ClassicMember:
-        """The static member under its new id; whoever waits under the old id is fenced."""
+        """The static member under its new id; a request that waits under the old id is fenced."""
         old_member_id = self._static[instance_id]
         member = self.members.pop(old_member_id)
         self.pending_syncs.discard(old_member_id)

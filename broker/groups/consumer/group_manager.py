@@ -4,7 +4,7 @@
     rebalance   partitions that a member has to give back and keeps for longer than its rebalance timeout
     join, sync  a classic member that was told to rejoin, or whose JoinGroup was answered, and took as long
 
-Whoever lets such a time pass is removed.
+A member that lets such a time pass is removed.
 
 Source: Kafka 3.9, GroupMetadataManager.
 """

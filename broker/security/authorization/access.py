@@ -1,4 +1,4 @@
-"""What a request may do: the authorizer, asked on behalf of whoever sent it.
+"""What a request may do: the authorizer, asked on behalf of its sender.
 
 `EVERYTHING` stands where there is no authorizer. What a client asked for itself and is denied goes to the log, as
 Kafka's `kafka.authorizer.logger` has it; what is only looked through, as for a list of all topics, does not.
