@@ -1,4 +1,4 @@
-"""`stepdown scenario`: lists and runs scenarios, the classics or files of one's own."""
+"""`stepdown scenario`: lists and runs scenarios, those that come with stepdown or files of one's own."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def _own_of_pkcs12(data: bytes, password: str | None) -> str:
 
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return key + _pem([store.cert, *store.additional_certs])
+    key: str = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return key + _certificates_of([store.cert, *store.additional_certs])
 
 
 def _trusted_of_pkcs12(data: bytes, password: str | None) -> str:
@@ -76,7 +76,7 @@ def _trusted_of_pkcs12(data: bytes, password: str | None) -> str:
     found = ([] if store.cert is None else [store.cert]) + list(store.additional_certs)
     if not found:
         raise UnusableStore("no certificate in it")
-    return _pem(found)
+    return _certificates_of(found)
 
 
 def _pkcs12(data: bytes, password: str | None) -> Any:
@@ -90,7 +90,7 @@ def _pkcs12(data: bytes, password: str | None) -> Any:
         raise UnusableStore("neither PEM, JKS nor PKCS#12, or the password is wrong") from None
 
 
-def _pem(entries: Iterable[Any]) -> str:
+def _certificates_of(entries: Iterable[Any]) -> str:
     """The certificates of entries of a PKCS#12 file."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
