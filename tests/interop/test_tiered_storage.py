@@ -1,12 +1,11 @@
 """What Kafka 3.9.1 has put into its LocalTieredStorage, joined with what it kept: the rows that its consumers read."""
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
@@ -17,23 +16,21 @@ from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.pipeline.reading.transactions import log_transactions
 from stepdown.protocol.records.columns import Wanted
 from support.kafka import ApacheKafka
-from support.maven import class_path
+from support.kafka_tiered import (
+    CODECS,
+    Row,
+    await_upload,
+    consumed,
+    leave_open,
+    local_tiered_settings,
+    tiered_properties,
+    tiered_topic,
+)
 from support.s3 import s3_server
 
 pytestmark = pytest.mark.java
 
-LOCAL_TIERED_STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
-TEST_JAR = "org.apache.kafka:kafka-storage:3.9.1:test"
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-TOPIC = {
-    "remote.storage.enable": "true",
-    "segment.bytes": "20000",
-    "local.retention.bytes": "1",
-    "file.delete.delay.ms": "0",
-}
-WAIT_S = 90.0
-Row = tuple[int, int, bytes | None, bytes | None]
-"""Offset, timestamp, key, value."""
+TOPIC = tiered_topic(20_000)
 
 
 class Written:
@@ -51,20 +48,8 @@ class Written:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     folder = tmp_path_factory.mktemp("tiered")
-    jar = next(path for path in class_path(TEST_JAR) if path.name.endswith("-test.jar"))
-    properties = {
-        "remote.log.storage.system.enable": "true",
-        "remote.log.storage.manager.class.name": LOCAL_TIERED_STORAGE,
-        "remote.log.storage.manager.class.path": str(jar),
-        "rsm.config.dir": str(folder / "remote"),
-        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
-        "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
-        "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
-        "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": "200",
-        "remote.log.manager.task.interval.ms": "300",
-        "log.initial.task.delay.ms": "300",
-        "log.retention.check.interval.ms": "300",
-    }
+    tiered = folder / "remote" / "kafka-tiered-storage"
+    properties = tiered_properties(local_tiered_settings(tiered))
     with ApacheKafka(folder / "kafka", properties=properties) as kafka:
         for topic in ("again", *CODECS):
             kafka.create_topic(topic, configs=TOPIC)
@@ -75,14 +60,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
         for topic in CODECS:
             produce(kafka.address, topic, topic, b"value")
         produce(kafka.address, "again", "lz4", b"of the second")
-        tiered = folder / "remote" / "kafka-tiered-storage"
         for topic in ("again", *CODECS):
             await_upload(kafka.log_dir / f"{topic}-0", tiered)
         for topic in ("again", "lz4"):
             leave_open(kafka.address, topic)
         levels = "read_uncommitted", "read_committed"
         read, committed = (
-            {topic: consume(kafka.address, topic, level) for topic in ("again", *CODECS)} for level in levels
+            {topic: list(consumed(kafka.address, topic, level)) for topic in ("again", *CODECS)} for level in levels
         )
     yield Written(folder / "kafka" / "data", tiered, read, committed)
 
@@ -104,43 +88,6 @@ def produce(address: str, topic: str, codec: str, value: bytes) -> None:
     for number in range(200):
         plain.produce(topic, value * (number % 31), b"plain %d" % number, partition=0)
     assert plain.flush(30) == 0
-
-
-def leave_open(address: str, topic: str) -> None:
-    """A transaction that never ends, and records behind it that have none."""
-    producer = Producer({"bootstrap.servers": address, "transactional.id": f"{topic}-open"})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(topic, b"of an open transaction", partition=0)
-    assert producer.flush(30) == 0
-    plain = Producer({"bootstrap.servers": address})
-    plain.produce(topic, b"behind it", partition=0)
-    assert plain.flush(30) == 0
-
-
-def await_upload(log: Path, tiered: Path) -> None:
-    """Return when the broker has only its newest segment left of its log, so all others are in tiered storage."""
-    end = time.monotonic() + WAIT_S
-    while len(list(log.glob("*.log"))) > 1:
-        assert time.monotonic() < end, [sorted(path.name for path in log.iterdir()), list(tiered.glob("*"))]
-        time.sleep(0.1)
-
-
-def consume(address: str, topic: str, isolation_level: str) -> list[Row]:
-    """The records of the topic's one partition."""
-    settings = {"bootstrap.servers": address, "group.id": "reader", "isolation.level": isolation_level}
-    consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "error"})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    rows: list[Row] = []
-    while (message := consumer.poll(WAIT_S)) is not None:
-        error = message.error()
-        if error is not None and error.code() == KafkaError._PARTITION_EOF:
-            break
-        assert error is None, error
-        rows.append((message.offset(), message.timestamp()[1], message.key(), message.value()))
-    assert message is not None, f"{topic}: no end after {len(rows)} records"
-    consumer.close()
-    return rows
 
 
 def stored(files: PlaceFiles, log: PartitionLog, wanted_range: Range | None = None) -> list[Row]:
