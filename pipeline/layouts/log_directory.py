@@ -70,7 +70,7 @@ def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...]:
         SegmentFile(
             path=f"{directory}/{entry.name}", base_offset=base, next_base=following, size_bytes=entry.size_bytes
         )
-        for (base, entry), following in zip(found, [*bases[1:], None], strict=True)
+        for (base, entry), following in zip(found, [*bases, None][1:], strict=True)
     ]
     if segments:
         segments[-1] = without_preallocated_tail(files, segments[-1])

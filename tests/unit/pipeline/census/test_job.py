@@ -48,3 +48,9 @@ def test_the_tables_tell_what_is_in_a_directory(
 def test_no_such_directory_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["census", str(tmp_path / "absent")]) == 2
     assert capsys.readouterr().err == f"stepdown-pipeline: {tmp_path}/absent: no such log directory\n"
+
+
+def test_a_directory_without_logs_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark was started, to print tables without rows."""
+    assert main(["census", str(tmp_path)]) == 2
+    assert f"{tmp_path}: no logs here" in capsys.readouterr().err

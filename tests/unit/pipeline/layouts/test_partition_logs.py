@@ -178,6 +178,15 @@ def test_an_upload_that_was_cut_off_is_not_there(cluster: Cluster) -> None:
     assert offsets(read_tiered(cluster)) == list(range(40))
 
 
+def test_a_partition_without_segments_is_empty(tmp_path: Path) -> None:
+    """It ended the job with a traceback."""
+    (tmp_path / "empty-0").mkdir()
+    (log,) = partition_logs(FILES, str(tmp_path))
+    assert (log.topic, log.segments) == ("empty", ())
+    assert log_end_offset(FILES, log) == 0
+    assert offsets(log) == []
+
+
 def test_a_place_that_is_no_tiered_storage_is_refused(tmp_path: Path) -> None:
     write_batches(tmp_path / "local", "topic", 0, [keyed_records(0, 10)])
     with pytest.raises(BadUsage, match="no tiered storage of a layout that is known"):
