@@ -4,6 +4,7 @@ Files are objects, folders are prefixes; an object is there whole or not at all,
 Failed requests are tried again with growing pauses (5xx, timeouts, broken connections); what remains is a DiskFault.
 """
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,12 @@ from ...protocol.errors import DiskFault
 from ...storage.files.files import DirectoryEntry
 from .ranged_file import RangedFile
 
-RETRIES = 8
+RETRIES = 10
 RETRY_FOR = timedelta(minutes=2)
-FIRST_PAUSE = timedelta(milliseconds=50)
+FIRST_PAUSE = timedelta(milliseconds=100)
 LONGEST_PAUSE = timedelta(seconds=5)
+PAUSE_GROWTH = 3
+"""At most; the library draws each pause, and all of them together take 10 to 20 s."""
 READS_AHEAD = 4
 """Threads that fetch ahead, for all files of one task."""
 
@@ -161,7 +164,7 @@ def _open_store(root: str, options: Mapping[str, str]) -> Any:
     config = {name: value for name, value in options.items() if name.startswith(prefix)}
     plain = root.startswith("http:") or any(value.startswith("http:") for value in config.values())
     client = {"allow_http": plain or options.get("allow_http") == "true"}
-    backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": 2}
+    backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": PAUSE_GROWTH}
     retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": RETRY_FOR}
     with _store_errors(root):
         return from_url(root, config=config or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
@@ -177,8 +180,20 @@ def _store_errors(path: str) -> Iterator[None]:
     except (NotFoundError, FileNotFoundError) as missing:
         raise DiskFault(f"{path}: no such object") from FileNotFoundError(str(missing))
     except (BaseError, OSError) as error:
-        raise DiskFault(f"{path}: {_first_line(error)}") from error
+        raise DiskFault(f"{path}: {_reason(str(error).strip())}") from error
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:300]
+_REQUEST = re.compile(
+    r"Error performing (?P<request>[A-Z]+ [^\s?]+)\S* in \S+?,?(?: after (?P<retries>\d+) retries.*?)? - "
+)
+
+
+def _reason(text: str) -> str:
+    """What the store said, without the library's own words about it; what to do where access is denied."""
+    line = text.partition("\n")[0]
+    found = _REQUEST.search(line)
+    if found is not None:
+        tries = f", after {found['retries']} retries" if found["retries"] else ""
+        line = f"{found['request']}: {line[found.end() :].rstrip(': ')}{tries}"
+    denied = any(each in line for each in ("401 Unauthorized", "403 Forbidden"))
+    return line[:300] + ("; set credentials by options of the store or the environment" if denied else "")

@@ -1,6 +1,10 @@
 """Places by URI: what an S3 server holds is read and written as a folder is."""
 
-from collections.abc import Iterator
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.failures import BadUsage
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.credentials import environment_options
 from stepdown.pipeline.places.place_files import PlaceFiles, located
 from stepdown.pipeline.reading.rows import Leniency, SplitRows
@@ -16,7 +21,7 @@ from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.protocol.errors import DiskFault
 from stepdown.protocol.records.columns import Wanted
 from support.log_directories import keyed_records, write_batches, write_topic
-from support.s3 import BUCKET, S3Server, s3_server
+from support.s3 import BUCKET, KEYS, S3Server, s3_server
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +79,49 @@ def test_what_is_not_there_is_told(server: S3Server) -> None:
         files.handle(missing).read(10, 0)
     with pytest.raises(BadUsage, match="no such log directory"):
         partition_logs(files, missing)
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[[int], dict[str, str]]]:
+    """The options of a store whose answers all have this status."""
+    with ExitStack() as ends:
+
+        def start(status: int) -> dict[str, str]:
+            class Handler(BaseHTTPRequestHandler):
+                def do_GET(self) -> None:
+                    self.send_response(status)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+
+                def log_message(self, *_: object) -> None:
+                    pass
+
+            server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            for end in (thread.join, server.server_close, server.shutdown):
+                ends.callback(end)
+            return KEYS | {"aws_endpoint": f"http://127.0.0.1:{server.server_port}"}
+
+        yield start
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (403, "403 Forbidden; set credentials by options of the store or the environment"),
+        (404, "404 Not Found"),
+        (503, "503 Service Unavailable, after 2 retries"),
+    ],
+)
+def test_what_a_store_answers_is_told_in_a_line(
+    answering: Callable[[int], dict[str, str]], monkeypatch: pytest.MonkeyPatch, status: int, reason: str
+) -> None:
+    monkeypatch.setattr(object_files, "RETRIES", 2)
+    options = answering(status)
+    said = f"{BUCKET}/logs: GET {options['aws_endpoint']}/{BUCKET}: Server returned non-2xx status code: {reason}"
+    with pytest.raises(DiskFault, match=re.escape(said) + "$"):
+        partition_logs(PlaceFiles(options), f"s3://{BUCKET}/logs")
 
 
 def test_objects_are_replaced_and_removed(server: S3Server) -> None:
