@@ -48,8 +48,9 @@ CLUSTER = {
     "min.insync.replicas": "1",
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.replication.factor": "3",
-    "replica.lag.time.max.ms": "3000",
-    "broker.session.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "15000",
+    "broker.session.timeout.ms": "15000",
+    "transaction.max.timeout.ms": "900000",
     "controlled.shutdown.enable": "false",
 }
 
@@ -75,7 +76,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         create(admin, TOPICS)
         write(cluster, AGAIN, "none", "of the first topic of this name", RECORDS // 10)
         admin.delete_topics([AGAIN])[AGAIN].result(60)
-        wait_until(lambda: AGAIN not in admin.list_topics(timeout=30).topics, "the topic is gone", timeout_s=60)
+        wait_until(lambda: AGAIN not in admin.list_topics(timeout=30).topics, "the topic is gone", timeout_s=UPLOAD_S)
         create(admin, (AGAIN,))
         for topic in TOPICS:
             write(cluster, topic, codec_of(topic), "kept", RECORDS * 8 // 10)
@@ -138,8 +139,8 @@ def write(cluster: ApacheKafkaCluster, topic: str, codec: str, name: str, record
         "batch.size": 64_000,
         "queue.buffering.max.kbytes": 200_000,
     }
-    producer = Producer(common | {"transactional.id": f"{topic}-{name}"})
-    producer.init_transactions(60)
+    producer = Producer(common | {"transactional.id": f"{topic}-{name}", "transaction.timeout.ms": 600_000})
+    producer.init_transactions(300)
     plain = Producer(common)
     for first in range(0, records, IN_TRANSACTION):
         producer.begin_transaction()
@@ -149,10 +150,10 @@ def write(cluster: ApacheKafkaCluster, topic: str, codec: str, name: str, record
             key = None if number % 7 == 0 else b"%d" % number
             by = plain if number % 10 == 0 else producer
             by.produce(topic, value, key, partition=0, timestamp=1_700_000_000_000 + number)
-        assert producer.flush(120) == 0
+        assert producer.flush(300) == 0
         end = producer.abort_transaction if first // IN_TRANSACTION % 5 == 4 else producer.commit_transaction
-        end(60)
-    assert plain.flush(120) == 0
+        end(300)
+    assert plain.flush(300) == 0
     return records
 
 
