@@ -30,4 +30,6 @@ def test_how_far_a_job_is_comes_from_its_largest_stage() -> None:
 
 
 def test_spark_is_started_with_a_configuration_that_lets_errors_through_only() -> None:
-    assert "rootLogger.level = error" in QUIET.read_text()
+    lines = QUIET.read_text().splitlines()
+    assert {"rootLogger.level = error", "logger.gateway.level = error"} <= set(lines)
+    assert "logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer" in lines  # else it says "WARN"
