@@ -8,9 +8,11 @@ may take another one, without stepdown.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from pyspark import RDD
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -36,6 +38,11 @@ LOCAL_SETTINGS = {
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions", "8"
 """What is shuffled is counts and samples, never records: Spark's 200 tasks take longer than the work."""
+
+MOST_TASKS = 2000
+"""Each costs the driver some milliseconds."""
+
+Item = TypeVar("Item")
 
 
 def build_session(name: str, *, master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -68,6 +75,13 @@ def build_session(name: str, *, master: str | None = None, settings: Mapping[str
         session.conf.set(key, value)
     register(session)
     return session
+
+
+def parallelized(session: SparkSession, items: Sequence[Item]) -> RDD[Item]:
+    """The items, which come the largest first, as tasks: one each, of more than `MOST_TASKS` several far apart."""
+    count = max(1, min(len(items), MOST_TASKS))
+    dealt = [item for first in range(count) for item in items[first::count]]
+    return session.sparkContext.parallelize(dealt, count)
 
 
 def _settings(master: str | None) -> dict[str, str]:

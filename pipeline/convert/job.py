@@ -17,7 +17,7 @@ from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, located
 from ..printing import print_rows, say
 from ..progress import progress
-from ..session import build_session
+from ..session import build_session, parallelized
 from .manifest import read_manifest, write_manifest
 from .segment_conversion import NOTE, Outcome, Task, convert_segment, finished
 
@@ -102,7 +102,7 @@ def done_before(
 def _convert_all(session: SparkSession, tasks: Sequence[Task]) -> list[Outcome]:
     if not tasks:
         return []
-    return session.sparkContext.parallelize(tasks, len(tasks)).map(convert_segment).collect()
+    return parallelized(session, tasks).map(convert_segment).collect()
 
 
 def _complete(

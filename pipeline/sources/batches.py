@@ -25,7 +25,7 @@ from ..reading.segment_file import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
 from .options import ReadOptions, read_options
-from .split_task import SplitPartition
+from .split_task import SplitPartition, tasks
 
 NAME = "kafka-batches"
 SCHEMA = (
@@ -63,14 +63,10 @@ class BatchesReader(DataSourceReader):
     def partitions(self) -> Sequence[SplitPartition]:
         files = self._options.files()
         planning = SplitPlanner(files, self._options.max_partition_bytes)
-        found = [
-            SplitPartition(split)
-            for log in self._options.logs(files)
-            for split in planning.splits(log, self._range(files, log))
-        ]
+        found = [split for log in self._options.logs(files) for split in planning.splits(log, self._range(files, log))]
         for warning in planning.warnings:
             say(warning)
-        return found
+        return tasks(found, self._options.max_partition_bytes)
 
     def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
         transactions = self._options.transactions(files, log)
@@ -78,11 +74,11 @@ class BatchesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
-        split = partition.split
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        headers = split_headers(self._options.files(), split, skip_corrupt=self._options.skip_corrupt)
-        while rows := list(islice(headers, ROWS_A_BATCH)):
-            yield header_batch(rows, split, schema)
+        for split in partition.splits:
+            headers = split_headers(self._options.files(), split, skip_corrupt=self._options.skip_corrupt)
+            while rows := list(islice(headers, ROWS_A_BATCH)):
+                yield header_batch(rows, split, schema)
 
 
 def split_headers(files: PlaceFiles, split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:

@@ -42,7 +42,7 @@ from ..values.schemas import ValueSchemas
 from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
-from .split_task import SplitPartition, check_start, read_split
+from .split_task import SplitPartition, check_start, read_split, tasks
 from .stream import SegmentsStreamReader
 
 NAME = "kafka-segments"
@@ -120,7 +120,7 @@ class SegmentsReader(DataSourceReader):
         self._pushed = PushedFilters()
 
     def partitions(self) -> Sequence[SplitPartition]:
-        """One split a task, the largest first."""
+        """Tasks of splits, the largest first."""
         options = self._options
         files = options.files()
         planning = SplitPlanner(files, options.max_partition_bytes, self._pushed.min_timestamp)
@@ -132,7 +132,7 @@ class SegmentsReader(DataSourceReader):
         ]
         for warning in planning.warnings:
             say(warning)
-        return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
+        return tasks(sorted(found, key=lambda split: -split.size_bytes), options.max_partition_bytes)
 
     def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
         transactions = self._options.transactions(files, log)
@@ -143,7 +143,8 @@ class SegmentsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
-        return read_split(partition.split, self._options, self._schema, self._values)
+        for split in partition.splits:
+            yield from read_split(split, self._options, self._schema, self._values)
 
 
 class PushingReader(SegmentsReader):

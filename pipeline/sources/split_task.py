@@ -1,6 +1,6 @@
-"""A task of `kafka-segments`, batch or stream: one split, read into Arrow batches."""
+"""A task of `kafka-segments`, batch or stream: a split or several small ones, read into Arrow batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,34 @@ from ..values.decoded_columns import DecodedColumns
 from ..values.schemas import ValueSchemas
 from .options import ReadOptions
 
+MOST_ALONE = 1000
+"""Of up to so many splits each is a task; of more, small ones share one, as a task costs more than a small segment."""
+OPEN_BYTES = 64 << 10
+"""What a split counts for beside its size where it shares a task."""
+
 
 @dataclass
 class SplitPartition(InputPartition):
-    """A task: one split."""
+    """A task: its splits, read one after the other."""
 
-    split: Split
+    splits: tuple[Split, ...]
+
+
+def tasks(splits: Iterable[Split], most_bytes: int) -> list[SplitPartition]:
+    """The splits as tasks, in order. Splits that share a task have `most_bytes` together at most."""
+    all_splits = list(splits)
+    if len(all_splits) <= MOST_ALONE:
+        return [SplitPartition((split,)) for split in all_splits]
+    shared: list[list[Split]] = []
+    left = 0
+    for split in all_splits:
+        counted = split.size_bytes + OPEN_BYTES
+        if counted > left:
+            shared.append([])
+            left = most_bytes
+        shared[-1].append(split)
+        left -= counted
+    return [SplitPartition(tuple(each)) for each in shared]
 
 
 def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:

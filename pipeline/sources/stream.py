@@ -23,7 +23,7 @@ from ..reading.splits import Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
-from .split_task import SplitPartition, check_start, read_split
+from .split_task import SplitPartition, check_start, read_split, tasks
 
 Offsets = dict[str, dict[str, int]]
 
@@ -72,7 +72,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ends()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One split a task, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
+        """Tasks of splits, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
         files = self._options.files()
         planning = SplitPlanner(files, self._options.max_partition_bytes)
         logs = {(log.topic, str(log.partition)): log for log in self._logs(files)}
@@ -90,11 +90,12 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found += planning.splits(log, Range(first=first, end=stop, aborted=aborted))
         for warning in planning.warnings:
             say(warning)
-        return [SplitPartition(split) for split in sorted(found, key=lambda split: -split.size_bytes)]
+        return tasks(sorted(found, key=lambda split: -split.size_bytes), self._options.max_partition_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
-        return read_split(partition.split, self._options, self._schema, self._values)
+        for split in partition.splits:
+            yield from read_split(split, self._options, self._schema, self._values)
 
     def _logs(self, files: PlaceFiles) -> list[PartitionLog]:
         """The logs that are there; what is missing of those that were is for others to judge."""

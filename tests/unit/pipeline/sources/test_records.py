@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 from stepdown.pipeline.failures import BadUsage, said_by
+from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.records import KafkaSegments, check_columns
+from stepdown.pipeline.sources.split_task import MOST_ALONE, tasks
 from stepdown.pipeline.sources.stream import SegmentsStreamReader
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
@@ -264,3 +266,26 @@ def test_values_are_decoded_by_the_schemas_of_a_registry(
         assert f"1 of 3 values not decoded, the first: {reason}" in capsys.readouterr().err
     with pytest.raises(BadUsage, match="no column value_decoded"):
         check_columns(frame.schema, read_options({"path": str(tmp_path)}))
+
+
+def test_many_small_segments_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """A hundred thousand of them were as many tasks."""
+    segments = MOST_ALONE + 200
+    for number in range(segments):
+        write_batches(tmp_path, "topic", 0, [keyed_records(number * 2, 2)], base=number * 2)
+    rows = load(spark, tmp_path).select("offset")
+    assert rows.rdd.getNumPartitions() < 10
+    assert sorted(row.offset for row in rows.collect()) == list(range(segments * 2))
+    batches = spark.read.format("kafka-batches").load(str(tmp_path)).select("baseOffset")
+    assert sorted(row.baseOffset for row in batches.collect()) == list(range(0, segments * 2, 2))
+
+
+def test_tasks_are_as_large_as_they_may_be() -> None:
+    split = Split(topic="t", partition=0, path="", base_offset=0, start=0, end=10_000, first_offset=0, end_offset=1)
+    large = replace(split, end=5_000_000)
+    few = [split] * MOST_ALONE
+    assert [task.splits for task in tasks(few, 1_000_000)] == [(split,)] * MOST_ALONE
+    many = [large] * 3 + few
+    shared = tasks(many, 1_000_000)
+    assert [each for task in shared for each in task.splits] == many
+    assert [len(task.splits) for task in shared[:5]] == [1, 1, 1, 13, 13]

@@ -1,15 +1,18 @@
 """`kafka-segments` as a stream: every row once, in bounded steps, over restarts and new partitions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 from stepdown.pipeline.failures import BadUsage, said_by
 from stepdown.pipeline.reading.rows import DataLoss
+from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.stream import SegmentsStreamReader
 from stepdown.protocol.records.builder import build_batch
@@ -18,6 +21,11 @@ from stepdown.storage.files.clock import SystemClock
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import FOREVER, LogConfig
 from support.log_directories import keyed_records, write_batches, write_topic
+
+
+def splits(partitions: Sequence[InputPartition]) -> list[Split]:
+    """All splits of the tasks."""
+    return [split for task in partitions for split in task.splits]  # type: ignore[attr-defined]
 
 
 def reader(log_dir: Path, **options: str) -> SegmentsStreamReader:
@@ -52,8 +60,8 @@ def test_a_new_partition_starts_at_its_earliest_offset(tmp_path: Path) -> None:
     write_batches(tmp_path, "topic", 1, [keyed_records(5, 10)], base=5)
     after = stream.latestOffset(before, ReadAllAvailable())
     assert after == {"topic": {"0": 80, "1": 15}}
-    (task,) = stream.partitions(before, after)
-    assert (task.split.partition, task.split.first_offset, task.split.end_offset) == (1, 5, 15)  # type: ignore[attr-defined]
+    (split,) = splits(stream.partitions(before, after))
+    assert (split.partition, split.first_offset, split.end_offset) == (1, 5, 15)
 
 
 def test_available_now_ends_at_what_was_there(tmp_path: Path) -> None:
@@ -71,7 +79,7 @@ def test_offsets_that_are_gone_are_a_loss(tmp_path: Path) -> None:
     with pytest.raises(DataLoss, match="offset 10 was asked for, the log starts at 33"):
         reader(tmp_path).partitions(start, end)
     lenient = reader(tmp_path, failOnDataLoss="false")
-    assert {task.split.first_offset for task in lenient.partitions(start, end)} == {33}  # type: ignore[attr-defined]
+    assert {split.first_offset for split in splits(lenient.partitions(start, end))} == {33}
     with pytest.raises(DataLoss, match="offset 90 was there before, the log ends at 80"):
         reader(tmp_path).latestOffset({"topic": {"0": 90}}, ReadAllAvailable())
     with pytest.raises(DataLoss, match="gone"):
@@ -100,7 +108,7 @@ def test_without_fail_on_data_loss_lost_logs_are_forgotten_and_shorter_ones_go_o
     write_batches(tmp_path, "other", 0, [keyed_records(0, 10)])
     after = stream.latestOffset({"topic": {"0": 40}}, ReadAllAvailable())
     assert after == {"topic": {"0": 50}, "other": {"0": 10}}
-    found = {(task.split.topic, task.split.first_offset) for task in stream.partitions({"topic": {"0": 40}}, after)}  # type: ignore[attr-defined]
+    found = {(split.topic, split.first_offset) for split in splits(stream.partitions({"topic": {"0": 40}}, after))}
     assert found == {("topic", 40), ("other", 0)}
 
 

@@ -1,6 +1,7 @@
 """`kafka-segments` as a sink: what was written reads back as it was given, or nothing was written."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
@@ -134,7 +135,8 @@ def read(log_dir: Path) -> list[pa.RecordBatch]:
     """The rows of a directory as a task hands them to Spark."""
     source = KafkaSegments(CaseInsensitiveDict({"path": str(log_dir), "includeHeaders": "true"}))
     reader = source.reader(source.schema())
-    tasks = sorted(reader.partitions(), key=lambda task: (task.split.topic, task.split.base_offset))  # type: ignore[attr-defined]
+    splits_of, where = attrgetter("splits"), attrgetter("topic", "base_offset")
+    tasks = sorted(reader.partitions(), key=lambda task: where(splits_of(task)[0]))
     return [batch for task in tasks for batch in reader.read(task)]
 
 
