@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs, versions 0-2 (KIP-113): moves partitions between the log directories of this broker.
 
 The answer says whether the move has begun; DescribeLogDirs shows how far it is. Asking again for the same directory
-changes nothing, for another one begins anew, for the present one gives up. v0-v2 are alike but for flexible fields.
+changes nothing; asking for another one starts again, for the present one cancels the move. v0-v2
+are alike but for flexible fields.
 """
 
 from typing import TYPE_CHECKING

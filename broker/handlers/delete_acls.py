@@ -1,8 +1,8 @@
-"""DeleteAcls, versions 0-3 (KIP-140, 290): removes the access rules that filters mean. Without an authorizer:
+"""DeleteAcls, versions 0-3 (KIP-140, 290): removes the access rules that match filters. Without an authorizer:
 SECURITY_DISABLED for each.
 
-A rule that several filters mean is told by each. All are gone from the disk, by one write, when the answer goes out.
-Version notes: before v1 only rules with literal names are meant.
+A rule that matches several filters is in the result of each. All are gone from the disk, by one write, when the
+answer goes out. Version notes: before v1 only rules with literal names match.
 """
 
 from typing import TYPE_CHECKING

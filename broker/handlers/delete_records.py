@@ -1,10 +1,10 @@
-"""DeleteRecords, versions 0-2 (KIP-107): lets logs begin later.
+"""DeleteRecords, versions 0-2 (KIP-107): raises the log start offset.
 
 Records below the given offset (-1: the high watermark) are gone at once; their segments are deleted with the next
 retention. An offset below the log's start changes nothing and succeeds. Only the leader does it; followers in the same
-process hear of it at once and are not waited for. The new start is on the disk when the answer goes out, so that a
-crash does not bring records back (Kafka notes it once a minute). Not possible where `cleanup.policy` has no `delete`,
-nor for internal topics.
+process are told at once and not waited for. The new start is on the disk when the answer goes out, so that a crash does
+not bring records back (Kafka writes it once a minute). Not possible where `cleanup.policy` has no `delete`, nor for
+internal topics.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """DeleteTopics, versions 0-6 (KIP-4, 516, 599): deletes topics by name, from v6 also by id.
 
-The topics are forgotten on the disk, in one write, when the answer goes out; their folders are renamed and removed
-after `file.delete.delay.ms`. Each name or id succeeds or fails for itself, in the order of the request (Kafka
-shuffles the results, so that nobody draws conclusions from it). Version notes: before v3 a broker that does not
+The topics are gone from the metadata on disk, in one write, when the answer goes out; their folders are renamed and
+removed after `file.delete.delay.ms`. Each name or id succeeds or fails for itself, in the order of the request (Kafka
+shuffles the results). Version notes: before v3 a broker that does not
 delete answers INVALID_REQUEST; v5 has error messages.
 """
 

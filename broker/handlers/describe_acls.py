@@ -1,4 +1,4 @@
-"""DescribeAcls, versions 0-3 (KIP-140, 290): the access rules that a filter means. Without an authorizer:
+"""DescribeAcls, versions 0-3 (KIP-140, 290): the access rules that match a filter. Without an authorizer:
 SECURITY_DISABLED.
 
 Version notes: before v1 only rules with literal names are shown.

@@ -1,9 +1,9 @@
-"""IncrementalAlterConfigs, versions 0-1 (KIP-339, 412): sets, takes back, or changes the items of single settings.
+"""IncrementalAlterConfigs, versions 0-1 (KIP-339, 412): changes single settings, or items of lists.
 
 Operations: 0 SET, 1 DELETE (back to the default), 2 APPEND and 3 SUBTRACT items of a list. Resources are topics, this
 broker, the cluster's defaults, and loggers, whose levels last until the next restart. Each resource succeeds or fails
-as a whole and for itself; a change is on the disk, and in force in open logs, when the answer goes out. Not here:
-subscriptions of client metrics (KIP-714).
+as a whole and for itself; a change is on the disk, and in force in open logs, when the answer goes out. Subscriptions
+of client metrics (KIP-714) are not supported.
 """
 
 from functools import partial

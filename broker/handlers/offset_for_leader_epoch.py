@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch, versions 0-4 (KIP-101, 279, 320): where the records of a leader's epoch end.
 
 Consumers ask after a change of leader whether what they read still exists. Version notes: v1 answers the epoch that
-the offset belongs to; v2 names the epoch the client believes in, and fences it; v3 has the replica id (-2 for
+the offset belongs to; v2 names the client's current epoch, and fences an old one; v3 has the replica id (-2 for
 clients).
 """
 

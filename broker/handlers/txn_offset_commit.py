@@ -4,9 +4,9 @@ The offsets wait, beside those of the group, for the transaction's marker: a com
 them. The group need not exist. A partition that does not exist, or metadata that is too long, fails that partition
 alone.
 
-Version notes: before v2 COORDINATOR_LOAD_IN_PROGRESS is called COORDINATOR_NOT_AVAILABLE, as producers before 2.0 may
-crash of it; v2 gives the leader epoch, v3 the group's member and generation, which are checked when any is given; v4
-says that the producer knows TRANSACTION_ABORTABLE.
+Version notes: before v2 COORDINATOR_LOAD_IN_PROGRESS is called COORDINATOR_NOT_AVAILABLE, since it may
+crash producers before 2.0; v2 gives the leader epoch, v3 the group's member and generation, which are checked when any
+is given; v4 says that the producer knows TRANSACTION_ABORTABLE.
 """
 
 from collections.abc import Mapping, Sequence
