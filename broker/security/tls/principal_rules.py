@@ -9,27 +9,29 @@ Source: Kafka 3.9 `SslPrincipalMapper`. Patterns are Python's, which Java's are 
 import re
 from collections.abc import Callable, Sequence
 
-_RULE = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?))\s*(?:,|$)")
-_REFERENCE = re.compile(r"\\(.)|\$(\d+)")
+_RULE = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|)\s*(?:,|$)")
+_REFERENCE = re.compile(r"\\(.)|\$(\d*)")
 
 Rule = Callable[[str], str | None]
 
 
 class NoMatchingRule(ValueError):
-    """No rule is for this name."""
+    """No rule is for this name, or the one that is gives no user."""
 
 
 def principal_rules(text: str) -> Sequence[Rule]:
     """Raises: ValueError for what is no rule."""
-    rules, at = [], 0
+    rules: list[Rule] = []
+    at = 0
     text = text.strip()
     while at < len(text):
         found = _RULE.match(text, at)
         if found is None:
             raise ValueError(f"no rule: {text[at:]!r}")
-        rules.append(_rule(found))
+        if found[1] is not None or found[2] is not None:
+            rules.append(_rule(found))
         at = found.end()
-    return rules or [str]
+    return rules
 
 
 def user_of(name: str, rules: Sequence[Rule]) -> str:
@@ -46,26 +48,33 @@ def _rule(found: re.Match[str]) -> Rule:
     if default:
         return str
     try:
-        compiled = re.compile(pattern)
+        compiled = re.compile(pattern, re.ASCII)  # what \w is to Java
     except re.error as fault:
         raise ValueError(f"{pattern!r} is no pattern: {fault}") from fault
 
+    def replaced(found: re.Match[str]) -> str:
+        return _REFERENCE.sub(lambda reference: _referred(reference, found), replacement)
+
     def apply(name: str) -> str | None:
-        matched = compiled.fullmatch(name)
-        if matched is None:
+        if compiled.fullmatch(name) is None:
             return None
-        user = _REFERENCE.sub(lambda reference: _referred(reference, matched), replacement)
+        user = compiled.sub(replaced, name)  # each match in it, as Java's replaceAll does: `.*` has two, one is empty
         return {"L": user.lower(), "U": user.upper()}.get(letters, user)
 
     return apply
 
 
-def _referred(reference: re.Match[str], matched: re.Match[str]) -> str:
-    """`$12` is group 12, or group 1 and a 2 where there are fewer; `$9` without such a group is those two letters."""
+def _referred(reference: re.Match[str], found: re.Match[str]) -> str:
+    """`$12` is group 12, or group 1 and a 2 where there are fewer; `$9` without such a group is those two letters.
+
+    Raises: NoMatchingRule where Java throws: a `$` with nothing behind it, a reference where there are no groups.
+    """
     if reference[1] is not None:
         return reference[1]
-    digits = reference[2]
+    digits, groups = reference[2], found.re.groups
     for end in range(len(digits), 0, -1):
-        if int(digits[:end]) <= (matched.re.groups or 0):
-            return (matched[int(digits[:end])] or "") + digits[end:]
+        if int(digits[:end]) <= groups:
+            return (found[int(digits[:end])] or "") + digits[end:]
+    if not digits or not groups:
+        raise NoMatchingRule(f"{found.re.pattern!r} of ssl.principal.mapping.rules has no group for {reference[0]!r}")
     return reference[0]

@@ -4,7 +4,8 @@
     Name            ::= SEQUENCE OF RelativeDistinguishedName, which is a SET OF SEQUENCE { type OID, value }
 
 The last part of the name comes first. Types without a short name, and values that are no text, are written as
-`OID=#hex` of their encoding. Source: Java's `X500Principal.getName()`, `AVA.toRFC2253String`.
+`OID=#hex` of their encoding. A text that is no UTF-8 is refused: with Java's replacement letters for it, different
+names would be one user. Source: Java's `X500Principal.getName()`, `AVA.toRFC2253String`.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ SHORT_NAMES = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-TEXT_TAGS = {0x0C: "utf-8", 0x13: "latin-1", 0x14: "latin-1", 0x16: "latin-1", 0x1B: "latin-1", 0x1E: "utf-16-be"}
+TEXT_TAGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
+"""UTF8String, Printable-, T61-, IA5-, General- and BMPString: Java takes the bytes of all for UTF-8."""
 ESCAPED = ',=+<>#;"\\'
 VERSION_TAG = 0xA0
 
@@ -57,7 +59,7 @@ def _part(pair: bytes) -> str:
     name = SHORT_NAMES.get(dotted)
     if name is None or tag not in TEXT_TAGS:
         return f"{name or dotted}=#{encoded.hex()}"
-    text = value.decode(TEXT_TAGS[tag])
+    text = value.decode()
     body = "".join(f"\\{letter}" if letter in ESCAPED else letter for letter in text.strip(" "))
     lead, trail = len(text) - len(text.lstrip(" ")), len(text) - len(text.rstrip(" "))
     if not text.strip(" "):
