@@ -7,7 +7,7 @@
 | (id, n > 0) | incremental: the session's partitions, less those forgotten, plus those given |
 
 Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by one with every incremental fetch, from
-2^31-1 to 1.
+2^31-1 to 1. Who gets no session, or has lost it, asks for all its partitions each time.
 """
 
 import random
@@ -20,6 +20,8 @@ from ...protocol.messages.fetch import FetchRequest, PartitionData
 from ...protocol.primitives import size_of
 
 EVICTION_AGE_MS = 120_000
+MOST_PARTITIONS = 150_000
+"""Of all sessions together: each takes about 300 bytes."""
 LAST_EPOCH = (1 << 31) - 1
 FULL_WITHOUT_SESSION = -1
 FULL_WITH_SESSION = 0
@@ -175,19 +177,16 @@ class FetchContext:
 
 
 class FetchSessions:
-    """The sessions of one broker, at most `slots` of them."""
+    """The sessions of one broker, at most `slots` of them, with `partitions` in all."""
 
     def __init__(self, slots: int, on_eviction: Callable[[], None]) -> None:
         self._slots = slots
         self._on_eviction = on_eviction
         self._sessions: dict[int, FetchSession] = {}
+        self.partitions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
-
-    @property
-    def partitions(self) -> int:
-        return sum(len(session.interests) for session in self._sessions.values())
 
     def interests(self, session_id: int) -> Sequence[Interest]:
         """What the client of that session wants; nothing where there is no such session."""
@@ -202,7 +201,7 @@ class FetchSessions:
         interests = tuple(interests_of(request))
         if version < FIRST_VERSION_WITH_SESSIONS:
             return FetchContext(interests=interests)
-        self._sessions.pop(request.session_id, None)
+        self.forget(request.session_id)
         if request.session_epoch == FULL_WITHOUT_SESSION:
             return FetchContext(interests=interests)
         by_id, privileged = version >= FIRST_VERSION_WITH_TOPIC_IDS, is_from_follower(request, version)
@@ -212,7 +211,9 @@ class FetchSessions:
 
     def forget(self, session_id: int) -> None:
         """Drops a session, if it is there."""
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partitions -= len(session.interests)
 
     def _resume(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
         session = self._sessions.get(request.session_id)
@@ -225,10 +226,15 @@ class FetchSessions:
             )
         if session.by_id != (version >= FIRST_VERSION_WITH_TOPIC_IDS):
             raise ApiError("the session was made with another use of topic ids", ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        before = len(session.interests)
         session.update(request)
+        self.partitions += len(session.interests) - before
+        if self.partitions > MOST_PARTITIONS:
+            self.forget(session.session_id)
+            raise ApiError("the fetch sessions have too many partitions", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.last_used_ms = now_ms
         if not session.interests:
-            del self._sessions[session.session_id]
+            self.forget(session.session_id)
             return FetchContext(interests=tuple(interests_of(request)))
         session.next_epoch()
         return FetchContext(
@@ -239,9 +245,11 @@ class FetchSessions:
         self, interests: Sequence[Interest], *, by_id: bool, privileged: bool, now_ms: int
     ) -> FetchSession | None:
         session = FetchSession(self._free_id(), interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
-        if len(self._sessions) >= self._slots and not self._evict_for(session, now_ms):
-            return None
+        while len(self._sessions) >= self._slots or self.partitions + len(interests) > MOST_PARTITIONS:
+            if not self._evict_for(session, now_ms):
+                return None
         self._sessions[session.session_id] = session
+        self.partitions += len(interests)
         return session
 
     def _free_id(self) -> int:
@@ -270,6 +278,6 @@ class FetchSessions:
             victim = min(displaceable, key=lambda session: session.eviction_rank)
             if victim.eviction_rank[:2] >= newcomer.eviction_rank[:2]:
                 return False
-        del self._sessions[victim.session_id]
+        self.forget(victim.session_id)
         self._on_eviction()
         return True

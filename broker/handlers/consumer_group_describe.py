@@ -1,7 +1,8 @@
 """ConsumerGroupDescribe, versions 0-1: state and members of groups of the consumer protocol (KIP-848).
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. A group
-that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND. Version notes: v1 is Kafka 4.0's and says
+that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND; one that is named twice is answered once.
+Version notes: v1 is Kafka 4.0's and says
 which protocol a member speaks.
 """
 
@@ -28,7 +29,7 @@ async def handle(
         groups=tuple(
             [
                 await _describe(broker, group_id, request.include_authorized_operations, call)
-                for group_id in request.group_ids
+                for group_id in dict.fromkeys(request.group_ids)
             ]
         )
     )

@@ -8,6 +8,8 @@ here 10,000 partitions are the limit.
 """
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ...config.describe_configs import describe_topic
@@ -32,6 +34,7 @@ UNSET = -1
 FIRST_VERSION_WITH_CONFIGS = 5
 FIRST_VERSION_WITH_STRICT_QUOTA = 6
 TOPICS_A_TURN = 50
+ConfigsOf = Callable[[frozenset[tuple[str, str]]], Sequence[CreatableTopicConfigs]]
 
 
 async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
@@ -51,9 +54,10 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     if not request.validate_only and planned:
         failed |= await broker.topics.create(planned.values())
     answers = []
+    configs_of = cache(partial(_configs, broker))
     for name in counts:
         await pause.next()
-        answers.append(_failure(name, failed[name]) if name in failed else _success(broker, planned[name], call))
+        answers.append(_failure(name, failed[name]) if name in failed else _success(planned[name], call, configs_of))
     return CreateTopicsResponse(topics=answers)
 
 
@@ -121,7 +125,7 @@ def _failure(name: str, error: ApiError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 
-def _success(broker: "Services", topic: NewTopic, call: Call) -> CreatableTopicResult:
+def _success(topic: NewTopic, call: Call, configs_of: ConfigsOf) -> CreatableTopicResult:
     if not call.access.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         return CreatableTopicResult(
             name=topic.name,
@@ -134,17 +138,19 @@ def _success(broker: "Services", topic: NewTopic, call: Call) -> CreatableTopicR
         topic_id=topic.topic_id,
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor,
-        configs=_configs(broker, topic) if call.version >= FIRST_VERSION_WITH_CONFIGS else (),
+        configs=configs_of(frozenset(topic.overrides.items())) if call.version >= FIRST_VERSION_WITH_CONFIGS else (),
         error_message=None,
     )
 
 
-def _configs(broker: "Services", topic: NewTopic) -> list[CreatableTopicConfigs]:
-    rows = describe_topic(broker.topics.configuration.layers, topic.overrides)
+def _configs(broker: "Services", settings: frozenset[tuple[str, str]]) -> Sequence[CreatableTopicConfigs]:
+    """What is in force with those settings of the topic's own."""
+    overrides = dict(settings)
+    rows = describe_topic(broker.topics.configuration.layers, overrides)
     return [
         CreatableTopicConfigs(
             name=row.name,
-            value=topic.overrides.get(row.name, row.value),  # as it was written, unlike in DescribeConfigs
+            value=overrides.get(row.name, row.value),  # as it was written, unlike in DescribeConfigs
             read_only=row.read_only,
             config_source=row.source,
             is_sensitive=row.sensitive,

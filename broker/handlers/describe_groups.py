@@ -1,8 +1,8 @@
 """DescribeGroups, versions 0-5: state and members of classic groups (KIP-345, 430).
 
 A group that is not known, or follows the consumer protocol, is `Dead` without an error. Protocol, metadata and
-assignments are shown while the group is Stable only. Version notes: v3 authorized operations if asked for; v4 instance
-ids.
+assignments are shown while the group is Stable only. A group that is named twice is answered once. Version notes: v3
+authorized operations if asked for; v4 instance ids.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ async def handle(broker: "Services", request: DescribeGroupsRequest, call: Call)
         groups=tuple(
             [
                 await _describe(broker, group_id, request.include_authorized_operations, call)
-                for group_id in request.groups
+                for group_id in dict.fromkeys(request.groups)
             ]
         )
     )

@@ -1,5 +1,5 @@
 """DescribeProducers, version 0 (KIP-664): the producers that a partition's log remembers, and their open
-transactions."""
+transactions. A partition that is named twice is answered once."""
 
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from ...protocol.messages.describe_producers import (
 from ...storage.producers.producer_state import ProducerEntry
 from ..metadata.topic_rules import check_name
 from ..network.call import Call
+from ..network.long_requests import partitions_once
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -23,9 +24,10 @@ def handle(broker: "Services", request: DescribeProducersRequest, call: Call) ->
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
-                name=topic.name, partitions=[_partition(broker, topic.name, index) for index in topic.partition_indexes]
+                name=topic.name,
+                partitions=[_partition(broker, topic.name, index) for index in topic.partition_indexes],
             )
-            for topic in request.topics
+            for topic in partitions_once(request.topics)
         ]
     )
 

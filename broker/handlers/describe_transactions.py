@@ -1,4 +1,5 @@
-"""DescribeTransactions, version 0 (KIP-664): state, producer and partitions of transactional ids, each by itself."""
+"""DescribeTransactions, version 0 (KIP-664): state, producer and partitions of transactional ids, each by itself and
+once."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 def handle(broker: "Services", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_describe(broker, transactional_id, call) for transactional_id in request.transactional_ids]
+        transaction_states=[
+            _describe(broker, transactional_id, call) for transactional_id in dict.fromkeys(request.transactional_ids)
+        ]
     )
 
 

@@ -17,13 +17,14 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
 from ..fetch.downconversion import SLICES_A_TURN, Refusal, convert_for, refuse_for, target_magic
-from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Enough, Reading, Terms, read_all, read_few
+from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, PARTITIONS_A_TURN, Enough, Reading, Terms, read_all, read_few
 from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics
 from ..network.call import Call
 from ..quotas.throttle_time import UNLIMITED
+from ..scheduling.loop_yield import Pauses
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -149,15 +150,27 @@ class Fetch:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        return self.answer(readings, await convert_for(self._broker, readings, self.terms))
+        replaced = await convert_for(self._broker, readings, self.terms)
+        pause = Pauses(self._broker.breathe, PARTITIONS_A_TURN)
+        answers = []
+        for at, reading in enumerate(readings):
+            await pause.next()
+            answers.append(self._partition(reading, replaced.get(at)))
+        return self._respond(readings, answers)
 
     def answer(self, readings: Sequence[Reading], replaced: Mapping[int, SizedPiece | Refusal]) -> FetchResponse:
-        """The answer with what was read, but for what is replaced, by its index; nothing to who took too much."""
+        """The answer with what was read, but for what is replaced, by its index."""
+        return self._respond(readings, [self._partition(each, replaced.get(at)) for at, each in enumerate(readings)])
+
+    def _partition(self, reading: Reading, replaced: SizedPiece | Refusal | None) -> Answer:
+        return reading.interest, partition_data(reading, replaced, self.terms)
+
+    def _respond(self, readings: Sequence[Reading], answers: list[Answer]) -> FetchResponse:
+        """The response; nothing to who took too much."""
         if self._call.quota is not UNLIMITED and not self.terms.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
             if self._call.quota.fetched(size_bytes):
                 return self._throttled()
-        answers = [(r.interest, partition_data(r, replaced.get(i), self.terms)) for i, r in enumerate(readings)]
         _count(self._broker, readings, answers, self.terms)
         return response_of(self._context, answers, self._broker.cluster, self._call.peer.listener)
 

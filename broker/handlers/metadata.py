@@ -13,6 +13,7 @@ answer does not show it yet: the client asks again. Version notes:
   all are asked for.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -30,7 +31,7 @@ from ...protocol.messages.metadata import (
 from ...protocol.schema import NO_UUID
 from ..metadata.image import Cluster, Topic
 from ..metadata.partition import Partition
-from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
+from ..metadata.topic_rules import INTERNAL_TOPICS, check_number, is_legal_name
 from ..metadata.topics import NewTopic
 from ..network.call import Call
 from ..scheduling.loop_yield import Pauses
@@ -48,6 +49,8 @@ TOPICS_A_TURN = 250
 PARTITIONS_A_STEP = 10
 LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
 FIRST_VERSION_WITH_OPERATIONS = 8
+
+log = logging.getLogger(__name__)
 
 
 async def handle(broker: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
@@ -157,7 +160,7 @@ async def _by_name(
     while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
-    created = await _create(broker, missing) if creates and missing else set()
+    created = await _create(broker, missing, pause) if creates and missing else set()
     for name in missing:
         await pause.next()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -169,22 +172,28 @@ def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[Me
     """The topics that the client may create, by their names, and refusals of the others."""
     if not names or access.may_see(CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return list(names), []
-    allowed = [name for name in names if access.may(CREATE, TOPIC, name)]
-    return allowed, [
+    allowed = {name: None for name in names if access.may(CREATE, TOPIC, name)}
+    return list(allowed), [
         MetadataResponseTopic(error_code=DENIED, name=name, is_internal=name in INTERNAL_TOPICS)
         for name in names
         if name not in allowed
     ]
 
 
-async def _create(broker: "Services", names: Sequence[str]) -> set[str]:
+async def _create(broker: "Services", names: Sequence[str], pause: Pauses) -> set[str]:
     """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
     planned: list[NewTopic] = []
     for name in names:
+        await pause.next()
         try:
             planned.append(broker.topics.plan_default(name))
         except ApiError:
             continue  # an illegal or colliding name: unknown for good
+    try:
+        check_number(sum(topic.partitions for topic in planned))
+    except ApiError as error:
+        log.warning("topics that a client asks for are not created: %s", error)
+        return set()
     failed = await broker.topics.create(planned)
     return {topic.name for topic in planned if topic.name not in failed}
 

@@ -1,7 +1,7 @@
 """OffsetFetch, versions 0-9: what groups have committed (KIP-88, 320, 447, 709, 848).
 
 Anybody may ask, member or not. A partition without an offset has -1 and no error, also when its topic does not
-exist.
+exist. Groups, topics and partitions that are named twice are answered once.
 
 Version notes: v0, once answered from ZooKeeper, has error 3 where there is no offset or no such partition; v0 and v1
 repeat an error of the group for each partition, v2 to v7 have it at the top, v8 and later per group. Null topics (v2+)
@@ -27,6 +27,7 @@ from ...protocol.messages.offset_fetch import (
 )
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
 from ..network.call import Call
+from ..network.long_requests import partitions_once
 from ..scheduling.loop_yield import Pauses
 from .offset_commit import has_partition
 
@@ -56,7 +57,7 @@ def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFe
 def _asked(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchRequestGroup]:
     """All versions as the newest: groups, each with topics or null for all."""
     if version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
-        return request.groups
+        return list({group.group_id: group for group in request.groups}.values())
     topics = request.topics
     listed = (
         None
@@ -78,7 +79,7 @@ async def _of_group(
     if asked.topics is None:
         topics: Sequence[OffsetFetchRequestTopics] = _all_topics(broker, asked.group_id, call)
     else:
-        topics = asked.topics
+        topics = partitions_once(asked.topics)
     told = []
     for topic in topics:
         may = call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)

@@ -65,11 +65,7 @@ def is_cluster_default(cluster: "Cluster", name: str) -> bool:
 def check_is_this_broker(cluster: "Cluster", name: str) -> None:
     """Raises ApiError INVALID_REQUEST."""
     node_id = cluster.node_id
-    try:
-        is_this = int(name) == node_id
-    except ValueError:
-        is_this = False
-    if not is_this:
+    if name != str(node_id):  # nor 01, 001, …: a request could have it described a thousand times
         raise ApiError(f"this is broker {node_id}, not {name!r}", ErrorCode.INVALID_REQUEST)
 
 

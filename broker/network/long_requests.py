@@ -21,7 +21,7 @@ Names = Callable[[Any], Iterable[Hashable]]
 class Parts:
     """The arrays that are cut and joined: `items` of the request, `answers` of the response; in each of them `inner`,
     and `inner_answers`, where items have items of their own. `names` gives what may not be named twice in a request.
-    With `name_of`, an item that is named again is answered once.
+    With `name_of`, an item that is named again is answered once; `once` does it for items of items.
     """
 
     items: str
@@ -30,6 +30,7 @@ class Parts:
     inner_answers: str = ""
     names: Names | None = None
     name_of: Callable[[Any], Hashable] | None = None
+    once: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def is_long(self, request: Any) -> bool:
         """Whether a request has more than one part."""
@@ -52,7 +53,9 @@ class Parts:
                 size += weight
         yield replace(request, **{self.items: tuple(part)}), goes_on
 
-    def _distinct(self, items: Iterable[Any]) -> Iterator[Any]:
+    def _distinct(self, items: Sequence[Any]) -> Iterator[Any]:
+        if self.once is not None:
+            items = self.once(items)
         seen: set[Hashable] = set()
         for item in items:
             if self.name_of is not None:
@@ -90,6 +93,14 @@ def named_twice(names: Iterable[Hashable]) -> frozenset[Hashable]:
     return frozenset(name for name, times in Counter(names).items() if times > 1)
 
 
+def partitions_once(topics: Sequence[Any]) -> tuple[Any, ...]:
+    """The topics with `partition_indexes`, each topic and each of its partitions once."""
+    by_name: dict[str, tuple[Any, dict[int, None]]] = {}
+    for topic in topics:
+        by_name.setdefault(topic.name, (topic, {}))[1].update(dict.fromkeys(topic.partition_indexes))
+    return tuple(replace(topic, partition_indexes=tuple(indexes)) for topic, indexes in by_name.values())
+
+
 def partitions_named(request: Any) -> Iterator[tuple[str, int]]:
     """Topic and index of each partition that a ListOffsets asks for."""
     return ((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
@@ -113,14 +124,18 @@ PARTS: dict[ApiKey, Parts] = {
     ApiKey.DELETE_RECORDS: _BY_PARTITION,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _BY_PARTITION,
     ApiKey.DESCRIBE_PRODUCERS: Parts(
-        items="topics", answers="topics", inner="partition_indexes", inner_answers="partitions"
+        items="topics",
+        answers="topics",
+        inner="partition_indexes",
+        inner_answers="partitions",
+        once=partitions_once,
     ),
     ApiKey.FIND_COORDINATOR: Parts(items="coordinator_keys", answers="coordinators"),
     ApiKey.DESCRIBE_CONFIGS: Parts(items="resources", answers="results", name_of=described),
     ApiKey.ALTER_CONFIGS: Parts(items="resources", answers="responses", names=resources_named),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Parts(items="resources", answers="responses", names=resources_named),
-    ApiKey.DESCRIBE_GROUPS: Parts(items="groups", answers="groups"),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Parts(items="group_ids", answers="groups"),
+    ApiKey.DESCRIBE_GROUPS: Parts(items="groups", answers="groups", name_of=str),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Parts(items="group_ids", answers="groups", name_of=str),
     ApiKey.DELETE_GROUPS: Parts(items="groups_names", answers="results", name_of=str),
-    ApiKey.DESCRIBE_TRANSACTIONS: Parts(items="transactional_ids", answers="transaction_states"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Parts(items="transactional_ids", answers="transaction_states", name_of=str),
 }

@@ -12,10 +12,11 @@ SETTING = "stepdown.request.max.items"
 
 MOST_ITEMS_IN_ONE_GO = 5_000
 MOST_CHEAP_ITEMS_IN_ONE_GO = 20_000
+MOST_PROTOCOLS = 100
+"""Of a JoinGroup: each member's are kept, and compared with those of all others. Clients have one to three."""
 
 IN_TURNS = frozenset(PARTS) | {
     ApiKey.PRODUCE,
-    ApiKey.FETCH,
     ApiKey.METADATA,
     ApiKey.OFFSET_FETCH,
     ApiKey.CREATE_TOPICS,
@@ -24,7 +25,7 @@ IN_TURNS = frozenset(PARTS) | {
 }
 CHEAP = frozenset(
     {
-        ApiKey.JOIN_GROUP,
+        ApiKey.FETCH,
         ApiKey.SYNC_GROUP,
         ApiKey.LEAVE_GROUP,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
@@ -40,4 +41,6 @@ def most_items(key: ApiKey, setting: int) -> int:
     """The most items of all arrays of a request of this API, where `setting` is the most of any."""
     if key in IN_TURNS:
         return setting
+    if key is ApiKey.JOIN_GROUP:
+        return min(setting, MOST_PROTOCOLS)
     return min(setting, MOST_CHEAP_ITEMS_IN_ONE_GO if key in CHEAP else MOST_ITEMS_IN_ONE_GO)

@@ -71,7 +71,7 @@ class ClassicGroup:
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        self._supported.subtract(member.protocol_names)
+        self._supported -= Counter(member.protocol_names)
         if member.instance_id is not None:
             self._static.pop(member.instance_id, None)
         self._awaiting_join -= member.awaiting_join is not None
@@ -86,7 +86,7 @@ class ClassicGroup:
         self.await_join(member, answer)
 
     def set_protocols(self, member: ClassicMember, protocols: Sequence[JoinGroupRequestProtocol]) -> None:
-        self._supported.subtract(member.protocol_names)
+        self._supported -= Counter(member.protocol_names)
         member.protocols = tuple(protocols)
         self._supported.update(member.protocol_names)
 

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from stepdown.broker.fetch import session
 from stepdown.broker.fetch.session import EVICTION_AGE_MS, LAST_EPOCH, FetchContext, FetchSessions
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.fetch import (
@@ -354,3 +355,32 @@ def test_the_cache_counts_its_partitions() -> None:
     session_id = cache.start(4)
     cache.open(incremental(session_id, 1, forget=(0,)))
     assert (len(cache.sessions), cache.sessions.partitions) == (2, 6)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> Cache:
+    """A cache whose sessions may have ten partitions in all."""
+    monkeypatch.setattr(session, "MOST_PARTITIONS", 10)
+    return Cache()
+
+
+def test_all_sessions_together_have_only_so_many_partitions(few: Cache) -> None:
+    first = few.start(6)
+    assert not few.start(5)
+    assert few.start(4)
+    assert (few.knows(first), few.sessions.partitions) == (True, 10)
+
+
+def test_an_idle_session_makes_room_for_the_partitions_of_another(few: Cache) -> None:
+    few.start(6)
+    few.now_ms += EVICTION_AGE_MS + 1
+    assert few.start(9)
+    assert (few.evicted, few.sessions.partitions) == (1, 9)
+
+
+def test_a_session_that_grows_too_large_is_lost(few: Cache) -> None:
+    growing = few.start(6)
+    with pytest.raises(ApiError) as refused:
+        few.open(incremental(growing, 1, asked(range(6, 11))))
+    assert refused.value.code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert few.sessions.partitions == 0

@@ -3,7 +3,7 @@
 import pytest
 from stepdown.broker.groups.classic.states import State
 from stepdown.protocol.errors import ErrorCode
-from stepdown.protocol.messages.join_group import JoinGroupRequest
+from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from support.clock import settle
 from support.fetching import connect
 from support.groups import SUBSCRIPTION, GroupWorld
@@ -209,3 +209,28 @@ async def test_a_refused_join_names_no_protocol(tmp_path, version, name):
         request = JoinGroupRequest(group_id="g", session_timeout_ms=1, member_id="", protocol_type="consumer")
         answer = await client.send(request, version)
         assert (answer.error_code, answer.protocol_name) == (ErrorCode.INVALID_SESSION_TIMEOUT, name)
+
+
+async def test_a_member_with_very_many_protocols_is_refused(tmp_path):
+    """A hundred members with 19,000 each took 250 MB."""
+    protocols = tuple(JoinGroupRequestProtocol(name=f"p{number}", metadata=b"") for number in range(101))
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=protocols,
+    )
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
+        for version in (0, 9):
+            assert (await client.send(request, version)).error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_protocols_that_no_member_has_are_forgotten(world):
+    """A member that joined again with ever new ones made the group grow."""
+    (member_id,) = await world.form(1)
+    for name in ("a", "b", "c"):
+        protocols = (JoinGroupRequestProtocol(name=name, metadata=b""),)
+        world.group.set_protocols(world.group.members[member_id], protocols)
+    assert dict(world.group._supported) == {"c": 1}

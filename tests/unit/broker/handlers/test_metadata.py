@@ -87,3 +87,12 @@ async def test_the_offsets_topic_is_internal_and_made_with_its_own_settings(brok
     assert topic.is_internal
     assert len(topic.partitions) == 50
     assert broker.cluster.topics["__consumer_offsets"].settings.cleanup_policy == ("compact",)
+
+
+async def test_more_topics_than_a_request_may_make_are_not_created(broker: Broker, client: RawClient) -> None:
+    """Kafka's controller makes 10,000 partitions at most for one request."""
+    names = tuple(MetadataRequestTopic(name=f"n{number}") for number in range(10_001))
+    answer = await client.send(MetadataRequest(topics=names, allow_auto_topic_creation=True), 4)
+    assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert len(answer.topics) == len(names)
+    assert not broker.topics.cluster.topics
