@@ -36,6 +36,8 @@ DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
 LONG_REQUESTS_AT_ONCE = 4
+UNREAD_ANSWERS_SHARE = 2
+"""Long answers that their readers have not taken may have one part in so many of the memory for requests, beside it."""
 CONVERSION_BUFFERS_SHARE = 2
 """One part in so many of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
 promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
@@ -66,8 +68,12 @@ class Core:
             clock=self.clock,
         )
         pool = settings.queued_max_request_bytes
+        request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
+        self.answer_memory = MemoryBudget(
+            request_bytes // UNREAD_ANSWERS_SHARE, clock=self.clock, patience_ms=SLOW_REQUEST_MS
+        )
         self.request_memory = MemoryBudget(
-            pool if pool > 0 else settings.stepdown_request_memory_bytes,
+            request_bytes,
             self.metrics.request_memory_wait.add,
             clock=self.clock,
             patience_ms=SLOW_REQUEST_MS,

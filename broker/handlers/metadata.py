@@ -38,6 +38,7 @@ from ..scheduling.loop_yield import Pauses
 from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
 if TYPE_CHECKING:
+    from ..core import Core
     from ..services import Services
 
 TOPIC = ResourceType.TOPIC
@@ -46,7 +47,7 @@ DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
 FIRST_VERSION_BY_ID = 12
 TOPICS_A_TURN = 250
-PARTITIONS_A_STEP = 10
+PARTITIONS_A_STEP = 2
 LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
 FIRST_VERSION_WITH_OPERATIONS = 8
 
@@ -73,6 +74,17 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
         topics=topics,
         cluster_authorized_operations=_cluster_operations(request, call),
     )
+
+
+def is_long(broker: "Core", request: MetadataRequest, call: Call) -> bool:
+    """Whether the answer has many topics or partitions."""
+    topics = broker.cluster.topics
+    if request.topics is None or (call.version == 0 and not request.topics):
+        return sum(1 + len(topic.partitions) for topic in topics.values()) > TOPICS_A_TURN
+    if len(request.topics) > TOPICS_A_TURN:
+        return True
+    named = (topics.get(each.name or "") or broker.cluster.topic_of(each.topic_id) for each in request.topics)
+    return sum(len(topic.partitions) for topic in named if topic is not None) > TOPICS_A_TURN
 
 
 async def _in_turn(described: MetadataResponseTopic, pause: Pauses) -> MetadataResponseTopic:

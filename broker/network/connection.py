@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
@@ -83,7 +84,7 @@ class Peer:
 class Reply(NamedTuple):
     """A response in pieces, None when none is due; who counts it, when its request came and when it was ready.
 
-    `throttle_ms`: for how long the peer is not listened to after it.
+    `throttle_ms`: for how long the peer is not listened to after it. `claim`: the memory that it is charged with.
     """
 
     pieces: list[Piece] | None
@@ -91,6 +92,7 @@ class Reply(NamedTuple):
     began_s: float
     ready_s: float
     throttle_ms: int = 0
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,9 +292,19 @@ class Connection:
             self.close()
 
     async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
-        if self._held or self._unsent:
-            await self._send_held(answerer)
-        await self._sender.send(pieces)
+        claim = reply.claim
+        try:
+            if self._held or self._unsent:
+                await self._send_held(answerer)
+            if claim is None:
+                await self._sender.send(pieces)
+            else:
+                ms_a_byte = self._forgiven_ms_a_byte(claim.size_bytes)
+                claim.reclaimable(partial(self._give_up_answer, claim))
+                await self._sender.send(pieces, lambda sent: claim.progress(sent * ms_a_byte))
+        finally:
+            if claim is not None:
+                claim.release()
         self._sent((reply,), answerer)
 
     async def _send_held(self, answerer: Answerer) -> None:
@@ -352,13 +364,16 @@ class Connection:
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._claim is None:
             self._wire.unwatch()
-            rules = self._rules()
-            self._check_size(size, rules)
+            self._check_size(size, self._rules())
             if self.is_restricted and self._frame_memory.waiting >= MOST_RESTRICTED_WAITING:
                 raise CloseConnection(f"{self._frame_memory.waiting} others wait for memory before their login")
             self._claim = await self._frame_memory.claim(size)
-            self._ms_a_byte = min(MOST_MS_A_FRAME / size, 1000 / max(1, rules.min_bytes_a_second))
+            self._ms_a_byte = self._forgiven_ms_a_byte(size)
             self._claim.reclaimable(self._give_up_frame)
+
+    def _forgiven_ms_a_byte(self, size: int) -> float:
+        """How much later what is sent or read counts as slow for each byte of it."""
+        return min(MOST_MS_A_FRAME / size, 1000 / max(1, self._rules().min_bytes_a_second))
 
     def _check_size(self, size: int, rules: RequestRules) -> None:
         key, most = self._parser.pending_api_key, rules.max_bytes_without_records
@@ -373,6 +388,16 @@ class Connection:
             "request memory; see stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
             *(self.peer, self.peer.client_id, self._parser.pending_frame_bytes, self._parser.pending_api_key),
         )
+        self.close()
+
+    def _give_up_answer(self, claim: Claim) -> None:
+        """Others wait for the memory of an answer that is read too slowly."""
+        log.warning(
+            "closing %s (client %r): it reads its answer too slowly while others wait for the memory of answers; see "
+            "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
+            *(self.peer, self.peer.client_id),
+        )
+        claim.release()
         self.close()
 
     def _release(self) -> None:

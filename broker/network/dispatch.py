@@ -21,6 +21,7 @@ from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header, response_encoder
+from ...protocol.primitives import size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
@@ -30,7 +31,8 @@ from ..security.authorization.required_permission import Rule
 from . import request_limits
 from .call import Call
 from .connection import CloseConnection, Peer, Reply
-from .long_requests import PARTS, named_twice
+from .long_requests import LONG_ANSWERS, PARTS, named_twice
+from .memory_budget import Claim
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 LARGE_REQUEST_BYTES = 64 * 1024
 LONG_REQUEST_BYTES = 1024
 """What has fewer bytes than this is not looked at: it cannot have many items."""
+CHARGED_ANSWER_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +57,19 @@ class Served:
 class Route:
     """What is known of the requests of one API and version before they come."""
 
-    __slots__ = ("decode", "encode", "handle", "is_deprecated", "meter", "module", "parts", "served", "spec", "version")
+    __slots__ = (
+        "decode",
+        "encode",
+        "handle",
+        "is_deprecated",
+        "is_long",
+        "meter",
+        "module",
+        "parts",
+        "served",
+        "spec",
+        "version",
+    )
 
     def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType, handle: Handle) -> None:
         self.spec = spec
@@ -63,6 +78,7 @@ class Route:
         self.module = module
         self.handle = handle
         self.parts = PARTS.get(spec.key)
+        self.is_long = getattr(module, "is_long", None)
         self.decode: Decode = decoder_of(spec.request, version)
         self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
@@ -104,6 +120,10 @@ class Dispatcher:
             return self._refuse_too_many(route, header, peer, fault, began)
         if route.parts is not None and len(body) > LONG_REQUEST_BYTES and route.parts.is_long(call.request):
             return self._answer_long(route, call, began)
+        if route.is_long is not None and route.is_long(self._core, call.request, call):
+            return self._answer_long(route, call, began)
+        if route.spec.key in LONG_ANSWERS:
+            return self._answer_long(route, call, began, is_encoded_here=True)
         return self._answer(route, call, began)
 
     def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
@@ -133,18 +153,31 @@ class Dispatcher:
             return self._refuse_too_many(route, header, peer, fault, began)
         return await self._answer_long(route, call, began)
 
-    async def _answer_long(self, route: Route, call: Call, began: float) -> Reply:
-        """The reply to a request of many items: handled in parts where that may be, written by a worker."""
+    async def _answer_long(self, route: Route, call: Call, began: float, *, is_encoded_here: bool = False) -> Reply:
+        """The reply to a request of many items, or with an answer of many: handled in parts where that may be, written
+        by a worker, and charged. The turn of the next comes when there is memory for this one.
+        """
         async with self._core.long_requests:
             response = await self._handled(route, call)
             self._count(route, call, began)
-            pieces = None
+            pieces = claim = None
             if response is not None:
                 if call.throttle_ms:
                     response = telling(response, call.throttle_ms)
                 self._errors.add(route.spec.name, response)
-                pieces = self._passed(call, await self._core.heavy(_encoded, route, call, response))
-        return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms)
+                if is_encoded_here:
+                    encoded = _encoded(route, call, response)
+                else:
+                    encoded = await self._core.heavy(_encoded, route, call, response)
+                pieces = self._passed(call, encoded)
+                del response
+                claim = await self._charge(pieces)
+        return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms, claim)
+
+    async def _charge(self, pieces: list[Piece]) -> Claim | None:
+        """A share of the memory for answers that are not read yet, where they are not small."""
+        size = sum(map(size_of, pieces))
+        return None if size <= CHARGED_ANSWER_BYTES else await self._core.answer_memory.claim(size)
 
     def _refuse_too_many(
         self, route: Route, header: RequestHeader, peer: Peer, fault: TooManyItems, began: float

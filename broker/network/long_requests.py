@@ -139,3 +139,19 @@ PARTS: dict[ApiKey, Parts] = {
     ApiKey.DELETE_GROUPS: Parts(items="groups_names", answers="results", name_of=str),
     ApiKey.DESCRIBE_TRANSACTIONS: Parts(items="transactional_ids", answers="transaction_states", name_of=str),
 }
+
+LONG_ANSWERS = frozenset(
+    {
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        ApiKey.LIST_GROUPS,
+        ApiKey.LIST_TRANSACTIONS,
+        ApiKey.OFFSET_FETCH,
+    }
+)
+"""A few bytes may ask for megabytes of these: few are made at once, and what is not read of them is charged."""

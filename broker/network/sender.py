@@ -6,7 +6,7 @@ the reader takes more: conversion is a function of the stored bytes, so it holds
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
@@ -43,13 +43,16 @@ class Sender:
         self._file_bytes = metrics.sendfile_bytes if wire.sends_files else metrics.copied_bytes
         self._turn_left = TURN_BYTES
 
-    async def send(self, pieces: Sequence[Piece]) -> None:
-        """Sends all of `pieces`, in order. Raises OSError when the peer has gone, EOFError when a file has shrunk."""
+    async def send(self, pieces: Sequence[Piece], on_sent: Callable[[int], None] | None = None) -> None:
+        """Sends all of `pieces`, in order; `on_sent` hears of bytes that a peer took which had to be waited for.
+
+        Raises OSError when the peer has gone, EOFError when a file has shrunk.
+        """
         at, last = 0, len(pieces) - 1
         try:
             for at, piece in enumerate(pieces):
                 if type(piece) in BUFFER_TYPES:
-                    await self._send_bytes(cast(bytes, piece), more=at < last)
+                    await self._send_bytes(cast(bytes, piece), on_sent, more=at < last)
                 elif isinstance(piece, FileSlice):
                     await self._send_file(piece)
                 else:
@@ -60,11 +63,16 @@ class Sender:
                 if type(unsent) not in BUFFER_TYPES and not isinstance(unsent, FileSlice):
                     cast(ConvertedSlice, unsent).done()
 
-    async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
+    async def _send_bytes(
+        self, data: bytes | bytearray | memoryview, on_sent: Callable[[int], None] | None, *, more: bool
+    ) -> None:
         sent = self._wire.try_send(data, more=more)
         while sent < len(data):
             await self._wire.room()
-            sent += self._wire.try_send(memoryview(data)[sent:], more=more)
+            taken = self._wire.try_send(memoryview(data)[sent:], more=more)
+            sent += taken
+            if on_sent is not None:
+                on_sent(taken)
 
     async def _send_file(self, piece: FileSlice) -> None:
         sent = 0

@@ -14,6 +14,7 @@ from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHea
 from stepdown.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
+from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -104,6 +105,39 @@ def parked_fetch() -> bytes:
     )
     topic = FetchTopic(topic=WIDE_TOPIC, partitions=partitions)
     return frame_of(FetchRequest(max_wait_ms=30_000, min_bytes=1 << 30, topics=(topic,)), 4)
+
+
+def all_topics() -> bytes:
+    return frame_of(MetadataRequest(topics=None), 1)
+
+
+def fetch_with_a_session(partitions: int = 20_000) -> bytes:
+    """Of a topic that is not there; the session remembers each of them."""
+    asked = tuple(
+        FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1 << 20) for number in range(partitions)
+    )
+    topics = (FetchTopic(topic="none", partitions=asked),)
+    return frame_of(FetchRequest(max_wait_ms=0, min_bytes=0, session_id=0, session_epoch=0, topics=topics), 7)
+
+
+def one_offset_fetched_again(times: int = 90_000) -> bytes:
+    topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(0,) * times)
+    return frame_of(OffsetFetchRequest(group_id="with-metadata", topics=(topic,)), 2)
+
+
+def join_with_protocols(protocols: int = 19_000) -> bytes:
+    named = tuple(JoinGroupRequestProtocol(name=f"{number:x}", metadata=b"") for number in range(protocols))
+    return frame_of(
+        JoinGroupRequest(
+            group_id="protocols",
+            session_timeout_ms=60_000,
+            rebalance_timeout_ms=60_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=named,
+        ),
+        2,
+    )
 
 
 def produce_batch(batch: bytes) -> bytes:

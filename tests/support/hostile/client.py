@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import count, repeat
 
 from stepdown.bench.load.admin_connection import Connection, frame_of
@@ -30,6 +30,7 @@ SESSION_MS = 6_000
 GROUPS = 10
 HELD_CONNECTIONS = 40
 SLOW_CONNECTIONS = 500
+UNREAD_CONNECTIONS = 300
 PAUSE_S = 0.002
 NEW_CONNECTION_EVERY = 50
 
@@ -124,6 +125,38 @@ def half_frame(address: str, part: bytes, ready: Callable[[], None] = lambda: No
                 sock.sendall(b"\0")
 
 
+def not_read(address: str, request: bytes, connections: int) -> None:
+    """Each of the connections asks and reads nothing; again when it is closed."""
+    threads = [threading.Thread(target=unread, args=(address, request), daemon=True) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    begun()
+    for thread in threads:
+        thread.join()
+
+
+def unread(address: str, request: bytes) -> None:
+    while True:
+        with suppress(OSError), socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.connect(parse_address(address))
+            sock.sendall(request)
+            closed = select.poll()
+            closed.register(sock, select.POLLHUP | select.POLLERR)
+            closed.poll()
+
+
+def joining(address: str) -> None:
+    """Ever new members of one group."""
+    request = attacks.join_with_protocols()
+    begun()
+    with ExitStack() as opened:
+        while True:
+            with suppress(OSError):
+                opened.enter_context(connected(address)).sendall(request)
+            time.sleep(0.02)
+
+
 def parked(address: str) -> None:
     """Ten fetches wait; then records come, to one partition after the other."""
     for _ in range(10):
@@ -171,6 +204,10 @@ ATTACKS: dict[str, Callable[[str], None]] = {
     "coordinators_within_the_limit": lambda at: one_by_one(at, repeat(attacks.many_coordinators(90_000))),
     "offsets_fetched_within_the_limit": lambda at: one_by_one(at, repeat(attacks.many_offsets_fetched(90_000))),
     "offsets_listed_within_the_limit": lambda at: one_by_one(at, repeat(attacks.many_offsets_listed(90_000))),
+    "one_offset_fetched_again": lambda at: one_by_one(at, repeat(attacks.one_offset_fetched_again())),
+    "fetch_sessions": lambda at: one_by_one(at, repeat(attacks.fetch_with_a_session())),
+    "joins_with_protocols": joining,
+    "metadata_not_read": lambda at: not_read(at, attacks.all_topics(), UNREAD_CONNECTIONS),
     "expressions": lambda at: one_by_one(at, attacks.expressions()),
     "parked_fetches": parked,
     "half_frames": lambda at: half_frames(at, HELD_CONNECTIONS, 100_000_000, 50_000_000),

@@ -13,6 +13,11 @@ from stepdown.bench.load.admin_connection import Connection
 from stepdown.bench.servers.contenders import Server
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 from .attacks import TOPIC, WIDE_PARTITIONS, WIDE_TOPIC
 
@@ -96,6 +101,20 @@ def many_partitions(address: str) -> None:
     create(address, {f"t{number}": 100 for number in range(MANY_PARTITIONS // 100)})
 
 
+def one_offset(address: str) -> None:
+    create(address, {TOPIC: 1})
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="m" * 4_000)
+    commit = OffsetCommitRequest(
+        group_id="with-metadata",
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,)),),
+    )
+    with Connection(address) as connection:
+        while connection.call(commit, 2).topics[0].partitions[0].error_code:
+            pass  # the coordinator is not there yet
+
+
 ROWS = (
     Row(attack="pipelined_api_versions", told="a connection pipelines ApiVersions"),
     Row(attack="pipelined_api_versions", clients=4, told="four of them"),
@@ -114,6 +133,18 @@ ROWS = (
     Row(attack="offsets_fetched_within_the_limit", told="of 90,000"),
     Row(attack="many_offsets_listed", told="ListOffsets of 500,000 partitions"),
     Row(attack="offsets_listed_within_the_limit", told="of 90,000"),
+    Row(
+        attack="one_offset_fetched_again",
+        told="OffsetFetch of one partition, with 4 kB of metadata, 90,000 times",
+        prepare=one_offset,
+    ),
+    Row(attack="fetch_sessions", told="Fetches of 20,000 partitions, each with a session"),
+    Row(attack="joins_with_protocols", told="ever new members of a group with 19,000 protocols each"),
+    Row(
+        attack="metadata_not_read",
+        told="300 connections ask for the metadata of 9,000 partitions and do not read",
+        prepare=many_partitions,
+    ),
     Row(
         attack="expressions",
         told="hard expressions over 2,000 long topic names",

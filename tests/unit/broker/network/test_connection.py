@@ -25,7 +25,7 @@ from stepdown.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.records.builder import build_batch
 from support.client import RawClient
 from support.clock import ManualClock, settle
@@ -34,6 +34,8 @@ from support.running import running_broker, until
 
 RULES = RequestRules(min_bytes_a_second=65_536, max_bytes_without_records=1 << 25)
 NARROW = {"socket_send_buffer_bytes": 16384}
+ANSWERS_SHARE = {"stepdown_request_memory_bytes": 400_000}
+"""Long answers may have half of it."""
 """The kernel takes little of a response ahead of its reader, however long the reader lets it wait."""
 
 
@@ -425,6 +427,27 @@ async def test_a_large_request_that_comes_too_slowly_gives_its_memory_to_those_w
         await until(lambda: broker.request_memory.in_use_bytes == 900_001)
         assert "too slowly" in caplog.text
         await honest.close()
+
+
+async def test_long_answers_that_are_not_read_give_their_memory_to_those_who_wait(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each connection that did not read the metadata of 9,000 partitions kept half a megabyte."""
+    clock = ManualClock()
+    names = tuple(MetadataRequestTopic(name=f"{number:0240}") for number in range(500))
+    request, limits = MetadataRequest(topics=names, allow_auto_topic_creation=False), {**NARROW, **ANSWERS_SHARE}
+    async with running_broker(tmp_path, clock=clock, **limits) as broker:
+        async with await connect(broker) as honest, await connect(broker) as other:
+            with await narrow(broker) as stalled:
+                await asyncio.get_running_loop().sock_sendall(stalled, honest.frame(request, 4))
+                await until(lambda: bool(broker.answer_memory._offers))
+                asked = await honest.begin(request, 4)
+                await until(lambda: broker.answer_memory.waiting == 1)
+                assert (await other.send(ApiVersionsRequest(), 0)).error_code == 0
+                await clock.advance(SLOW_REQUEST_MS)
+                assert len((await honest.finish(request, 4, asked)).topics) == len(names)
+        assert "reads its answer too slowly" in caplog.text
+        assert broker.answer_memory.in_use_bytes == 0
 
 
 async def test_a_pipelining_client_does_not_hold_up_the_stop(tmp_path: Path) -> None:
