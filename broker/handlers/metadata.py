@@ -28,7 +28,6 @@ from ...protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from ...protocol.schema import NO_UUID
 from ..metadata.image import Cluster, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, check_number, is_legal_name
@@ -55,18 +54,18 @@ log = logging.getLogger(__name__)
 
 
 async def handle(broker: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
-    _check(request, call.version)
     cluster = broker.cluster
     access = call.access
     pause = Pauses(broker.breathe, TOPICS_A_TURN)
+    names, ids = await _asked(request.topics or (), call.version, pause)
     operations = Operations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
         seen = [topic for topic in cluster.topics.values() if access.may_see(DESCRIBE, TOPIC, topic.name)]
         topics = [await _in_turn(_described(topic, operations, cluster), pause) for topic in seen]
-    elif ids := _ids(request.topics):
+    elif ids:
         topics = [await _in_turn(_by_id(cluster, topic_id, access, operations), pause) for topic_id in ids]
     else:
-        topics = await _by_name(broker, _names(request.topics), request, call, operations, pause)
+        topics = await _by_name(broker, names, request, call, operations, pause)
     return MetadataResponse(
         brokers=_brokers(cluster, call.peer.listener),
         cluster_id=cluster.cluster_id,
@@ -121,20 +120,21 @@ class Operations:
         return self._access.operations(TOPIC, name) if self._is_asked else NOT_ASKED
 
 
-def _check(request: MetadataRequest, version: int) -> None:
-    if version >= FIRST_VERSION_BY_ID:
-        return
-    for topic in request.topics or ():
-        if topic.name is None or topic.topic_id != NO_UUID:
+async def _asked(
+    topics: Sequence[MetadataRequestTopic], version: int, pause: Pauses
+) -> tuple[Iterable[str], Iterable[UUID]]:
+    """The names and ids, each once. Raises ApiError INVALID_REQUEST for ids where there may be none."""
+    names: dict[str, None] = {}
+    ids: dict[UUID, None] = {}
+    for topic in topics:
+        await pause.next()
+        if version < FIRST_VERSION_BY_ID and (topic.name is None or topic.topic_id.int):
             raise ApiError(f"version {version} asks for topics by name only", ErrorCode.INVALID_REQUEST)
-
-
-def _ids(topics: Sequence[MetadataRequestTopic]) -> list[UUID]:
-    return list(dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != NO_UUID))
-
-
-def _names(topics: Sequence[MetadataRequestTopic]) -> list[str]:
-    return list(dict.fromkeys(topic.name for topic in topics if topic.name is not None))
+        if topic.topic_id.int:
+            ids[topic.topic_id] = None
+        elif topic.name is not None:
+            names[topic.name] = None
+    return names, ids
 
 
 def _by_id(cluster: Cluster, topic_id: UUID, access: Access, operations: Operations) -> MetadataResponseTopic:

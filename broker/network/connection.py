@@ -25,6 +25,7 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece
 from ..metrics.request_metrics import RequestMeter
 from ..scheduling.clock import Clock
+from ..scheduling.worker_threads import forget_frames
 from ..security.principal import ANONYMOUS, KafkaPrincipal
 from ..security.sasl.exchange import SaslExchange
 from .memory_budget import Claim, MemoryBudget
@@ -206,7 +207,7 @@ class Connection:
             log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
             self.is_waiting = False
             self._release()
-            fault.__traceback__ = None  # with the request in its frames, while the held answers are sent
+            forget_frames(fault)  # with the request in them, while the held answers are sent
             with suppress(OSError):
                 await self._send_held(answerer)
                 if isinstance(fault, CloseConnection) and fault.last:

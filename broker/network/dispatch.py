@@ -26,6 +26,7 @@ from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
 from ..quotas.metering import metered, telling
+from ..scheduling.worker_threads import forget_frames
 from ..security.authorization.guard import Handle, guarded
 from ..security.authorization.required_permission import Rule
 from . import request_limits
@@ -186,6 +187,7 @@ class Dispatcher:
         fields = {field.name for field in schema_of(route.spec.response).fields if route.version in field.versions}
         if "error_code" not in fields:
             raise fault
+        forget_frames(fault)
         log.warning("refusing a request of %s (client %r): %s", peer, peer.client_id, fault)
         told = {"error_message": str(fault)} if "error_message" in fields else {}
         refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)

@@ -16,6 +16,13 @@ from .niceness import be_nice
 T = TypeVar("T")
 
 
+def forget_frames(fault: BaseException) -> None:
+    """Lets go of what the functions held that it came through: in a worker they know, by the future, the fault itself,
+    so a request of 20 MB would stay until the collector comes by.
+    """
+    fault.__traceback__ = fault.__context__ = None
+
+
 class WorkerThreads:
     """At most so many threads, made when they are needed; the clock hears when they have work and when it is over."""
 
