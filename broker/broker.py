@@ -61,6 +61,10 @@ class Broker(Services):
     ) -> None:
         """`make_topics`: what decides about topics, in a cluster its controller."""
         super().__init__(settings, layers, clock, files, make_topics)
+        with self.or_let_go():
+            self._make_rooms()
+
+    def _make_rooms(self) -> None:
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -91,7 +95,8 @@ class Broker(Services):
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates of a listener cannot be
         used; the logs have been closed again then, and marked clean.
         """
-        self.topics.load()
+        with self.or_let_go():
+            self.topics.load()
         try:
             await self._listen()
         except (OSError, DiskFault):

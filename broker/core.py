@@ -5,7 +5,8 @@ A room is handed this, and beside it the rooms that it needs; `broker.py` puts t
 
 import asyncio
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
@@ -59,7 +60,6 @@ class Core:
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
-        self.spare_descriptors = SpareDescriptors()
         self.long_requests = asyncio.Semaphore(LONG_REQUESTS_AT_ONCE)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
@@ -80,10 +80,22 @@ class Core:
         )
         self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
         self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
+        self.spare_descriptors = SpareDescriptors()
         node_id = self.log_dirs.node_id
         self.cluster = Cluster(
             cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
+
+    @contextmanager
+    def or_let_go(self) -> Iterator[None]:
+        """Around what makes the rest of a broker: when that fails, another one may have the log directories."""
+        try:
+            yield
+        except BaseException:
+            self.workers.shutdown()
+            self.spare_descriptors.close()
+            self.log_dirs.abandon()
+            raise
 
     @property
     def zstd_to(self) -> Codec | None:

@@ -41,11 +41,12 @@ class Services(Core):
         make_topics: MakeTopics = Topics,
     ) -> None:
         super().__init__(settings, clock, files)
-        self.topics = make_topics(self, layers, LogMoves(self))
-        self.topics.on_deleted.append(self.metrics.forget_topics)
-        self.quotas.replace(self.topics.store.state.client_quotas)
-        self._acls = self._authorize()
-        self.scram_credentials = ScramCredentials(lambda: self.topics.store)
+        with self.or_let_go():
+            self.topics = make_topics(self, layers, LogMoves(self))
+            self.topics.on_deleted.append(self.metrics.forget_topics)
+            self.quotas.replace(self.topics.store.state.client_quotas)
+            self._acls = self._authorize()
+            self.scram_credentials = ScramCredentials(lambda: self.topics.store)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._is_stopping = False

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stepdown.broker.network import dispatch
+from stepdown.protocol.errors import DiskFault
 from support.running import running_broker
 
 CLEAN_MARK = ".kafka_cleanshutdown"
@@ -31,3 +33,32 @@ async def test_a_taken_address_is_named_and_the_logs_stay_clean(tmp_path: Path, 
     assert (tmp_path / CLEAN_MARK).exists()
     async with running_broker(tmp_path) as broker:
         assert broker.is_ready
+
+
+async def test_a_broker_that_cannot_be_made_leaves_its_directory_to_the_next(tmp_path: Path) -> None:
+    """It kept the lock: another one in this process, once the fault was mended, did not start."""
+    async with running_broker(tmp_path):
+        pass
+    metadata = tmp_path / "stepdown-metadata.json"
+    text = metadata.read_text()
+    metadata.write_text("{")
+    with pytest.raises(DiskFault, match=metadata.name):
+        async with running_broker(tmp_path):
+            pass
+    metadata.write_text(text)
+    async with running_broker(tmp_path) as broker:
+        assert broker.is_ready
+
+
+async def test_so_does_one_without_a_rule_for_an_api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(dispatch.Dispatcher, "__init__", lambda *_: _raise_lookup_error())
+        with pytest.raises(LookupError):
+            async with running_broker(tmp_path):
+                pass
+    async with running_broker(tmp_path) as broker:
+        assert broker.is_ready
+
+
+def _raise_lookup_error() -> None:
+    raise LookupError
