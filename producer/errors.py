@@ -5,7 +5,13 @@ application, a `Fenced` producer is at its end. Those of Python that mean the sa
 ValueError, RuntimeError.
 """
 
+from asyncio import CancelledError
+from typing import Final
+
 from ..protocol.errors import ErrorCode
+
+FOREIGN_FAULTS: Final = (Exception, CancelledError)
+"""What a callback, an interceptor or a partitioner may raise without harm to other records."""
 
 
 class ProducerError(Exception):

@@ -21,6 +21,7 @@ from operator import attrgetter
 import cython
 
 from ..protocol.records.layout import RECORD_BATCH_OVERHEAD
+from .errors import FOREIGN_FAULTS
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -134,7 +135,9 @@ def encode_headers(headers) -> bytes:
     size: cython.Py_ssize_t = 0
     for name, value in headers:
         if type(name) is not str:
-            raise TypeError(f"the name of a header is a str, found {type(name).__name__}")
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a header is a str, found {type(name).__name__}")
+            name = str.__str__(name)
         if value is not None and type(value) is not bytes:
             if not isinstance(value, (bytes, bytearray, memoryview)):
                 raise TypeError(f"the value of header {name} is bytes or None, found {type(value).__name__}")
@@ -385,9 +388,7 @@ class Delivery:
         if self.callback is not None:
             try:
                 self.callback(metadata, error)
-            except (KeyboardInterrupt, SystemExit):
-                raise
-            except BaseException as fault:  # somebody else's code must not break the sender, nor a CancelledError of it
+            except FOREIGN_FAULTS as fault:  # somebody else's code must not break the sender
                 where = f"{self.topic}-{metadata.partition}"
                 context = {"message": f"a callback for {where} failed", "exception": fault}
                 asyncio.get_running_loop().call_exception_handler(context)
@@ -662,6 +663,8 @@ class FastSend:
         lane: FastAppend = self._lanes.get(topic)
         if lane is None or get_ident() != self._thread:
             return self._send(topic, value, key, partition, timestamp, headers, callback)
+        if callback is not None and not callable(callback):
+            self._ensure_callable(callback)
         clock = self._clock
         now_ms: cython.longlong
         if type(clock) is LoopClock:

@@ -23,13 +23,13 @@ from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
 from .call_result import CallResult
-from .errors import ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
+from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
 from .fast_path import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
 from .limited_log import LimitedLog
 from .metrics.metrics import ProducerMetrics
 from .network.backoff import Backoff
 from .network.metadata import Metadata
-from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_valid, headers_of
+from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
 from .security.settings import TokenProvider
 from .sender.produce_results import Results
 from .sender.producer_id import Caller, IdempotentCaller
@@ -261,6 +261,8 @@ class Producer(FastSend, TransactionCalls):
         """What `send` does with a record whose topic has no short way."""
         self._ensure_taking()
         self._ensure_own_thread()
+        if callback is not None:
+            ensure_callable(callback)
         if self._interceptors:
             record = ProducerRecord(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)
             for interceptor in self._interceptors:
@@ -271,8 +273,6 @@ class Producer(FastSend, TransactionCalls):
             ensure_valid(topic, partition, None if timestamp == NO_TIMESTAMP else timestamp)
         else:
             ensure_valid(topic, partition, timestamp)
-        if type(topic) is not str:  # a member of an enum hashes by its name
-            topic = str.__str__(topic)
         now_ms = self._clock.now_ms()
         headers = headers_of(headers) if headers else ()
         encoded = encode_headers(headers)
@@ -293,6 +293,8 @@ class Producer(FastSend, TransactionCalls):
         now_ms: int,
     ) -> Delivery:
         """The delivery of a record that is in bytes, and goes the long way."""
+        if type(topic) is not str:  # a member of an enum hashes by its name
+            topic = str.__str__(topic)
         if self._loop is not None and self._loop.is_closed():
             raise WrongState("the event loop that the producer was started in is closed")
         key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
@@ -333,8 +335,11 @@ class Producer(FastSend, TransactionCalls):
     def _intercepted(self, interceptor: ProducerInterceptor, record: ProducerRecord) -> ProducerRecord:
         """What the interceptor made of it; the record as it was when the interceptor failed."""
         try:
-            return interceptor.on_send(record)
-        except Exception as fault:
+            made = interceptor.on_send(record)
+            if not isinstance(made, ProducerRecord):
+                raise TypeError(f"on_send gave {type(made).__name__}, not a ProducerRecord")
+            return made
+        except FOREIGN_FAULTS as fault:
             context = {"message": f"an interceptor failed on a record for {record.topic}", "exception": fault}
             asyncio.get_running_loop().call_exception_handler(context)
             return record
@@ -358,6 +363,7 @@ class Producer(FastSend, TransactionCalls):
     # What the short way asks.
     _headers = staticmethod(headers_of)
     _ensure_valid = staticmethod(ensure_valid)
+    _ensure_callable = staticmethod(ensure_callable)
 
     async def flush(self, timeout_ms: int | None = None) -> None:
         """Returns when everything sent before has ended; splits are followed. Nothing lingers meanwhile.

@@ -12,7 +12,7 @@ MAX_PARTITION: Final = 2**31 - 1
 MAX_TOPIC_LENGTH: Final = 249
 """Kafka: `Topic.MAX_NAME_LENGTH`."""
 
-Headers = Iterable[Header] | Mapping[str, bytes | None]
+Headers = Iterable[Header] | Mapping[str, bytes | None] | None
 Serializer = Callable[[str, Any, Sequence[Header]], bytes | None]
 """Takes topic, object and headers."""
 
@@ -59,6 +59,12 @@ def ensure_valid(topic: str, partition: int | None, timestamp: int | None) -> No
         _ensure_number("timestamp", timestamp, MAX_TIMESTAMP_MS)
 
 
+def ensure_callable(callback: object) -> None:
+    """Raises: TypeError for what cannot be called."""
+    if not callable(callback):
+        raise TypeError(f"a callback is called with metadata and error, found {type(callback).__name__}")
+
+
 def _ensure_number(name: str, number: int, most: int) -> None:
     if not isinstance(number, int):
         raise TypeError(f"a {name} is an int, found {type(number).__name__} ({number!r})")
@@ -77,5 +83,7 @@ def _encodes(topic: str) -> bool:
 
 
 def headers_of(given: Headers) -> tuple[Header, ...]:
-    """The headers in order; a mapping gives its items."""
+    """The headers in order; a mapping gives its items, None none."""
+    if given is None:
+        return ()
     return tuple(given.items()) if isinstance(given, Mapping) else tuple(given)

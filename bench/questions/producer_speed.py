@@ -7,7 +7,8 @@ The broker may be stepdown or Apache Kafka, in a process of its own. Each produc
 after the other, in as many rounds as asked; medians count. CPU seconds are the producer's whole process, all threads,
 without its start; Java's are its whole run less those of a run of one record. All have acks=all, no idempotence,
 batch.size 16384 and linger 5 ms. `--latency` sends one record at a time at linger 0 instead, and compares p99; with
-`--rate 500` so many a second, each measured from when it was due. The topic has to be there.
+`--rate 500` so many a second, each measured from when it was due. The topic has to be there, and nobody else writes to
+it: after each run its offsets tell whether all arrived.
 """
 
 import argparse
@@ -147,6 +148,30 @@ async def measure(name: str, address: str, topic: str, count: int, latency: bool
     return result
 
 
+def end_offsets(address: str, topic: str) -> int:
+    """How many records the topic has ever got."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "none"})
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=10)[1] for index in partitions]
+    consumer.close()
+    return sum(ends)
+
+
+def checked(name: str, asked: argparse.Namespace) -> dict[str, float]:
+    """What one run took, all of whose records arrived."""
+    before = end_offsets(asked.address, asked.topic)
+    result = in_a_process(name, asked)
+    arrived, sent = (
+        end_offsets(asked.address, asked.topic) - before,
+        asked.records + min(asked.records, WARM_UP_RECORDS),
+    )
+    if arrived != sent:
+        raise SystemExit(f"{arrived} of {sent} records of {name} arrived")
+    return result
+
+
 def in_a_process(name: str, asked: argparse.Namespace) -> dict[str, float]:
     command = [sys.executable, __file__, asked.address, "--topic", asked.topic, "--records", str(asked.records)]
     command += ["--size", str(asked.size), "--shape", asked.shape, "--rate", str(asked.rate), "--only", name]
@@ -218,7 +243,7 @@ def main() -> None:
     found: dict[str, list[dict[str, float]]] = {}
     for _ in range(asked.rounds):
         for name in PRODUCERS:
-            found.setdefault(name, []).append(in_a_process(name, asked))
+            found.setdefault(name, []).append(checked(name, asked))
         if asked.java and not asked.latency:
             found.setdefault("java", []).append(run_java(asked))
     print(f"medians of {asked.rounds} rounds of {asked.records:,} records; load average {os.getloadavg()[0]:.1f}")

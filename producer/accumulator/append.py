@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from ..call_result import CallResult
 from ..clock import Clock
-from ..errors import BufferExhausted, ProducerError, Timeout, error_of
+from ..errors import FOREIGN_FAULTS, BufferExhausted, ProducerError, Timeout, error_of
 from ..fast_path import MAX_RECORD_OVERHEAD, Delivery, FastAppend, WaitingRecord, partition_for_key
 from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
@@ -342,8 +342,8 @@ class Appender:
         """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
         try:
             placed = self._put_by(partitioner, waiting, known, now_ms)
-        except Exception as fault:  # a partitioner is somebody else's code, and must not stop all others
-            self._refuse(waiting, ProducerError(f"the partitioner failed for a record of {waiting.topic}: {fault}"))
+        except FOREIGN_FAULTS as fault:  # a partitioner is somebody else's code, and must not stop all others
+            self._refuse(waiting, ProducerError(f"the partitioner failed for a record of {waiting.topic}: {fault!r}"))
             return True
         if placed == NO_MEMORY:
             return False

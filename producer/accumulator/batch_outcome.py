@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from ..errors import ProducerError
+from ..errors import FOREIGN_FAULTS, ProducerError
 from ..fast_path import UNKNOWN_OFFSET, RecordMetadata
 
 Callback = Callable[[RecordMetadata, ProducerError | None], object]
@@ -41,8 +41,6 @@ def guarded(call: Callback, metadata: RecordMetadata, error: ProducerError | Non
     """Calls: user code must not break the sender: what it raises goes to the loop's exception handler."""
     try:
         call(metadata, error)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as fault:  # a CancelledError of somebody else's is no end of the sender
+    except FOREIGN_FAULTS as fault:
         context = {"message": f"a callback for {metadata.topic}-{metadata.partition} failed", "exception": fault}
         asyncio.get_running_loop().call_exception_handler(context)

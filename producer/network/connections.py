@@ -149,15 +149,15 @@ class Network:
             node.connection = connection
             if connection.closed or connection.open:
                 self._lost(node)
-        except (OSError, asyncio.CancelledError) as fault:
+        except (Exception, asyncio.CancelledError) as fault:  # ports and names that cannot be raise all kinds
             attempt.cancel()
+            task = asyncio.current_task()
+            if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
             if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
                 self.fault = self.fault or tls_fault(fault)
             self._pause(node)
-            task = asyncio.current_task()
             self._failed(node, self._why_no_connection(fault))
-            if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise
         finally:
             timer.cancel()
             node.task = None

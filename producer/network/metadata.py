@@ -18,6 +18,8 @@ from ..partitioners.partitioner import TopicView
 from .backoff import Backoff
 
 NO_LEADER = -1
+MAX_PARTITIONS = 1 << 20
+"""More than a topic can have; a number above that is no partition's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +162,7 @@ class Metadata:
         known = self.topics.get(name)
         same = known is not None and (known.topic_id == answer.topic_id or NO_UUID in (known.topic_id, answer.topic_id))
         old = known.leaders if known is not None and same else ()
-        by_index = {partition.partition_index: partition for partition in answer.partitions}
+        by_index = {each.partition_index: each for each in answer.partitions if each.partition_index < MAX_PARTITIONS}
         leaders = []
         for index in range(max(by_index, default=-1) + 1):
             partition = by_index.get(index)

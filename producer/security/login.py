@@ -91,9 +91,7 @@ class Login:
 
     def _begin(self, asked: asyncio.Task[str]) -> None:
         """Goes on with the token that the application gave."""
-        if asked.cancelled():
-            return
-        fault = asked.exception()
+        fault = asyncio.CancelledError() if asked.cancelled() else asked.exception()
         if fault is not None:
             self._fail(ErrorCode.SASL_AUTHENTICATION_FAILED, f"the token provider failed: {fault!r}")
             return

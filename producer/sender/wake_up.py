@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 
 from ..clock import Clock, Timer
+from ..errors import FOREIGN_FAULTS
 
 MAX_SLEEP_MS = 1 << 31
 PAUSE_MS = 100
@@ -53,7 +54,7 @@ class WakeUp:
         now_ms = self._clock.now_ms()
         try:
             delay_ms = self._beat(now_ms)
-        except Exception:  # whatever it was, other records can still be sent, and time out if not
+        except FOREIGN_FAULTS:  # whatever it was, other records can still be sent, and time out if not
             log.exception("a pass of the sender failed, the next one is in %d ms", PAUSE_MS)
             delay_ms = PAUSE_MS
         if delay_ms <= 0:

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stepdown.producer import Producer, Timeout, WrongState
+from stepdown.producer import (
+    Producer,
+    ProducerClosed,
+    ProducerError,
+    ProducerRecord,
+    RecordMetadata,
+    Timeout,
+    WrongState,
+)
 from stepdown.producer.partitioners.partitioner import TopicView
 from stepdown.producer.sender.sender import Sender
 from support.certificates import Authority
@@ -24,6 +32,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a partition of a float": ({"partition": 1.0}, TypeError, "a partition is an int, found float"),
     "a negative partition": ({"partition": -1}, ValueError, "negative"),
     "a large partition": ({"partition": 1 << 31}, ValueError, "31 bits"),
+    "a callback that is none": ({"callback": 5}, TypeError, "a callback is called with metadata and error, found int"),
     "a timestamp in seconds": ({"timestamp": 1_790_000_000.5}, TypeError, "a timestamp is an int, found float"),
 }
 
@@ -34,10 +43,36 @@ async def test_a_wrong_argument_is_told_at_once_and_the_producer_goes_on(name: s
     async with producing() as stage:
         with pytest.raises(error, match=text):
             stage.producer.send(**{"topic": "t", "value": b"v"} | arguments)
+        stage.producer.send("t", b"v")
+        await stage.advance()
+        with pytest.raises(error, match=text):  # on the short way too
+            stage.producer.send(**{"topic": "t", "value": b"v"} | arguments)
         after = stage.producer.send("t", b"v")
+        while not after.done():
+            for asked in await stage.produced():
+                asked.answer()
+        assert (await after).offset == 1
+
+
+class Muddled:
+    """An interceptor that hands no record on."""
+
+    def on_send(self, record: ProducerRecord) -> Any:
+        return None
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None:
+        """Content."""
+
+
+async def test_an_interceptor_that_gives_no_record_is_told_and_the_record_goes_as_it_was() -> None:
+    heard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: heard.append(repr(context["exception"])))
+    async with producing(interceptors=[Muddled()]) as stage:
+        delivery = stage.producer.send("t", b"v", headers=None)
         [asked] = await stage.produced()
         asked.answer()
-        assert (await after).offset == 0
+        assert (await delivery).offset == 0
+    assert heard == ["TypeError('on_send gave NoneType, not a ProducerRecord')"]
 
 
 class Floating:
@@ -100,6 +135,8 @@ async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> Asyn
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         yield f"127.0.0.1:{port}"
+    elif why == "no name of a host":
+        yield "a..b:9092"
     elif why == "no such host":
 
         def unknown(*_: object, **__: object) -> None:
@@ -121,6 +158,7 @@ async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> Asyn
     [
         ("nobody listens", {}, "Connect call failed"),
         ("no such host", {}, "Name or service not known"),
+        ("no name of a host", {}, "codec failed"),
         ("TLS there", {}, "in plain text: is it a TLS or SASL listener?"),
         ("plain text there", {"security_protocol": "SSL"}, "TLS handshake: is it a listener with TLS?"),
     ],
@@ -143,6 +181,19 @@ async def test_why_no_broker_is_reached_is_logged_and_told(
         assert address in str(caught.value) and reason in str(caught.value)
         assert f"connecting to {address} failed" in caplog.text and reason in caplog.text
         assert "no broker answers so far, which is tried again" in caplog.text
+
+
+async def test_who_closes_while_it_connects_is_told_of_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        producer = Producer(f"127.0.0.1:{server.getsockname()[1]}")
+        await producer.start()
+        delivery = producer.send("t", b"v")
+        await asyncio.sleep(0)
+        await producer.close(0)
+        with pytest.raises(ProducerClosed):
+            await delivery
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+    assert "connecting" not in caplog.text
 
 
 async def test_a_timeout_is_one_for_those_who_know_no_others() -> None:

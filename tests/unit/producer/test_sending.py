@@ -452,12 +452,20 @@ class Topic(StrEnum):
     ORDERS = "t"
 
 
-async def test_a_topic_may_be_the_member_of_an_enum() -> None:
+class Named(str):
+    __slots__ = ()
+
+
+async def test_names_of_topics_and_headers_may_be_members_of_an_enum_or_texts_of_another_class() -> None:
     async with producing(linger_ms=5) as stage:
-        sent = [stage.producer.send(topic, b"v") for topic in (Topic.ORDERS, "t")]
+        sent = [stage.producer.send(topic, b"v", headers=[(topic, b"")]) for topic in (Topic.ORDERS, "t")]
+        await stage.advance()
+        sent.append(stage.producer.send(Named("t"), b"v", partition=0, headers={Named("t"): b""}))
         [asked] = await stage.produced(5)
+        headers = [list(record.headers) for record in asked.batches["t", 0].records()]
+        assert headers == [[("t", b"")]] * 3
         asked.answer()
-        assert [repr((await delivery).topic) for delivery in sent] == ["'t'", "'t'"]
+        assert [repr((await delivery).topic) for delivery in sent] == ["'t'"] * 3
         assert await stage.producer.partitions_for(Topic.ORDERS) == {0}
         assert stage.cluster.metadata_asked == [[], ["t"]]
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from stepdown.config import HostPort
 from stepdown.producer.network.connection import Connection
 from stepdown.producer.network.connections import Network, _Node
@@ -107,3 +108,16 @@ def test_a_connection_that_idles_is_closed() -> None:
     stage.clock.now += 1000
     stage.network.tick(stage.clock.now)
     assert stage.transport.aborted
+
+
+@pytest.mark.parametrize("address", [HostPort("127.0.0.1", 70_000), HostPort("a..b", 9092)], ids=["port", "name"])
+async def test_an_address_that_cannot_be_is_tried_again_after_a_pause(address: HostPort) -> None:
+    stage = Stage()
+    assert not stage.network.ready(2, address, stage.clock.now)
+    task = stage.network._nodes[2].task
+    assert task is not None
+    await task
+    assert address in stage.network.failures()
+    assert not stage.network.ready(2, address, stage.clock.now)
+    assert stage.network._nodes[2].task is None
+    assert stage.network.tick(stage.clock.now) > 0
