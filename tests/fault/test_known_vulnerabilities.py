@@ -1,13 +1,13 @@
-"""What went wrong elsewhere does not here: a test for each known vulnerability of Kafka, or of TLS, that can apply."""
+"""What went wrong elsewhere does not here: a test for each known vulnerability of Kafka that can apply.
 
-import asyncio
+Those of TLS are in `test_tls_scan.py`, logins that are mutated in `test_mutated_logins.py`.
+"""
+
 import base64
 import hashlib
 import inspect
 import json
 import re
-import socket
-import ssl
 import struct
 import time
 from collections.abc import AsyncIterator
@@ -281,52 +281,3 @@ async def test_secrets_are_in_no_log_metric_error_or_described_setting(
     assert PASSWORD not in shown
     assert "not the secret" not in shown
     assert "PRIVATE KEY" not in shown
-
-
-OLD_VERSIONS = [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1]
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("version", OLD_VERSIONS, ids=lambda version: version.name)
-async def test_a_scan_finds_no_old_version_of_tls(broker: Broker, version: ssl.TLSVersion) -> None:
-    context = _open_minded()
-    context.minimum_version = context.maximum_version = version
-    with pytest.raises((ssl.SSLError, ConnectionError)):
-        await asyncio.to_thread(_connected, broker, context)
-
-
-async def test_a_scan_finds_no_old_cipher_no_compression_and_no_renegotiation(broker: Broker) -> None:
-    """CVE-2012-4929 (compression), CVE-2009-3555 and CVE-2011-1473 (renegotiation), RC4, 3DES, export, no forward
-    secrecy."""
-    accepted = set()
-    for name in [each["name"] for each in _open_minded().get_ciphers() if each["protocol"] != "TLSv1.3"]:
-        context = _open_minded()
-        context.maximum_version = ssl.TLSVersion.TLSv1_2
-        context.set_ciphers(f"{name}:@SECLEVEL=0")
-        try:
-            tls = await asyncio.to_thread(_connected, broker, context)
-        except (ssl.SSLError, ConnectionError):
-            continue
-        assert tls.compression() is None
-        accepted.add(tls.cipher()[0])  # type: ignore[index]
-        tls.close()
-    assert accepted
-    assert all(re.fullmatch(r"ECDHE-(RSA|ECDSA)-(AES(128|256)-GCM|CHACHA20).*", name) for name in accepted)
-    assert all(
-        each._context.options & ssl.OP_NO_RENEGOTIATION
-        for each in (admission._contexts for admission in broker._admissions.values())
-        if each is not None
-    )
-
-
-def _open_minded() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_ciphers("ALL:COMPLEMENTOFALL:@SECLEVEL=0")
-    context.options &= ~(ssl.OP_NO_TLSv1 | ssl.OP_NO_TLSv1_1 | ssl.OP_NO_COMPRESSION)
-    context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
-    return context
-
-
-def _connected(broker: Broker, context: ssl.SSLContext) -> ssl.SSLSocket:
-    return context.wrap_socket(socket.create_connection(("127.0.0.1", broker.addresses["SSL"].port), 10))
