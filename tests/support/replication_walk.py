@@ -71,6 +71,8 @@ class Walk:
     async def _all_in_sync(self) -> None:
         await self._isr(STAYING, (1, 2, 3), at=1)
         await self._isr(LEAVING[1:], (2, 3), at=1)
+        await self._served(STAYING, at=1)
+        await self._served(LEAVING, at=2)
         await self._write("all in sync", STAYING)
         await self._write("all in sync", LEAVING, leader=2)
         await self._ask_a_follower()
@@ -89,6 +91,7 @@ class Walk:
         await self._produce("2 has just gone", STAYING, acks=-1, timeout_ms=SOON_MS)
         await self._isr(STAYING, (1,), at=1)
         await self._leader(("moved",), 1, at=1)
+        await self._served(("moved",), at=1)
         await self._leader(("clean", "unclean"), -1, at=1)
         await self._see("2 and 3 are down", (*STAYING, "moved"))
         await self._write("2 and 3 are down", (*STAYING, "moved"))
@@ -97,6 +100,7 @@ class Walk:
         await self._side.start(3)
         await self._isr((*STAYING, "moved"), (1, 3), at=1)
         await self._leader(("unclean",), 3, at=3)
+        await self._served(("unclean",), at=3)
         await self._leader(("clean",), -1, at=3)
         await self._see("3 is back", (*STAYING, "moved"))
         await self._see("3 is back", ("unclean",), leader=3)
@@ -107,6 +111,7 @@ class Walk:
         await self._side.start(2)
         await self._isr((*STAYING, "moved"), (1, 2, 3), at=1)
         await self._leader(("clean",), 2, at=2)
+        await self._served(("clean",), at=2)
         await self._isr(("clean", "unclean"), (2, 3), at=2)
         await self._see("all are back", (*STAYING, "moved"))
         await self._see("all are back", ("clean",), leader=2)
@@ -214,6 +219,15 @@ class Walk:
     async def _leader(self, topics: Sequence[str], leader: int, *, at: int) -> None:
         for topic in topics:
             await self._until(topic, at, lambda place: place.leader_id == leader)
+
+    async def _served(self, topics: Sequence[str], *, at: int) -> None:
+        """A broker tells of its leadership a moment before it has begun."""
+        for topic in topics:
+            async with asyncio.timeout(PATIENCE_S):
+                while True:
+                    if await self._end(at, topic, CONSUMER) >= 0:
+                        break
+                    await asyncio.sleep(0.05)
 
     async def _until(self, topic: str, at: int, holds: Any) -> None:
         async with asyncio.timeout(PATIENCE_S):
