@@ -80,6 +80,12 @@ class Broker(Services):
         self.cleaner = Cleaner(self, self.topics)
         show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
 
+    def connect_inside(self) -> socket.socket:
+        """The client's end of a connection inside this process: what one end has sent has arrived at the other."""
+        ours, theirs = socket.socketpair()
+        self._server.welcome(theirs, Peer(host="127.0.0.1", port=0, listener=next(iter(self.addresses))))
+        return ours
+
     @property
     def address(self) -> HostPort:
         """Where the first listener was bound."""

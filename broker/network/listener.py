@@ -185,7 +185,7 @@ class Server:
             if refuse_ms:
                 self._refuse(sock, peer, refuse_ms)
                 continue
-            self._welcome(sock, peer)
+            self.welcome(sock, peer)
             pause_ms = self._rates.pause_ms()
             if pause_ms:
                 self._pause_for_rate(pause_ms)
@@ -202,7 +202,8 @@ class Server:
         sock.close()
         self._resume()
 
-    def _welcome(self, sock: socket.socket, peer: Peer) -> None:
+    def welcome(self, sock: socket.socket, peer: Peer) -> None:
+        """Serves a connection that is there, or closes it where its address has too many."""
         allowed = self._limits.per_host.get(peer.host, self._limits.per_ip)
         if self._per_host[peer.host] >= allowed:
             log.warning("refusing %s: it has %d connections, max.connections.per.ip is %d", peer, allowed, allowed)

@@ -5,7 +5,7 @@ import random
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
@@ -32,6 +32,21 @@ class _Node:
     again_ms: int = 0
 
 
+class Connect(Protocol):
+    """Opens a connection. Raises: OSError."""
+
+    async def __call__(
+        self, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
+    ) -> object: ...
+
+
+async def connect_by_tcp(
+    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None = None
+) -> None:
+    """Raises: OSError."""
+    await asyncio.get_running_loop().create_connection(protocol, host, port, ssl=tls)
+
+
 class Network:
     """The `NetworkClient` over TCP."""
 
@@ -42,8 +57,10 @@ class Network:
         changed: Callable[[], None],
         *,
         draws: random.Random | None = None,
+        connect: Connect = connect_by_tcp,
     ) -> None:
-        """`draws` is for tests, as it is of the producer."""
+        """`draws` is for tests, as it is of the producer; so is another `connect`."""
+        self._open = connect
         self._settings, self._clock, self._changed = settings, clock, changed
         self.fault: ProducerError | None = None
         tls = settings.security.tls
@@ -142,7 +159,7 @@ class Network:
         loop = asyncio.get_running_loop()
         sasl, host = self._settings.security.sasl, node.address.host or "127.0.0.1"
         connection = Connection(self._settings.client_id, self._clock.now_ms, lambda: self._lost(node), sasl)
-        attempt = loop.create_task(loop.create_connection(lambda: connection, host, node.address.port, ssl=self._tls))
+        attempt = loop.create_task(self._open(lambda: connection, host, node.address.port, tls=self._tls))
         timer = self._clock.call_later(self._settings.connect_timeout_ms, attempt.cancel)
         try:
             await attempt

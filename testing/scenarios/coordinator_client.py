@@ -7,6 +7,7 @@ from typing import Any, cast
 from ...broker.scheduling.clock import Clock
 from ...client.connection import ANY_VERSION, Address, parse_address
 from ...producer.network.connection import Connection
+from ...producer.network.connections import Connect
 from ...producer.sender.network_interface import Answer
 from ...protocol.api import spec_of_request
 from ...protocol.errors import ErrorCode
@@ -24,9 +25,10 @@ COORDINATOR_GONE = (
 class CoordinatorClient:
     """One connection, made when something is asked."""
 
-    def __init__(self, bootstrap: str, group: str, client_id: str, clock: Clock) -> None:
+    def __init__(self, bootstrap: str, group: str, client_id: str, clock: Clock, connect: Connect) -> None:
         self._bootstrap = [parse_address(each) for each in bootstrap.split(",")]
         self._group, self._client_id, self._clock = group, client_id, clock
+        self._open = connect
         self._connection: Connection | None = None
 
     async def ask(self, request: Any, most: int = ANY_VERSION) -> Any:
@@ -62,7 +64,7 @@ class CoordinatorClient:
         """Raises: OSError."""
         changed = asyncio.Event()
         connection = Connection(self._client_id, self._clock.now_ms, changed.set)
-        await asyncio.get_running_loop().create_connection(lambda: connection, *address)
+        await self._open(lambda: connection, *address, tls=None)
         await changed.wait()  # it is open, or it was closed
         return connection
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...broker.scheduling.clock import Clock
+from ...producer.network.connections import Connect, connect_by_tcp
 from ...protocol.coordinator.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerSubscription,
@@ -50,7 +51,13 @@ class GroupMember:
     """`generation` is that of the group when it was last dealt out, `partitions` what this member has of it."""
 
     def __init__(
-        self, name: str, settings: Mapping[str, Any], bootstrap: str, clock: Clock, tell: Callable[[str], None]
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        bootstrap: str,
+        clock: Clock,
+        tell: Callable[[str], None],
+        connect: Connect = connect_by_tcp,
     ) -> None:
         """Raises: KeyError for a setting that there is not or that is missing."""
         given = {**DEFAULTS, **settings}
@@ -64,7 +71,7 @@ class GroupMember:
         self._instance: str | None = given["group.instance.id"]
         self._session_ms, self._heartbeat_ms = given["session.timeout.ms"], given["heartbeat.interval.ms"]
         self._max_poll_ms = given["max.poll.interval.ms"]
-        self._coordinator = CoordinatorClient(bootstrap, self.group, name, clock)
+        self._coordinator = CoordinatorClient(bootstrap, self.group, name, clock, connect)
         self._clock, self._tell = clock, tell
         self._task: asyncio.Task[None] | None = None
         self._member_id = ""

@@ -1,20 +1,24 @@
 """Where a scenario happens: brokers, producers and members of groups in one event loop; only steps move its clock.
 
-Nothing waits for real time, and random choices come from a seed: each run is the same, to the last request.
+Nothing waits for real time, and random choices come from a seed: each run is the same, to the last request. Connections
+are inside the process: TCP's loopback delivers when the kernel comes to it, later on a busy machine.
 """
 
 import asyncio
 import shutil
+import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Self
 
+from ...broker.controlled_broker import ControlledBroker
 from ...broker.faults.event_log import Event, OtherEvent, RequestEvent
 from ...broker.scheduling.movable_clock import MovableClock
+from ...config import HostPort
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.network.connections import Network
@@ -95,7 +99,7 @@ class Stage:
             around = Surroundings(
                 clock=self.clock,
                 draws=Random(self._seed),
-                link=partial(Network, draws=Random(self._seed)),
+                link=partial(Network, draws=Random(self._seed), connect=self._connect),
                 ratios=CompressionRatios(),
             )
             producer = StagedProducer(self.brokers.bootstrap, around, {"client.id": name, **settings})
@@ -106,8 +110,22 @@ class Stage:
         """The member of that name. Raises: KeyError."""
         if name not in self.members:
             settings = self.scenario.members[name]
-            self.members[name] = GroupMember(name, settings, self.brokers.bootstrap, self.clock, self.tell)
+            self.members[name] = GroupMember(
+                name, settings, self.brokers.bootstrap, self.clock, self.tell, self._connect
+            )
         return self.members[name]
+
+    async def _connect(
+        self, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
+    ) -> None:
+        running = (
+            [self.brokers] if isinstance(self.brokers, ControlledBroker) else self.brokers.cluster.brokers.values()
+        )
+        for broker in running:
+            if broker.address == HostPort(host, port):
+                await asyncio.get_running_loop().create_connection(protocol, sock=broker.connect_inside())
+                return
+        raise ConnectionRefusedError(f"no broker runs at {host}:{port}")
 
     def tell(self, line: str) -> None:
         """Notes a step, or an outcome, between the requests."""
