@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from ...protocol.api import ApiKey
@@ -242,14 +241,14 @@ class Connection:
     def _is_turn_over(self) -> bool:
         """Whether others are to have their turn before the next request is answered."""
         self._turn_requests += 1
-        return self._turn_requests > TURN_REQUESTS or perf_counter() - self._turn_began_s > TURN_S
+        return self._turn_requests > TURN_REQUESTS or self._clock.elapsed_s() - self._turn_began_s > TURN_S
 
     async def _end_turn(self) -> None:
         await asyncio.sleep(0)
         self._begin_turn()
 
     def _begin_turn(self) -> None:
-        self._turn_requests, self._turn_began_s = 0, perf_counter()
+        self._turn_requests, self._turn_began_s = 0, self._clock.elapsed_s()
 
     def close(self) -> None:
         """Hangs up now."""

@@ -6,6 +6,7 @@ a delay.
 
 import asyncio
 from collections.abc import Callable
+from time import perf_counter
 from typing import Protocol
 
 from ...storage.files.clock import Clock as StorageClock
@@ -24,6 +25,10 @@ class Clock(StorageClock, Protocol):
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
 
     async def sleep(self, delay_ms: float) -> None: ...
+
+    def elapsed_s(self) -> float:
+        """Seconds since some moment, to measure a turn of the loop by; they pass with the clock's time."""
+        ...
 
     def work_begins(self) -> None:
         """A thread is given work: until `work_ends`, a clock that is moved by hand rings no timer."""
@@ -54,6 +59,8 @@ class LoopClock(SystemClock):
 
     async def sleep(self, delay_ms: float) -> None:
         await asyncio.sleep(delay_ms / 1000)
+
+    elapsed_s = staticmethod(perf_counter)
 
     def work_begins(self) -> None: ...
 

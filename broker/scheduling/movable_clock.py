@@ -69,6 +69,9 @@ class MovableClock:
         finally:
             timer.cancel()
 
+    def elapsed_s(self) -> float:
+        return self._now() / 1000
+
     def work_begins(self) -> None:
         self._at_work += 1
         self._nobody_works.clear()

@@ -35,6 +35,9 @@ class ManualClock:
         self.call_later(delay_ms, lambda: done.done() or done.set_result(None))
         await done
 
+    def elapsed_s(self) -> float:
+        return self.now / 1000
+
     def work_begins(self) -> None: ...
 
     def work_ends(self) -> None: ...

@@ -2,9 +2,9 @@
 
     python -m support.same_seed 1000 [NAME…]            from tests/: so many runs of each; ends with 1 if two differ
 
-Prints a digest a scenario, which other versions of Python give as well. Of each process, half of the runs have worker
-threads that take up to `DAWDLES_S` longer than they need, as those of a busy machine do. `RECOMPRESSED` is a scenario
-in which they have something to do.
+Prints a digest a scenario, which other versions of Python give as well. In half of the runs of each process worker
+threads take up to `DAWDLES_S` longer than they need, and the loop stalls now and then, as on a busy machine.
+`RECOMPRESSED` is a scenario in which threads have something to do.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from stepdown.testing.scenarios.scenario import Scenario, load, names, parse
 
 RUNS_A_PROCESS = 50
 DAWDLES_S = 0.02
+STALL_S, STALLS = 0.002, 0.01
 SEED = 1
 RECOMPRESSED = """
 name: recompressed
@@ -76,7 +77,7 @@ def here(name: str, runs: int, draws: Random) -> Counter[str]:
     found: Counter[str] = Counter()
     for number in range(runs):
         if number == runs // 2:
-            _let_threads_dawdle(draws)
+            be_busy(draws)
         result = asyncio.run(run(scenario, seed=SEED))
         found["\n".join([*result.lines, result.failure])] += 1
     return found
@@ -86,8 +87,9 @@ def _scenario(name: str) -> Scenario:
     return parse(RECOMPRESSED, name) if name == "recompressed" else load(name)
 
 
-def _let_threads_dawdle(draws: Random) -> None:
-    submit = ThreadPoolExecutor.submit
+def be_busy(draws: Random) -> None:
+    """From now on threads and the loop of this process are held up."""
+    submit, run_handle = ThreadPoolExecutor.submit, asyncio.Handle._run
 
     def later(self: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         def dawdle() -> Any:
@@ -96,7 +98,13 @@ def _let_threads_dawdle(draws: Random) -> None:
 
         return submit(self, dawdle)
 
+    def stall(self: asyncio.Handle) -> None:
+        if draws.random() < STALLS:
+            time.sleep(STALL_S)
+        run_handle(self)
+
     ThreadPoolExecutor.submit = later  # type: ignore[method-assign]
+    asyncio.Handle._run = stall  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
