@@ -10,7 +10,9 @@ import json
 import re
 import struct
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,15 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from stepdown.broker.broker import Broker
+from stepdown.broker.handlers import SERVED
 from stepdown.broker.network.connection_setup import MEMORY_BYTES
 from stepdown.broker.security.sasl import plain, scram
 from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.scram import Scram
 from stepdown.config import ConfigError, load
 from stepdown.producer.security.scram import ScramClient, ScramFailed
-from stepdown.protocol.errors import ErrorCode
+from stepdown.protocol.api import API, ApiKey
+from stepdown.protocol.errors import ErrorCode, MalformedFrame
 from stepdown.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
@@ -38,6 +42,7 @@ from stepdown.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from stepdown.protocol.schema import decode
 from stepdown.protocol.scram import ScramCredential, credential_of, salted_password
 from support.certificates import Authority
 from support.client import RawClient
@@ -114,7 +119,7 @@ def test_cve_2024_56128_the_nonce_of_the_last_message_is_checked() -> None:
 
 
 @pytest.mark.parametrize("iterations", [1, 4095, 1 << 30, 10**30])
-def test_a_server_cannot_have_its_client_count_for_ever_or_hardly_at_all(iterations: int) -> None:
+def test_cve_2026_10143_a_server_cannot_have_its_client_count_for_ever_or_hardly_at_all(iterations: int) -> None:
     client = ScramClient("SCRAM-SHA-256", USER, PASSWORD, nonce="abc")
     with pytest.raises(ScramFailed, match="iterations"):
         client.final(f"r=abcdef,s=c2FsdA==,i={iterations}".encode())
@@ -281,3 +286,37 @@ async def test_secrets_are_in_no_log_metric_error_or_described_setting(
     assert PASSWORD not in shown
     assert "not the secret" not in shown
     assert "PRIVATE KEY" not in shown
+
+
+LARGE_COUNTS = {
+    "int32": struct.pack(">i", (1 << 31) - 1),
+    "compact": b"\xff\xff\xff\xff\x07",
+    "a thousand and compact": b"\xe9\x07",
+}
+
+
+@pytest.mark.parametrize("count", LARGE_COUNTS)
+def test_cve_2026_111108_and_2026_111115_memory_is_for_what_came_and_not_for_what_was_announced(count: str) -> None:
+    """A list was made, or a field kept, for each of the elements that a request of some bytes said it had."""
+    tracemalloc.start()
+    try:
+        for key, served in SERVED.items():
+            for version in range(served.first, served.last + 1):
+                for before in range(12):
+                    body = memoryview(bytes(before) + LARGE_COUNTS[count] * 20)
+                    tracemalloc.reset_peak()
+                    held, _ = tracemalloc.get_traced_memory()
+                    with suppress(MalformedFrame):
+                        decode(API[key].request, version, body)
+                    assert tracemalloc.get_traced_memory()[1] - held < 1 << 20, (key, version, before)
+    finally:
+        tracemalloc.stop()
+
+
+def test_cve_2026_111073_no_metrics_of_clients_are_taken_that_would_have_to_be_opened() -> None:
+    assert not {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY} & SERVED.keys()
+
+
+@pytest.mark.parametrize("text", ["${env:HOME}", "${file:/etc/passwd:root}", "${directory:/etc:hostname}"])
+def test_cve_2024_31141_a_setting_reads_no_file_and_no_environment(text: str) -> None:
+    assert load(overrides=[f"broker.rack={text}"]).settings.broker_rack == text
