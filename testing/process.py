@@ -6,31 +6,47 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 
 from .brokers import DEFAULTS
 from .control_client import HttpControl
 from .kafka import Kafka
 from .records import as_text
+from .security.client_settings import ClientSettings
+from .security.own_access import USERS, OwnAccess
+from .security.secured_listener import SecuredListener
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
 
 
 class RunningProcess:
-    """Starts the process on entering and ends it on leaving; several `brokers` are a cluster in that process."""
+    """Starts the process on entering and ends it on leaving; several `brokers` are a cluster in that process.
 
-    def __init__(self, *, brokers: int = 1, config: Mapping[str, object] | None = None) -> None:
+    `security` and `users` as for `running`; the users of SASL are arguments of the process.
+    """
+
+    def __init__(
+        self,
+        *,
+        brokers: int = 1,
+        config: Mapping[str, object] | None = None,
+        security: str = "PLAINTEXT",
+        users: Mapping[str, str] | None = None,
+    ) -> None:
         self._brokers = brokers
-        self._config = config or {}
+        self._config = {key: as_text(value) for key, value in (config or {}).items()}
+        self._security = security
+        self._users = USERS if users is None else users
 
     def __enter__(self) -> Kafka:
         self._folder = tempfile.mkdtemp(prefix="stepdown-")
+        access = None if self._security == "PLAINTEXT" else self._own_access()
         free = "127.0.0.1:0"
-        command = [sys.executable, "-m", "stepdown", "serve", "--log-dir", self._folder]
+        command = [sys.executable, "-m", "stepdown", "serve", "--log-dir", f"{self._folder}/data"]
         command += ["--listen", free, "--http", free, "--control", free, "--brokers", str(self._brokers)]
-        for key, value in {**DEFAULTS, **self._config}.items():
-            command += ["-o", f"{key}={as_text(value)}"]
+        command += _options(access, {**DEFAULTS, **self._config})
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -38,8 +54,21 @@ class RunningProcess:
         if ready is None:
             self._end()
             raise RuntimeError(f"stepdown did not start, it said {line!r}; its log is on stderr")
-        self._kafka = Kafka(ready["listen"], HttpControl(ready["control"]))
+        control = HttpControl(ready["control"])
+        if access is None:
+            self._kafka = Kafka(ready["listen"], control)
+        else:
+            clients = ClientSettings(ready["listen"], access.listener)
+            self._kafka = Kafka(ready["listen"], control, clients, access.security(self._config))
         return self._kafka
+
+    def _own_access(self) -> OwnAccess:
+        folder = Path(self._folder) / "security"
+        folder.mkdir()
+        access = OwnAccess(SecuredListener(protocol=self._security, folder=folder, users=self._users))
+        if not access.listener.has_sasl:
+            access.make_certificates()
+        return access
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
         self._kafka.close()
@@ -55,3 +84,18 @@ class RunningProcess:
         if self._process.stdout is not None:
             self._process.stdout.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _options(access: OwnAccess | None, config: Mapping[str, str]) -> list[str]:
+    """Of `stepdown serve`, which makes the certificates itself where users log in by SASL."""
+    settings, options = dict(config), []
+    if access is not None:
+        settings = access.broker_settings(config)
+        if access.listener.has_sasl:
+            settings = {**config, "super.users": settings["super.users"]}
+            options = ["--security-dir", str(access.listener.folder), *(["--tls"] if access.listener.has_tls else [])]
+            for name, password in access.listener.users.items():
+                options += ["--user", f"{name}:{password}"]
+    for key, value in settings.items():
+        options += ["-o", f"{key}={value}"]
+    return options

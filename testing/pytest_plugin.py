@@ -4,11 +4,11 @@
 |---|---|---|
 | `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…, security=…)` says more |
 | `kafka_cluster` | a test | the same with three brokers |
-| `kafka_proc` | the session | `stepdown serve` as a process |
+| `kafka_proc` | the session | `stepdown serve` as a process; `--kafka-security SASL_SSL` has it ask who comes |
 | `kafka_noproc` | the session | one that runs elsewhere, at `--kafka-bootstrap HOST:PORT` |
 
-Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`; all three may stand in the ini file, as
-`kafka_bootstrap` and so on.
+Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`; all of these may stand in the ini file,
+as `kafka_bootstrap` and so on.
 
 `data` is a log directory, or a function that is given a `Kafka` once and fills it; tests get copies of their own.
 Nothing of a broker is imported before a test asks for one.
@@ -34,6 +34,7 @@ NOPROC = {
     "control": "HOST:PORT of its control port, where it is stepdown's.",
     "token": "The token of its control port.",
 }
+SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the fixture `kafka_proc`, as alice."
 OPTIONS = frozenset({"brokers", "config", "data", "security", "users"})
 
 
@@ -41,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, what in NOPROC.items():
         parser.addoption(f"--kafka-{name}", help=what)
         parser.addini(f"kafka_{name}", what, default="")
+    parser.addoption("--kafka-security", help=SECURITY)
+    parser.addini("kafka_security", SECURITY, default="PLAINTEXT")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -80,11 +83,12 @@ def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int)
 
 
 @pytest.fixture(scope="session")
-def kafka_proc() -> Iterator[Kafka]:
+def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """One broker process for the session: tests share its topics and groups."""
     from .process import RunningProcess
 
-    with RunningProcess() as broker:
+    security = request.config.getoption("--kafka-security") or request.config.getini("kafka_security")
+    with RunningProcess(security=security) as broker:
         yield broker
 
 
