@@ -64,6 +64,7 @@ class GroupCoordinator:
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock)
         self._rebalancer = Rebalancer(self.rules, self._timers, self._topic)
+        self._rebalancer.on_unused = self._forget_unused
         timeout_ms = settings.offsets_commit_timeout_ms
         self._joins = Joins(self.rules, self._rebalancer, self._topic)
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
@@ -164,7 +165,21 @@ class GroupCoordinator:
         group = self._group_to_join(request)
         if isinstance(group, ConsumerGroup):
             return self._classic_in_consumer.join(group, request, caller)
-        return await self._joins.join(group, request, caller)
+        answer = await self._joins.join(group, request, caller)
+        if group.is_unused:
+            self._forget_unused(group)
+        return answer
+
+    def _forget_unused(self, group: ClassicGroup) -> None:
+        """Forgets a group that nobody has joined and that holds no offsets."""
+        is_known = self.groups.find(group.group_id) is group
+        if (
+            is_known
+            and not self.offsets.of_group(group.group_id)
+            and not self.offsets.has_open_transactions(group.group_id)
+        ):
+            self._rebalancer.forget(group)
+            self.groups.remove(group.group_id)
 
     def _group_to_join(self, request: JoinGroupRequest) -> Group:
         """Only who has no member id yet may make a group. A consumer group without members becomes a classic one."""

@@ -275,6 +275,11 @@ class ClassicGroup:
         return [GroupRecord(key=GroupMetadataKey(group=self.group_id), value=None)]
 
     @property
+    def is_unused(self) -> bool:
+        """Whether nobody has ever joined, nor is about to."""
+        return self.generation == 0 and self.state is State.EMPTY and not self.members and not self.pending_members
+
+    @property
     def is_empty(self) -> bool:
         return self.state is State.EMPTY
 

@@ -10,6 +10,8 @@ Source: Kafka 3.9, GroupMetadataManager.
 """
 
 import logging
+from collections import deque
+from collections.abc import Callable
 
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
@@ -20,6 +22,9 @@ from .member import ClassicMember, join_error, sync_error
 from .states import State
 
 log = logging.getLogger(__name__)
+
+MOST_PENDING_MEMBERS = 5_000
+"""Ids handed out to clients that have not come back with them yet. They come in milliseconds; 3 kB each."""
 
 
 def _session(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
@@ -35,13 +40,15 @@ def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
 
 
 class Rebalancer:
-    """Moves classic groups from one generation to the next."""
+    """Moves classic groups from one generation to the next. `on_unused` hears of groups that nobody joined."""
 
     def __init__(self, rules: GroupRules, timers: Timers, store: GroupStore) -> None:
         self._rules = rules
         self._timers = timers
         self._store = store
         self.rebalances = 0
+        self.on_unused: Callable[[ClassicGroup], None] = lambda group: None
+        self._handed_out: deque[tuple[ClassicGroup, str]] = deque()
 
     def now_ms(self) -> int:
         return self._timers.now_ms()
@@ -60,6 +67,16 @@ class Rebalancer:
         """The id was handed out; its client has to come back with it in time."""
         group.pending_members.add(member_id)
         self._watch(group, member_id, session_timeout_ms)
+        self._handed_out.append((group, member_id))
+        if len(self._handed_out) > MOST_PENDING_MEMBERS:
+            self._forget_pending(*self._handed_out.popleft())
+
+    def _forget_pending(self, group: ClassicGroup, member_id: str) -> None:
+        """Who comes back after all is told UNKNOWN_MEMBER_ID, and joins anew."""
+        if member_id in group.pending_members:
+            self.remove_pending(group, member_id)
+            if group.is_unused:
+                self.on_unused(group)
 
     def _watch(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         self._timers.schedule(

@@ -1,6 +1,7 @@
 """JoinGroup to a classic group."""
 
 import pytest
+from stepdown.broker.groups.classic import rebalance
 from stepdown.broker.groups.classic.states import State
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -213,15 +214,7 @@ async def test_a_refused_join_names_no_protocol(tmp_path, version, name):
 
 async def test_a_member_with_very_many_protocols_is_refused(tmp_path):
     """A hundred members with 19,000 each took 250 MB."""
-    protocols = tuple(JoinGroupRequestProtocol(name=f"p{number}", metadata=b"") for number in range(101))
-    request = JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        member_id="",
-        protocol_type="consumer",
-        protocols=protocols,
-    )
+    request = joining("g", 101)
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         for version in (0, 9):
             assert (await client.send(request, version)).error_code == ErrorCode.INVALID_REQUEST
@@ -234,3 +227,36 @@ async def test_protocols_that_no_member_has_are_forgotten(world):
         protocols = (JoinGroupRequestProtocol(name=name, metadata=b""),)
         world.group.set_protocols(world.group.members[member_id], protocols)
     assert dict(world.group._supported) == {"c": 1}
+
+
+async def test_ids_that_clients_do_not_come_back_with_are_forgotten_when_they_are_many(world, monkeypatch):
+    """40,000 groups with one each took 111 MB, for 2.4 MB sent."""
+    monkeypatch.setattr(rebalance, "MOST_PENDING_MEMBERS", 2)
+    forgotten = []
+    world.rebalancer.on_unused = forgotten.append
+    ids = [(await answer(world.join())).member_id for _ in range(3)]
+    assert world.group.pending_members == set(ids[1:])
+    assert not forgotten
+    late = await answer(world.join(ids[0]))
+    assert late.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_a_group_that_nobody_joins_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(rebalance, "MOST_PENDING_MEMBERS", 2)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
+        for name in ("a", "b", "c"):
+            assert (await client.send(joining(name, 1), 4)).error_code == ErrorCode.MEMBER_ID_REQUIRED
+        assert (await client.send(joining("d", 0), 4)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        assert [group.group_id for group in broker.groups.groups] == ["b", "c"]
+
+
+def joining(group_id, protocols):
+    """A JoinGroup without member id, with so many protocols."""
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=tuple(JoinGroupRequestProtocol(name=f"p{number}", metadata=b"") for number in range(protocols)),
+    )
