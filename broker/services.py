@@ -79,7 +79,7 @@ class Services(Core):
         """
         if self._groups is None:
             if self._is_stopping:
-                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                raise ApiError("the broker is stopping", ErrorCode.COORDINATOR_NOT_AVAILABLE)
             with self.spare_descriptors.free():
                 from .groups.coordinator import GroupCoordinator
 
@@ -95,7 +95,7 @@ class Services(Core):
         """
         if self._transactions is None:
             if self._is_stopping:
-                raise ApiError("the broker stops", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                raise ApiError("the broker is stopping", ErrorCode.COORDINATOR_NOT_AVAILABLE)
             with self.spare_descriptors.free():
                 from .transactions.coordinator import TransactionCoordinator
 

@@ -82,7 +82,7 @@ def spoil_last_batch(files: Files, log: Log) -> int:
     segment = log.segments.active
     batches = list(segment.batches())
     if not batches:
-        raise ApiError(f"{log.name} has no batch to spoil", ErrorCode.OFFSET_OUT_OF_RANGE)
+        raise ApiError(f"{log.name} has no batch to corrupt", ErrorCode.OFFSET_OUT_OF_RANGE)
     last = batches[-1]
     file = files.handle(segment.path(LOG))
     (byte,) = file.read(1, last.end - 1)

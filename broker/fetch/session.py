@@ -225,7 +225,10 @@ class FetchSessions:
                 ErrorCode.INVALID_FETCH_SESSION_EPOCH,
             )
         if session.by_id != (version >= FIRST_VERSION_WITH_TOPIC_IDS):
-            raise ApiError("the session was made with another use of topic ids", ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            raise ApiError(
+                "the fetch session and the request differ in whether they use topic ids",
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+            )
         before = len(session.interests)
         session.update(request)
         self.partitions += len(session.interests) - before

@@ -50,7 +50,9 @@ def _replace(broker: "Services", resource: AlterConfigsResource, *, validate_onl
     elif kind is ResourceType.BROKER:
         replace_broker(broker.topics, resource.resource_name, texts, validate_only=validate_only)
     else:
-        raise ApiError(f"resources of type {resource.resource_type} cannot be set so", ErrorCode.INVALID_REQUEST)
+        raise ApiError(
+            f"resources of type {resource.resource_type} cannot be changed by AlterConfigs", ErrorCode.INVALID_REQUEST
+        )
 
 
 def _response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:

@@ -69,5 +69,5 @@ def _range(key: ApiKey, served: Served) -> ApiVersion:
 def _remember_software(request: ApiVersionsRequest, call: Call) -> None:
     name, version = request.client_software_name, request.client_software_version
     if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
-        raise ApiError(f"software {name!r} {version!r} is no name and version", ErrorCode.INVALID_REQUEST)
+        raise ApiError(f"software {name!r} {version!r} is not a valid name and version", ErrorCode.INVALID_REQUEST)
     call.peer.software_name, call.peer.software_version = name, version

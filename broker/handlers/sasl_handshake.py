@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def handle(broker: "Services", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
     exchange = call.peer.sasl
     if exchange is None or exchange.state is not State.HANDSHAKE:
-        raise ApiError("no login begins here", ErrorCode.ILLEGAL_SASL_STATE)
+        raise ApiError("this listener has no SASL", ErrorCode.ILLEGAL_SASL_STATE)
     known = exchange.begin(request.mechanism, bare_tokens=call.version == 0)
     code = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM
     return SaslHandshakeResponse(error_code=code, mechanisms=exchange.enabled)

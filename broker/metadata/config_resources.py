@@ -174,11 +174,11 @@ def alter_loggers(cluster: "Cluster", name: str, alterations: Sequence[Alteratio
 
 def _check_logger(alteration: Alteration, known: Mapping[str, str]) -> None:
     if alteration.operation not in (Operation.SET, Operation.DELETE):
-        raise ApiError(f"{alteration.operation.name} is nothing to do to a logger", ErrorCode.INVALID_REQUEST)
+        raise ApiError(f"{alteration.operation.name} is not supported for loggers", ErrorCode.INVALID_REQUEST)
     if alteration.key not in known:
         raise ApiError(f"there is no logger {alteration.key}", ErrorCode.INVALID_CONFIG)
     if alteration.operation is Operation.DELETE and alteration.key == ROOT_LOGGER:
-        raise ApiError("the level of the root logger cannot be taken back", ErrorCode.INVALID_REQUEST)
+        raise ApiError("the level of the root logger cannot be deleted", ErrorCode.INVALID_REQUEST)
     if alteration.operation is Operation.SET and alteration.text not in LEVELS:
         raise ApiError(
             f"{alteration.key}: a level out of {', '.join(LEVELS)} expected, found {alteration.text!r}",

@@ -150,7 +150,9 @@ class Topics:
                 if name in failed:
                     raise failed[name]
             if name not in self.cluster.topics:
-                raise ApiError(f"{name} exists, but not here yet", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                raise ApiError(
+                    f"{name} exists, but this broker does not know it yet", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
             return self.cluster.topics[name]
 
     async def _create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:

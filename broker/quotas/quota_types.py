@@ -48,7 +48,7 @@ def check_entity(names: Mapping[str, str | None]) -> None:
         raise ApiError("addresses have no quotas together with users or clients", ErrorCode.INVALID_REQUEST)
     address = names.get(IP)
     if address is not None and not _is_address(address):
-        raise ApiError(f"{address!r} is no address and no host", ErrorCode.INVALID_REQUEST)
+        raise ApiError(f"{address!r} is neither an IP address nor a host name", ErrorCode.INVALID_REQUEST)
 
 
 def changed_quotas(
@@ -68,7 +68,7 @@ def changed_quotas(
 
 def _check_value(key: str, value: float, known: Mapping[str, int | None]) -> None:
     if key not in known:
-        raise ApiError(f"{key!r} is no quota of such an entity", ErrorCode.INVALID_REQUEST)
+        raise ApiError(f"{key!r} is not a quota of this type of entity", ErrorCode.INVALID_REQUEST)
     most = known[key]
     if not value > 0:
         raise ApiError(f"{key}: a number above 0 expected, found {value}", ErrorCode.INVALID_REQUEST)

@@ -177,7 +177,9 @@ class Commits:
         elif committer.is_transactional:
             return
         else:
-            raise ApiError(f"group {group.group_id} has members, this is none", ErrorCode.UNKNOWN_MEMBER_ID)
+            raise ApiError(
+                f"group {group.group_id} has members, and this is not one of them", ErrorCode.UNKNOWN_MEMBER_ID
+            )
         if committer.is_transactional:
             return
         if refusal is not None:
