@@ -74,6 +74,10 @@ class FrameParser:
             data = b"".join((self._fed[self._at :], data))
         self._fed, self._at = memoryview(data), 0
 
+    def clear(self) -> None:
+        """Lets go of what no frame has carried away."""
+        self._fed, self._at, self._partial = _NOTHING, 0, bytearray()
+
     def next_frame(self) -> memoryview | None:
         """The next whole frame, or None when more bytes are needed.
 

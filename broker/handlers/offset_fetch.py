@@ -45,7 +45,16 @@ async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) ->
     for asked in _asked(request, call.version):
         await pause.next()
         groups.append(await _of_group(broker, asked, request.require_stable, call, pause))
-    return _response(groups, call.version)
+    if call.version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
+        return OffsetFetchResponse(groups=groups)
+    flat = []
+    for topic in groups[0].topics:
+        partitions = []
+        for each in topic.partitions:
+            await pause.next()
+            partitions.append(_flat(each))
+        flat.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
+    return OffsetFetchResponse(error_code=groups[0].error_code, topics=flat)
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFetchResponse:

@@ -251,8 +251,9 @@ class Connection:
         self._turn_requests, self._turn_began_s = 0, self._clock.elapsed_s()
 
     def close(self) -> None:
-        """Hangs up now."""
+        """Hangs up now. What has been read of a request is let go with its claim: others count on its memory."""
         self._wire.close()
+        self._parser.clear()
         self._release()
         if self._muted is not None and not self._muted.done():
             self._muted.set_exception(ConnectionResetError("closed"))

@@ -97,7 +97,10 @@ def partitions_once(topics: Sequence[Any]) -> tuple[Any, ...]:
     """The topics with `partition_indexes`, each topic and each of its partitions once."""
     by_name: dict[str, tuple[Any, dict[int, None]]] = {}
     for topic in topics:
-        by_name.setdefault(topic.name, (topic, {}))[1].update(dict.fromkeys(topic.partition_indexes))
+        indexes = dict.fromkeys(topic.partition_indexes)
+        known = by_name.setdefault(topic.name, (topic, indexes))[1]
+        if known is not indexes:
+            known.update(indexes)
     return tuple(replace(topic, partition_indexes=tuple(indexes)) for topic, indexes in by_name.values())
 
 

@@ -465,7 +465,9 @@ async def test_a_large_request_that_comes_too_slowly_gives_its_memory_to_those_w
         await until(lambda: broker.request_memory.in_use_bytes == 900_000)
         await honest.send_raw(struct.pack(">i", 900_001) + bytes(1000))
         await until(lambda: broker.request_memory.waiting == 1)
+        holding = next(each for each in broker._server._open if each._claim is not None)
         await clock.advance(SLOW_REQUEST_MS)
+        assert holding._parser.buffered_bytes == 0
         assert await slow.read_frame() is None
         await until(lambda: broker.request_memory.in_use_bytes == 900_001)
         assert "too slowly" in caplog.text
