@@ -71,7 +71,11 @@ class Broker(Services):
         self._buffers = BufferPool()
         self._dispatcher = Dispatcher(self, SERVED, RULES)
         self._admissions: dict[str, ListenerAdmission] = {}
-        self._rates = ConnectionRates(self.quotas, lambda: self.settings.max_connection_creation_rate)
+        self._rates = ConnectionRates(
+            self.quotas,
+            lambda: self.settings.max_connection_creation_rate,
+            lambda listener: self.settings.listener_max_connection_creation_rate[listener],
+        )
         self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
@@ -232,6 +236,7 @@ def naming_address(host: str, port: int) -> Iterator[None]:
 def _limits(settings: BrokerSettings) -> Limits:
     return Limits(
         connections=settings.max_connections,
+        at_listener=settings.listener_max_connections,
         per_ip=settings.max_connections_per_ip,
         per_host=dict(settings.max_connections_per_ip_overrides),
         silent=settings.stepdown_max_connections_before_request,

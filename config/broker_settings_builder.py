@@ -18,7 +18,7 @@ from .keys.addresses import (
     parse_protocol_map,
 )
 from .layered_values import Layers
-from .listener_security import listener_security
+from .listener_security import LIMITS, listener_limit, listener_security
 from .settings import BrokerSettings
 from .tables.all_keys import BROKER_KEYS
 
@@ -65,6 +65,11 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     values["listener_security"] = {
         endpoint.listener_name: listener_security(layers, endpoint, taken.problems) for endpoint in values["listeners"]
     }
+    for key in LIMITS:
+        values[f"listener_{key.replace('.', '_')}"] = {
+            endpoint.listener_name: listener_limit(key, layers, endpoint, taken.problems)
+            for endpoint in values["listeners"]
+        }
     none: tuple[tuple[str, int], ...] = ()
     overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
     values["max_connections_per_ip_overrides"] = overrides

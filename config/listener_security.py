@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from .errors import Problem, wrong_value
 from .keys.addresses import Endpoint
 from .keys.jaas import parse_jaas
-from .keys.key import Key
+from .keys.key import MAX_INT, Key
 from .keys.value_types import Value
 from .layered_values import Layers
 from .sources.origin import NOWHERE, Given
@@ -29,6 +29,8 @@ LOGIN_MODULES = {
     "OAUTHBEARER": "OAuthBearerLoginModule",
 }
 JAAS = "sasl.jaas.config"
+LIMITS = ("max.connections", "max.connection.creation.rate")
+"""Of one listener beside those of the broker, which count the connections of all."""
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?:(plain|scram-sha-256|scram-sha-512|oauthbearer)\.)?(.+)")
 
 
@@ -93,6 +95,8 @@ def key_of_listener(name: str) -> Key | None:
         return BROKER_KEYS[key] if mechanism else None
     if mechanism and not key.startswith(("sasl.oauthbearer.", *_OF_MECHANISM)):
         return None
+    if key in LIMITS:
+        return None if mechanism else BROKER_KEYS[key]
     return next((known for known in LISTENERS if known.name == key), None)
 
 
@@ -144,6 +148,12 @@ class _Listener:
         problem = Problem(key=self.prefix + key, expected=expected)
         if problem not in self._problems:
             self._problems.append(problem)
+
+
+def listener_limit(key: str, layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> int:
+    """What one of `LIMITS` is for a listener alone."""
+    listener = _Listener(layers, endpoint, problems)
+    return MAX_INT if listener.own(key) is None else listener.number(key)
 
 
 def listener_security(layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> ListenerSecurity:

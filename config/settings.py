@@ -28,6 +28,8 @@ class BrokerSettings:
     """What clients are told, one for each listener that is advertised; host "" is for the broker to fill in."""
     inter_broker_listener_name: str | None
     listener_security: Mapping[str, ListenerSecurity]
+    listener_max_connections: Mapping[str, int]
+    listener_max_connection_creation_rate: Mapping[str, int]
     """What is asked at each listener, by its name."""
     stepdown_authentication_timeout_ms: int
 

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import socket
 from collections import Counter as Tally
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..quotas.connection_rates import ConnectionRates
@@ -25,11 +25,13 @@ log = logging.getLogger(__name__)
 class Limits:
     """How many connections, and for how long without a word.
 
-    `per_host` overrides `per_ip` for the addresses it names; so many as `silent` may not have sent a request yet.
+    `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
+    addresses it names; so many as `silent` may not have sent a request yet.
     `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
     """
 
     connections: int
+    at_listener: Mapping[str, int]
     per_ip: int
     per_host: dict[str, int]
     silent: int
@@ -62,6 +64,9 @@ class Server:
         self._silent: dict[Connection, None] = {}  # those that had sent no request when last looked at, by age
         self._silent_told_ms = 0
         self._per_host: Tally[str] = Tally()
+        self._per_listener: Tally[str] = Tally()
+        self._too_fast_until_ms: dict[str, int] = {}
+        self._held: dict[str, Timer] = {}  # listeners that take nobody for a while
         self._sweep: Timer | None = None
         self._retry: Timer | None = None
         self._is_full = False
@@ -106,6 +111,9 @@ class Server:
         self._listeners.clear()
         for refused in self._refused:
             refused.close()
+        for held in self._held.values():
+            held.cancel()
+        self._held.clear()
 
     def _watch(self) -> None:
         for sock, name in self._listeners.items():
@@ -117,6 +125,25 @@ class Server:
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
+
+    def _wait_at_ms(self, name: str) -> int:
+        """For how long nobody is to be taken at a listener that has all its connections, or got them too fast."""
+        if self._per_listener[name] >= self._limits.at_listener[name]:
+            return RETRY_MS
+        return max(0, self._too_fast_until_ms.get(name, 0) - self._clock.now_ms())
+
+    def _hold(self, listener: socket.socket, name: str, duration_ms: int) -> None:
+        """As `_pause`, at one listener; `_accept` looks again whenever it is called."""
+        asyncio.get_running_loop().remove_reader(listener.fileno())
+        if name not in self._held:
+            self._held[name] = self._clock.call_later(duration_ms, lambda: self._let_in(name))
+
+    def _let_in(self, name: str) -> None:
+        held = self._held.pop(name, None)
+        if held is not None:
+            held.cancel()
+            if not self._is_full:
+                self._watch()
 
     def _pause(self, duration_ms: int = RETRY_MS) -> None:
         """Stops accepting for a while: new connections wait in the kernel's backlog, or the loop would spin."""
@@ -170,6 +197,10 @@ class Server:
             if len(self._open) + len(self._refused) >= self._limits.connections:
                 self._pause()
                 return
+            wait_ms = self._wait_at_ms(name)
+            if wait_ms:
+                self._hold(listener, name, wait_ms)
+                return
             try:
                 sock, address = listener.accept()
             except (BlockingIOError, InterruptedError):
@@ -186,6 +217,7 @@ class Server:
                 self._refuse(sock, peer, refuse_ms)
                 continue
             self.welcome(sock, peer)
+            self._too_fast_until_ms[name] = self._clock.now_ms() + self._rates.pause_at_ms(name)
             pause_ms = self._rates.pause_ms()
             if pause_ms:
                 self._pause_for_rate(pause_ms)
@@ -217,6 +249,7 @@ class Server:
         loop = asyncio.get_running_loop()
         connection, answerer = self._connect(sock, peer)
         self._per_host[peer.host] += 1
+        self._per_listener[peer.listener] += 1
         self._open[connection] = loop.create_task(self._serve(connection, answerer))
         self._silent[connection] = None
         if len(self._silent) > self._limits.silent:
@@ -245,6 +278,8 @@ class Server:
             connection.close()
             del self._open[connection]
             self._silent.pop(connection, None)
+            self._per_listener[connection.peer.listener] -= 1
+            self._let_in(connection.peer.listener)
             self._per_host[host] -= 1
             if not self._per_host[host]:
                 del self._per_host[host]

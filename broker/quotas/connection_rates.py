@@ -1,4 +1,4 @@
-"""How fast connections may come: from one address (KIP-612), and all together (`max.connection.creation.rate`)."""
+"""How fast connections may come: from one address, at one listener and all together (KIP-612)."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,15 @@ NO_RATE = (1 << 31) - 1
 class ConnectionRates:
     """Counts connections. Nobody waits longer than a window of `quota.window.size.seconds`."""
 
-    def __init__(self, quotas: ClientQuotas, most_by_second: Callable[[], int]) -> None:
+    def __init__(
+        self, quotas: ClientQuotas, most_by_second: Callable[[], int], most_at_listener: Callable[[str], int]
+    ) -> None:
         self._quotas = quotas
         self._most_by_second = most_by_second
+        self._most_at_listener = most_at_listener
         self._of_address = Measured(self._rate)
         self._of_all = self._rate()
+        self._of_listener: dict[str, Rate] = {}
 
     def _rate(self) -> Rate:
         return Rate(self._quotas.samples, self._quotas.window_s * 1000)
@@ -35,12 +39,24 @@ class ConnectionRates:
 
     def pause_ms(self) -> int:
         """Counts a connection that was taken; for how long no other one is to be."""
-        bound = self._most_by_second()
+        return self._counted(self._of_all, self._most_by_second())
+
+    def pause_at_ms(self, listener: str) -> int:
+        """The same of one listener."""
+        bound = self._most_at_listener(listener)
+        if bound >= NO_RATE:
+            return 0
+        rate = self._of_listener.get(listener)
+        if rate is None:
+            rate = self._of_listener[listener] = self._rate()
+        return self._counted(rate, bound)
+
+    def _counted(self, rate: Rate, bound: int) -> int:
         if bound >= NO_RATE:
             return 0
         now_ms = self._quotas.clock.now_ms()
-        self._of_all.record(1, now_ms)
-        return self._bounded(self._of_all.excess_ms(max(bound, 1), now_ms))
+        rate.record(1, now_ms)
+        return self._bounded(rate.excess_ms(max(bound, 1), now_ms))
 
     def _bounded(self, wait_ms: int) -> int:
         return min(wait_ms, self._quotas.window_s * 1000)

@@ -67,7 +67,8 @@ CONNECTIONS = (
         MAX_INT,
         AtLeast(0),
         CLUSTER,
-        "Connections that may be open at the same time; further ones are closed as they come.",
+        "Connections that may be open at the same time; further ones wait. "
+        "As listener.name.NAME.max.connections, those of one listener.",
     ),
     acted_on(
         "max.connections.per.ip",
@@ -91,7 +92,8 @@ CONNECTIONS = (
         MAX_INT,
         AtLeast(0),
         CLUSTER,
-        "Connections a second that are taken; the rest wait.",
+        "Connections a second that are taken; the rest wait. "
+        "As listener.name.NAME.max.connection.creation.rate, those of one listener.",
     ),
 )
 

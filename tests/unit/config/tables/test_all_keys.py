@@ -140,7 +140,8 @@ def test_every_default_is_in_its_own_range() -> None:
 
 
 def test_every_field_of_the_settings_is_a_key_and_every_key_with_an_attribute_a_field() -> None:
-    joined = {"listeners", "advertised_listeners", "listener_security", "log_dirs", "broker_id"}
+    of_listeners = {"listener_security", "listener_max_connections", "listener_max_connection_creation_rate"}
+    joined = {"listeners", "advertised_listeners", "log_dirs", "broker_id", *of_listeners}
     attributes = {key.attribute for key in BROKER_KEYS.values() if key.attribute}
     assert {field.name for field in fields(BrokerSettings)} == attributes | joined
     assert {field.name for field in fields(TopicSettings)} == {key.attribute for key in TOPIC_KEYS.values()}

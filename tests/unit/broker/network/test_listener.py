@@ -1,0 +1,77 @@
+"""How many connections a listener takes, and how fast."""
+
+import asyncio
+from pathlib import Path
+
+from stepdown.broker.broker import Broker
+from stepdown.protocol.errors import ErrorCode
+from stepdown.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from stepdown.protocol.messages.metadata import MetadataRequest
+from support.client import RawClient
+from support.clock import ManualClock
+from support.running import running_broker
+
+BROKER = 4
+TWO = {
+    "listeners": "ONE://127.0.0.1:0,TWO://127.0.0.1:0",
+    "listener.security.protocol.map": "ONE:PLAINTEXT,TWO:PLAINTEXT",
+}
+ALL_TOPICS = MetadataRequest(topics=None)
+
+
+async def connect(broker: Broker, listener: str) -> RawClient:
+    return await RawClient.connect("127.0.0.1", broker.addresses[listener].port)
+
+
+async def answers(client: RawClient) -> bool:
+    return bool((await client.send(ALL_TOPICS, 9)).brokers)
+
+
+async def test_a_listener_that_has_all_its_connections_takes_another_when_one_ends(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, **TWO, **{"listener.name.one.max.connections": 1}) as broker:
+        first, waiting, other = [await connect(broker, each) for each in ("ONE", "ONE", "TWO")]
+        asked = asyncio.ensure_future(answers(waiting))
+        assert await answers(first)
+        assert await answers(other)
+        assert broker.connections == 2
+        assert not asked.done()
+        await first.close()
+        async with asyncio.timeout(10):
+            assert await asked
+        for client in (waiting, other):
+            await client.close()
+
+
+async def test_the_limit_of_a_listener_may_change(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, **TWO, **{"listener.name.one.max.connections": 1}) as broker:
+        first, waiting, other = [await connect(broker, each) for each in ("ONE", "ONE", "TWO")]
+        asked = asyncio.ensure_future(answers(waiting))
+        change = AlterableConfig(name="listener.name.one.max.connections", config_operation=0, value="2")
+        resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=(change,))
+        answer = await other.send(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
+        assert answer.responses[0].error_code == ErrorCode.NONE
+        async with asyncio.timeout(10):
+            assert await asked
+        for client in (first, waiting, other):
+            await client.close()
+
+
+async def test_a_listener_that_gets_connections_too_fast_lets_the_rest_wait(tmp_path: Path) -> None:
+    clock = ManualClock()
+    settings = {**TWO, "listener.name.one.max.connection.creation.rate": 1}
+    async with running_broker(tmp_path, clock=clock, **settings) as broker:
+        taken = [await connect(broker, "ONE") for _ in range(30)]
+        free = await connect(broker, "TWO")
+        assert await answers(free)
+        assert await answers(taken[0])
+        before = broker.connections
+        assert before < 31
+        async with asyncio.timeout(10):
+            while broker.connections < 31:
+                await clock.advance(1_000)
+        for client in (*taken, free):
+            await client.close()
