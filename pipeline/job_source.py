@@ -45,13 +45,13 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 def add_source_options(parser: argparse.ArgumentParser) -> None:
     """The options of a source without the place itself."""
     parser.add_argument("--tiered", metavar="PLACE", help="where the tiered storage of LOG_DIR lies (KIP-405)")
-    parser.add_argument("--topics", metavar="TOPIC,...", help="all but internal ones by default")
+    parser.add_argument("--topics", metavar="TOPIC,...", help="only these; by default all but internal ones")
     parser.add_argument(
         "--store-option",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="of the object store, as aws_endpoint=http://127.0.0.1:9000; again for another",
+        help="an option of the object store, such as aws_endpoint=http://127.0.0.1:9000; may be repeated",
     )
 
 

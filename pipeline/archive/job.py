@@ -22,11 +22,14 @@ ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
-    parser.add_argument("places", metavar="[LOG_DIR] OUT", nargs="+", help="no log directory with --bootstrap")
+    parser.usage = "%(prog)s [options] LOG_DIR OUT\n       %(prog)s [options] --bootstrap HOST:PORT OUT"
+    parser.add_argument("places", metavar="LOG_DIR OUT", nargs="+", help="a log directory, and where the table is kept")
     parser.add_argument("--bootstrap", metavar="ADDR", help="HOST:PORT of a running broker to read from")
-    parser.add_argument("--format", choices=("parquet", "delta"), default="parquet")
+    parser.add_argument("--format", choices=("parquet", "delta"), default="parquet", help="of the table (parquet)")
     add_source_options(parser)
-    parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
+    parser.add_argument(
+        "--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0], help="as a consumer's"
+    )
     parser.add_argument(
         "--trigger", default="once", metavar="once|SECONDS", help="what is there now, or go on every SECONDS"
     )

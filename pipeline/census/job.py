@@ -29,11 +29,25 @@ DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
     add_source(parser)
-    parser.add_argument("--magic", type=int, choices=(0, 1), default=1, help="what the old clients read (default 1)")
-    parser.add_argument("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="batch.size that fill is told of")
+    parser.add_argument(
+        "--magic", type=int, choices=(0, 1), default=1, help="message format that the old clients read (default 1)"
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=DEFAULT_BATCH_SIZE,
+        help="batch.size of the producers, 16384: what a full batch is",
+    )
     parser.add_argument("--exact", action="store_true", help="convert every batch and tell what fetches would cost")
-    parser.add_argument("--fetch-max-bytes", type=int, default=DEFAULT_FETCH_BYTES, help="stored bytes of a fetch")
-    parser.add_argument("--max-message-bytes", type=int, default=DEFAULT_MAX_MESSAGE_BYTES)
+    parser.add_argument(
+        "--fetch-max-bytes", type=int, default=DEFAULT_FETCH_BYTES, help="with --exact: size of a fetch, 1 MiB"
+    )
+    parser.add_argument(
+        "--max-message-bytes",
+        type=int,
+        default=DEFAULT_MAX_MESSAGE_BYTES,
+        help="with --exact: max.message.bytes of the topics",
+    )
     parser.add_argument("--skip-corrupt", action="store_true", help="pass damaged batches by, and tell of them")
     parser.add_argument("--out", help="folder for the tables as Parquet and report.html, replaced")
 

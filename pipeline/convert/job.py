@@ -29,9 +29,13 @@ _MAX_SMALL_FILE_BYTES = 1 << 28
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
     add_source(parser)
-    parser.add_argument("out", metavar="OUT", help="made if missing; a run that was cut off goes on there")
-    parser.add_argument("--magic", type=int, choices=(0, 1, 2), required=True)
-    parser.add_argument("--recompress", choices=_RECOMPRESS, help="what zstd becomes below magic 2, refused otherwise")
+    parser.add_argument(
+        "out", metavar="OUT", help="a path or URI, made if missing; a run that was cut off goes on there"
+    )
+    parser.add_argument("--magic", type=int, choices=(0, 1, 2), required=True, help="message format to write")
+    parser.add_argument(
+        "--recompress", choices=_RECOMPRESS, help="codec for zstd below magic 2, where clients cannot read it"
+    )
     parser.add_argument("--verify", action="store_true", help="read both sides again and compare every record")
 
 

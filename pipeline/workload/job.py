@@ -20,12 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--records", type=int, required=True, help="how many")
     parser.add_argument("--size", type=int, default=1000, help="bytes of a value (default 1000)")
     parser.add_argument("--topic", default="workload", help="default: workload; in a directory it goes on at its end")
-    parser.add_argument("--partitions", type=int, default=1)
-    parser.add_argument("--codec", choices=_CODECS, default="none")
+    parser.add_argument("--partitions", type=int, default=1, help="default 1")
+    parser.add_argument("--codec", choices=_CODECS, default="none", help="default none")
     parser.add_argument("--magic", type=int, choices=(0, 1, 2), default=2, help="a broker is sent 2")
-    parser.add_argument("--keys", choices=KEYS, default="null")
+    parser.add_argument("--keys", choices=KEYS, default="null", help="none, or drawn evenly or by Zipf's law")
     parser.add_argument("--distinct-keys", type=int, default=10_000, help="keys to choose from (default 10000)")
-    parser.add_argument("--batch-bytes", type=int, default=16_384, help="most bytes of a batch, opened")
+    parser.add_argument(
+        "--batch-bytes", type=int, default=16_384, help="most bytes of a batch before compression, 16384"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same records")
     parser.add_argument(
         "--start-ms", type=int, default=START_MS, help="timestamp of the first; a broker's retention looks at it"
