@@ -52,6 +52,7 @@ def _compiled(source: Path) -> Path:
         if not classes.exists():
             files = [file for module in _MODULES for file in (source / module / "src/main/java").rglob("*.java")]
             assert files, f"{source} has no sources of the plugin"
+            classes.parent.mkdir(parents=True, exist_ok=True)
             output = Path(tempfile.mkdtemp(dir=classes.parent))
             path = joined((*class_path(*_NEEDED), *class_path(KAFKA_3_9)))
             command = ["javac", "-nowarn", "-proc:none", "-cp", path, "-d", str(output), *map(str, files)]

@@ -2,10 +2,11 @@
 
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from .maven import class_path
 
@@ -87,32 +88,43 @@ def await_upload(log: Path, tiered: Path, *, wait_s: float = WAIT_S) -> None:
         time.sleep(0.1)
 
 
-def consumed(address: str, topic: str, isolation_level: str) -> Iterator[Row]:
-    """Yield the records of the topic's one partition."""
+def consumed(address: str, topic: str, isolation_level: str, starts: Sequence[int] = (0,)) -> Iterator[Row]:
+    """Yield the records of the topic's one partition; the consumer fetches anew from each of `starts`.
+
+    A fetch that begins before an epoch's start goes on in Kafka 3.9.1 to the end of the segment that the leader before
+    had uploaded, beyond what an unclean election has left of it: so the starts of the epochs are to be named.
+    """
+    for start, end in zip_longest(starts, starts[1:]):
+        yield from _consumed(address, topic, isolation_level, start, end)
+
+
+def _consumed(address: str, topic: str, isolation_level: str, start: int, end: int | None) -> Iterator[Row]:
     settings = {"bootstrap.servers": address, "group.id": "reader", "isolation.level": isolation_level}
     consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "error"})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    count, end = 0, time.monotonic() + WAIT_S
+    consumer.assign([TopicPartition(topic, 0, start)])
+    count, until = 0, time.monotonic() + WAIT_S
     try:
         while True:
             messages = consumer.consume(ROWS_AT_ONCE, POLL_S)  # all of that time where there are fewer
-            end = time.monotonic() + WAIT_S if messages else end
-            assert time.monotonic() < end, f"{topic}: no end after {count} records"
+            until = time.monotonic() + WAIT_S if messages else until
+            assert time.monotonic() < until, f"{topic}: no end after {count} records"
             for message in messages:
                 error = message.error()
                 if error is not None and error.code() == KafkaError._PARTITION_EOF:
                     return
                 assert error is None, error
+                if end is not None and message.offset() >= end:
+                    return
                 count += 1
                 yield message.offset(), message.timestamp()[1], message.key(), message.value()
     finally:
         consumer.close()
 
 
-def sums(address: str, topic: str, isolation_level: str) -> Sums:
+def sums(address: str, topic: str, isolation_level: str, starts: Sequence[int]) -> Sums:
     """The sums of what a consumer reads of the topic."""
     found: Sums = {}
-    for row in consumed(address, topic, isolation_level):
+    for row in consumed(address, topic, isolation_level, starts):
         key = topic, row[0] // BLOCK
         count, total = found.get(key, (0, 0))
         found[key] = count + 1, total + row_crc(row)
