@@ -558,8 +558,8 @@ class FastAppend:
         else:
             if not self._append(key, value, partition, headers, delivery):
                 return None
-            if self._accumulator.stirred:
-                self._accumulator.stirred = False
+            if self._accumulator.needs_pass:
+                self._accumulator.needs_pass = False
                 self._wake()
         if now_ms != self._used_ms:
             self._used_ms = now_ms
@@ -588,21 +588,21 @@ class FastAppend:
             return False
         delivery.lie_in(batch, buffer.count - 1)
         if buffer.full:
-            self._accumulator.stirred = True
+            self._accumulator.needs_pass = True
         return True
 
     def _append_sticky(self, key: bytes | None, value: bytes | None, headers: bytes, delivery: Delivery) -> cython.bint:
-        stay: StickyPartition = self._built_in.stay
-        if stay is None or stay.batch is None:
+        choice: StickyPartition = self._built_in.choice
+        if choice is None or choice.batch is None:
             return False
-        buffer: RecordBuffer = stay._buffer
+        buffer: RecordBuffer = choice._buffer
         grown: cython.Py_ssize_t = buffer.append(delivery.timestamp, key, value, headers)
         if not grown:
             return False
-        delivery.lie_in(stay.batch, buffer.count - 1)
-        stay.produced_bytes += grown
-        if buffer.full or stay.produced_bytes >= self._most_bytes:
-            self._accumulator.look_at_stay(self._built_in, stay, self._view)
+        delivery.lie_in(choice.batch, buffer.count - 1)
+        choice.produced_bytes += grown
+        if buffer.full or choice.produced_bytes >= self._most_bytes:
+            self._accumulator.look_at_choice(self._built_in, choice, self._view)
         return True
 
     def _wait(
@@ -650,7 +650,7 @@ class FastAppend:
 class FastSend:
     """The half of a producer that takes records; the other half has `_send`, `_put` and `_bytes`.
 
-    `_lanes` has the short ways by topic: none where interceptors, a partitioner or a transaction have to be asked.
+    `_fast_appends` are by topic: none where interceptors, a partitioner or a transaction have to be asked.
     """
 
     def send(self, topic, value=None, *, key=None, partition=None, timestamp=None, headers=(), callback=None):
@@ -660,8 +660,8 @@ class FastSend:
         for memory or metadata as may, ProducerClosed, WrongState for another thread or outside of a transaction where
         there have to be some. Whatever else goes wrong the delivery and the callback are told.
         """
-        lane: FastAppend = self._lanes.get(topic)
-        if lane is None or get_ident() != self._thread:
+        fast: FastAppend = self._fast_appends.get(topic)
+        if fast is None or get_ident() != self._thread:
             return self._send(topic, value, key, partition, timestamp, headers, callback)
         if callback is not None and not callable(callback):
             self._ensure_callable(callback)
@@ -685,7 +685,7 @@ class FastSend:
             key = self._bytes(self._key_serializer, topic, headers, key, "key")
         if self._value_serializer is not None or (value is not None and type(value) is not bytes):
             value = self._bytes(self._value_serializer, topic, headers, value, "value")
-        delivery = lane.send(key, value, partition, stamped, encoded, callback, now_ms)
+        delivery = fast.send(key, value, partition, stamped, encoded, callback, now_ms)
         if delivery is None:
             return self._put(topic, key, value, partition, stamped, encoded, callback, now_ms)
         return delivery

@@ -149,7 +149,7 @@ class FastAppend:
     def follow(self, now_ms: int) -> None: ...
 
 class FastSend:
-    _lanes: dict[str, FastAppend]
+    _fast_appends: dict[str, FastAppend]
     _clock: Clock
     _key_serializer: Serializer | None
     _value_serializer: Serializer | None

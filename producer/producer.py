@@ -23,6 +23,7 @@ from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
 from .call_result import CallResult
+from .dependencies import Dependencies
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
 from .fast_path import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
 from .limited_log import LimitedLog
@@ -37,7 +38,6 @@ from .sender.sender import Sender
 from .sender.sequence_numbers import Sequences
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
-from .surroundings import Surroundings
 from .transactions.caller import TransactionalCaller
 from .transactions.transactional_producer import OpenBatches, TransactionCalls
 from .transactions.transactions import Transactions
@@ -78,11 +78,11 @@ class Producer(FastSend, TransactionCalls):
         self.settings = producer_settings(given, ssl_context=ssl_context, token_provider=token_provider)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._interceptors = tuple(interceptors)
-        self._around = self._surroundings()
-        self._clock, self._draws, self.ratios = self._around.clock, self._around.draws, self._around.ratios
+        around = self._dependencies()
+        self._clock, self._draws, self.ratios, self._make_link = around.clock, around.draws, around.ratios, around.link
         self.meters = ProducerMetrics(self._clock.now_ms)
         self._log = LimitedLog(self.settings.client_id, self._clock.now_ms)
-        self._wakeup = WakeUp(self._clock, self._beat)
+        self._wakeup = WakeUp(self._clock, self._run_pass)
         self._started = self._closed = self._taking = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = CallResult()
@@ -91,8 +91,8 @@ class Producer(FastSend, TransactionCalls):
         for warning in self.settings.warnings:
             log.warning("%s: %s", self.settings.client_id, warning)
 
-    def _surroundings(self) -> Surroundings:
-        return Surroundings()
+    def _dependencies(self) -> Dependencies:
+        return Dependencies()
 
     def _assemble(self) -> None:
         settings = self.settings
@@ -107,11 +107,11 @@ class Producer(FastSend, TransactionCalls):
         caller = self._caller
         told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
         wake, meters = self._wakeup.set, self.meters
-        self._intake = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
-        self._lanes = {} if self._interceptors else self._intake.lanes
+        self._appender = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
+        self._fast_appends = {} if self._interceptors else self._appender.fast_appends
         self._results = Results(settings, self._accumulator, self._metadata, meters, self._log, self._caller)
         if isinstance(caller, TransactionalCaller):
-            caller.batches = OpenBatches(self._accumulator, self._intake, self._results)
+            caller.batches = OpenBatches(self._accumulator, self._appender, self._results)
             self._transactions = Transactions(caller, self._clock, settings.max_block_ms, self._wakeup.set)
         self.meters.gauges.update(
             {
@@ -138,12 +138,12 @@ class Producer(FastSend, TransactionCalls):
         """
         if self._started or self._closed:
             raise WrongState("a producer is started once; make another one")
-        self._link = self._around.link(self.settings, self._clock, self._wakeup.set)
+        self._link = self._make_link(self.settings, self._clock, self._wakeup.set)
         self._sender = Sender(
             self.settings,
             self._metadata,
             self._accumulator,
-            self._intake,
+            self._appender,
             self._results,
             self._link,
             self.meters,
@@ -181,8 +181,8 @@ class Producer(FastSend, TransactionCalls):
     async def _close(self) -> None:
         self._closed = self._accumulator.closing = True
         self._taking = False
-        self._lanes.clear()
-        self._lanes = {}  # nobody opens another one
+        self._fast_appends.clear()
+        self._fast_appends = {}  # nobody opens another one
         self._wakeup.set()
         try:
             await self._all_done(self._accumulator.last_number)
@@ -202,14 +202,14 @@ class Producer(FastSend, TransactionCalls):
     ) -> None:
         await self.close(0 if kind is not None and issubclass(kind, asyncio.CancelledError) else None)
 
-    def _beat(self, now_ms: int) -> int:
+    def _run_pass(self, now_ms: int) -> int:
         return self._sender.run_once(now_ms)
 
     def _force_end(self) -> None:
         error = ProducerClosed("the producer was closed before the record was acknowledged")
         if isinstance(self._caller, TransactionalCaller):
             self._caller.fail(error)
-        self._intake.refuse_all(error)
+        self._appender.refuse_all(error)
         in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
         for batch in (*in_flight, *self._accumulator.take_all()):
             self._results.fail(batch, error)
@@ -231,7 +231,7 @@ class Producer(FastSend, TransactionCalls):
 
         Raises: what `send` raises, and the ProducerError that the record ended with.
         """
-        await self._intake.room(self._clock)
+        await self._appender.room(self._clock)
         sent = self.send(
             topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers, callback=callback
         )
@@ -246,7 +246,7 @@ class Producer(FastSend, TransactionCalls):
         self._ensure_own_loop()
         ensure_valid(topic, None, None)
         topic = str.__str__(topic)
-        return set(range((await self._intake.topic(topic, self._clock)).view.partitions))
+        return set(range((await self._appender.topic(topic, self._clock)).view.partitions))
 
     def _send(
         self,
@@ -304,9 +304,9 @@ class Producer(FastSend, TransactionCalls):
         if error is None and bound > self._most_bytes:
             error = self._too_large(topic, bound)
         if error is not None:
-            self._intake.refuse(delivery, partition, error)
+            self._appender.refuse(delivery, partition, error)
         else:
-            self._intake.take(topic, partition, (timestamp, key, value, headers, bound, delivery), now_ms)
+            self._appender.take(topic, partition, (timestamp, key, value, headers, bound, delivery), now_ms)
         return delivery
 
     def _ensure_taking(self) -> None:
@@ -386,7 +386,7 @@ class Producer(FastSend, TransactionCalls):
             self.meters.elapsed_ns["flush"] += time.perf_counter_ns() - started
 
     async def _all_sent(self) -> None:
-        for entry in self._intake.waiting:
+        for entry in self._appender.waiting:
             await entry.delivery.accepted()
         await self._all_done(self._accumulator.last_number)
 
@@ -401,8 +401,8 @@ class Producer(FastSend, TransactionCalls):
 
     async def _all_done(self, last_number: int) -> None:
         """Waits for the batches up to that number, and what became of them by splits."""
-        while self._intake.waiting and self._closed:
-            await self._intake.waiting[0].delivery.accepted()
+        while self._appender.waiting and self._closed:
+            await self._appender.waiting[0].delivery.accepted()
             last_number = self._accumulator.last_number
         # Most batches end in their order, so few besides the newest have to be waited for.
         while (batch := self._accumulator.newest_live(last_number)) is not None:

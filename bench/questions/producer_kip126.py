@@ -21,7 +21,7 @@ from uuid import uuid4
 from stepdown.bench.load.topics import create_topic
 from stepdown.producer import Producer
 from stepdown.producer.accumulator.compression_estimator import INITIAL, CompressionRatios
-from stepdown.producer.surroundings import Surroundings
+from stepdown.producer.dependencies import Dependencies
 from stepdown.protocol.records.layout import Codec
 
 BATCH_BYTES = 16384
@@ -78,8 +78,8 @@ async def run(address: str, ratios: Watched, asked: argparse.Namespace) -> list[
     settings = {"linger_ms": 20, "batch_size": BATCH_BYTES, "compression": asked.codec, "max_request_size": 1 << 22}
 
     class Watching(Producer):
-        def _surroundings(self) -> Surroundings:
-            return Surroundings(ratios=ratios)
+        def _dependencies(self) -> Dependencies:
+            return Dependencies(ratios=ratios)
 
     async with Watching(address, **settings) as producer:
         for name, make in (("text", text), ("noise", noise), ("text again", text)):

@@ -21,9 +21,9 @@ from stepdown.bench.load.topics import create_topic
 from stepdown.config import HostPort
 from stepdown.producer import Producer, ProducerError, RecordMetadata, Timeout
 from stepdown.producer.clock import Clock
+from stepdown.producer.dependencies import Dependencies
 from stepdown.producer.network.connections import Network
 from stepdown.producer.settings import ProducerSettings
-from stepdown.producer.surroundings import Surroundings
 
 PARTITIONS = 4
 GRACE_MS = 250
@@ -123,8 +123,8 @@ async def run(address: str, fault: str, asked: argparse.Namespace, settings: dic
     }
 
     class ThroughForwarder(Producer):
-        def _surroundings(self) -> Surroundings:
-            return Surroundings(link=through(forwarder))
+        def _dependencies(self) -> Dependencies:
+            return Dependencies(link=through(forwarder))
 
     producer = ThroughForwarder(address, **times, **settings)
     await producer.start()

@@ -10,11 +10,11 @@ from functools import partial
 from ...config import ConfigError
 from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
+from ...producer.dependencies import Dependencies
 from ...producer.errors import ProducerError
 from ...producer.network.connections import Network
 from ...producer.sender.network_interface import NetworkClient, VersionRanges
 from ...producer.settings import ProducerSettings
-from ...producer.surroundings import Surroundings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP
 from ..support.broker_client import Versions
@@ -103,8 +103,8 @@ class RecordWriter:
             return OlderBrokerNetwork(form.produce, chosen, clock, changed)
 
         class ForOlderBroker(Producer):
-            def _surroundings(self) -> Surroundings:
-                return Surroundings(link=link)
+            def _dependencies(self) -> Dependencies:
+                return Dependencies(link=link)
 
         try:
             self._producer = ForOlderBroker(bootstrap, interceptors=(self._untimed,), configs=settings)

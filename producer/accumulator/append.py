@@ -27,7 +27,7 @@ _Line = tuple[str, int | None]
 class Appender:
     """The lines before the accumulator. `wake` is called when the sender has something to do.
 
-    `lanes` are by topic, and there only while no record waits for metadata.
+    `fast_appends` are by topic, and there only while no record waits for metadata.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Appender:
         self._deadlines_increase = True  # of those who wait for memory
         self._asked_for: dict[str, CallResult] = {}  # topics that somebody asks the metadata of
         self._let_in = CallResult()  # ends when somebody more may stand in line
-        self.lanes: dict[str, FastAppend] = {}
-        self._kept_lanes: dict[str, FastAppend] = {}
-        # A lane leaves out what partitioners and transactions have to be asked, and the limit for a single record.
+        self.fast_appends: dict[str, FastAppend] = {}
+        self._kept_fast_appends: dict[str, FastAppend] = {}
+        # It leaves out what partitioners and transactions have to be asked, and the limit for a single record.
         room_bytes = min(settings.max_request_size, settings.buffer_memory) - settings.batch_size
-        self._has_lanes = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
+        self._has_fast_appends = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
 
     @property
     def waiting(self) -> list[WaitingRecord]:
@@ -79,9 +79,9 @@ class Appender:
             return
         if self._appended is not None:
             self._appended(topic, placed)
-        self._stir()
-        if self._has_lanes:
-            self.lanes[topic] = self._lane(known)
+        self._wake_if_needed()
+        if self._has_fast_appends:
+            self.fast_appends[topic] = self._fast_append(known)
 
     def _put(self, view: TopicView, partition: int | None, entry: Entry, now_ms: int) -> int:
         """The partition that the record lies in, by its own choice, its key or the built-in partitioner; NO_MEMORY."""
@@ -91,9 +91,9 @@ class Appender:
             return self._accumulator.append_sticky(view, entry, now_ms)
         return self._accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
 
-    def _stir(self) -> None:
-        if self._accumulator.stirred:
-            self._accumulator.stirred = False
+    def _wake_if_needed(self) -> None:
+        if self._accumulator.needs_pass:
+            self._accumulator.needs_pass = False
             self._wake()
 
     def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
@@ -107,7 +107,7 @@ class Appender:
             self._admit(waiting)
             self._wait_for_memory(waiting)
         else:
-            self._stir()
+            self._wake_if_needed()
 
     def _admit(self, waiting: WaitingRecord) -> None:
         """Counts a record that has to wait. Raises: BufferExhausted when those who wait hold as much as they may."""
@@ -166,14 +166,14 @@ class Appender:
             if (known is not None and known.view.partitions) or self._metadata.failed.get(topic) in FATAL_TOPIC_CODES:
                 self._asked_for.pop(topic).succeed()
 
-    def _lane(self, known: Topic) -> FastAppend:
+    def _fast_append(self, known: Topic) -> FastAppend:
         topic = known.view.topic
-        lane = self._kept_lanes.get(topic)
-        if lane is None or not lane.of_use:
+        fast = self._kept_fast_appends.get(topic)
+        if fast is None or not fast.of_use:
             built_in = self._accumulator.built_in_of(topic)
-            lane = FastAppend(known.view, built_in, self._accumulator, self._metadata, self._for_memory, self._wake)
-            self._kept_lanes[topic] = lane
-        return lane
+            fast = FastAppend(known.view, built_in, self._accumulator, self._metadata, self._for_memory, self._wake)
+            self._kept_fast_appends[topic] = fast
+        return fast
 
     def proceed(self, now_ms: int) -> None:
         """Lets go on whom news or memory allows to; ends those whose time is over. Whoever calls it sends next."""
@@ -190,7 +190,7 @@ class Appender:
             self._meters.count("waited_ms", waited_ms)
         if not self._let_in.ended and not self._memory.lines_are_full:
             self._let_in.succeed()
-        self._accumulator.stirred = False
+        self._accumulator.needs_pass = False
 
     def next_deadline_ms(self) -> int:
         """When the next one in a line gives up."""
@@ -220,7 +220,7 @@ class Appender:
         return None
 
     def _stand_in(self, line: _Line, waiting: WaitingRecord) -> None:
-        self.lanes.clear()
+        self.fast_appends.clear()
         self._lines.setdefault(line, deque()).append(waiting)
         if not self._metadata.is_new(waiting.topic):
             self._metadata.request_update()
@@ -295,9 +295,9 @@ class Appender:
                 if self._place_safely(waiting, known, now_ms):
                     line.popleft()
                     self._leave(waiting, self._waited_ms(waiting, now_ms))
-                    if self._has_lanes:
+                    if self._has_fast_appends:
                         # Those behind it who go the same way lie down beside it.
-                        self._lane(known).follow(now_ms)
+                        self._fast_append(known).follow(now_ms)
                     continue
                 waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:

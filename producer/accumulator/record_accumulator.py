@@ -49,7 +49,7 @@ class _NodeTimes:
 
 
 class Accumulator:
-    """All open batches of a producer. `stirred`: since it was reset a batch was opened, or became full.
+    """All open batches of a producer. `needs_pass`: since it was reset a batch was opened, or became full.
 
     `watches_nodes`: it wants to be told by `node_was_ready`.
     """
@@ -65,7 +65,7 @@ class Accumulator:
         self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
         self._batch_size, self._linger_ms, self._codec = settings.batch_size, settings.linger_ms, settings.codec
         self._compresses, self._transactional = self._codec is not Codec.NONE, settings.transactional_id is not None
-        self.closing = self.stirred = False
+        self.closing = self.needs_pass = False
         self.watches_nodes = settings.availability_timeout_ms > 0
         self.flushes = 0
         self.muted: set[TopicPartition] = set()
@@ -87,7 +87,7 @@ class Accumulator:
         queue = self._queues.at(view.topic, partition)
         taken = queue[-1].take(entry) if queue else 0
         if taken:
-            self.stirred |= queue[-1].is_full
+            self.needs_pass |= queue[-1].is_full
             return partition
         if not new_batch:
             if queue:
@@ -100,34 +100,34 @@ class Accumulator:
         """The partition that the built-in partitioner gave it, or NO_MEMORY."""
         built_in = self._built_in.get(view.topic) or self.built_in_of(view.topic)
         while True:
-            stay = built_in.stay or built_in.current(view)
-            batch = stay.batch
+            choice = built_in.choice or built_in.current(view)
+            batch = choice.batch
             taken = batch.take(entry) if batch is not None else 0
             if not taken or batch is None:
-                queue = self._queues.at(view.topic, stay.partition)
+                queue = self._queues.at(view.topic, choice.partition)
                 taken = queue[-1].take(entry) if queue else 0
                 if not taken:
-                    if _last_is_full(queue) and built_in.appended(stay, 0, view, True):
+                    if _last_is_full(queue) and built_in.appended(choice, 0, view, True):
                         continue
-                    taken = self._append_to_new(view.topic, stay.partition, queue, entry, now_ms)
+                    taken = self._append_to_new(view.topic, choice.partition, queue, entry, now_ms)
                     if taken == NO_MEMORY:
                         return taken
                 batch = queue[-1]
-                stay.go_on_in(batch)
-            stay.produced_bytes += taken
-            if batch.buffer.full or stay.produced_bytes >= built_in.most_bytes:
-                self.look_at_stay(built_in, stay, view)
-            return stay.partition
+                choice.go_on_in(batch)
+            choice.produced_bytes += taken
+            if batch.buffer.full or choice.produced_bytes >= built_in.most_bytes:
+                self.look_at_choice(built_in, choice, view)
+            return choice.partition
 
     def queues_of(self, topic: str) -> dict[int, Queue]:
         """The queues of a topic by partition, as they are now and as they come."""
         return self._queues.of(topic)
 
-    def look_at_stay(self, built_in: BuiltIn, stay: StickyPartition, view: TopicView) -> None:
-        """Ends a stay that has enough bytes; notes whether its batch is full."""
-        full = stay.batch is not None and stay.batch.buffer.full
-        self.stirred |= full
-        built_in.appended(stay, 0, view, full)
+    def look_at_choice(self, built_in: BuiltIn, choice: StickyPartition, view: TopicView) -> None:
+        """Ends a choice that has enough bytes; notes whether its batch is full."""
+        full = choice.batch is not None and choice.batch.buffer.full
+        self.needs_pass |= full
+        built_in.appended(choice, 0, view, full)
 
     def built_in_of(self, topic: str) -> BuiltIn:
         """The choice of partitions for the topic."""
@@ -150,7 +150,7 @@ class Accumulator:
             self.ended(batch)
             raise
         queue.append(batch)
-        self.stirred = True
+        self.needs_pass = True
         return taken
 
     def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:

@@ -25,7 +25,7 @@ from ..errors import AuthenticationFailed, ProducerError
 from ..security.login import Login
 from ..security.settings import Sasl
 from ..sender.network_interface import Answer, VersionRanges
-from ..sender.produce_request_template import Enclosed, RequestTemplate
+from ..sender.produce_request_template import RequestTemplate, TemplateRequest
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 READ_BYTES: Final = 64 * 1024
@@ -45,7 +45,7 @@ class _InFlight(NamedTuple):
     version: int
     sent_ms: int
     done: Callable[[Answer], None]
-    envelope: RequestTemplate | None
+    template: RequestTemplate | None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -101,15 +101,15 @@ class Connection(asyncio.BufferedProtocol):
         assert self._transport is not None, "not connected"
         self._correlation_id = correlation_id = (self._correlation_id + 1) & MAX_INT32
         self.used_ms = now_ms = self._now()
-        envelope = None
-        if request.__class__ is Enclosed:
-            envelope, records = request
-            pieces = envelope.frame(correlation_id, records)
+        template = None
+        if request.__class__ is TemplateRequest:
+            template, records = request
+            pieces = template.frame(correlation_id, records)
         else:
             encoded = encode_request(API[key], version, correlation_id, self._client_id, request)
             pieces = cast(list[Buffer], encoded)  # requests of a producer hold only bytes
         if answered:
-            self._in_flight.append(_InFlight(correlation_id, key, version, now_ms, done, envelope))
+            self._in_flight.append(_InFlight(correlation_id, key, version, now_ms, done, template))
         else:
             self._unanswered.append(done)
         self._outgoing += pieces
@@ -228,8 +228,8 @@ class Connection(asyncio.BufferedProtocol):
             raise MalformedFrame("an answer to no request")
         sent = self._in_flight[0]
         response: Any = None
-        if sent.envelope is not None:
-            response = sent.envelope.written(sent.correlation_id, frame)
+        if sent.template is not None:
+            response = sent.template.written(sent.correlation_id, frame)
         if response is None:
             response = _decoded(sent, frame)
         self._in_flight.popleft()

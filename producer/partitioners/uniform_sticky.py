@@ -18,27 +18,27 @@ from .partitioner import TopicView
 
 
 class BuiltIn:
-    """The choice for one topic. `stay` is that of now; past `most_bytes` it ends in any case."""
+    """The choice for one topic. `choice` is that of now; past `most_bytes` it ends in any case."""
 
     def __init__(self, sticky_bytes: int, draws: random.Random) -> None:
         self.sticky_bytes = sticky_bytes
         self.most_bytes = 2 * sticky_bytes
         self._draws = draws
-        self.stay: StickyPartition | None = None
+        self.choice: StickyPartition | None = None
         self._table: Sequence[int] = ()
         self._partitions: Sequence[int] = ()
 
     def current(self, view: TopicView) -> StickyPartition:
-        if self.stay is None:
-            self.stay = StickyPartition(self._draw(view))
-        return self.stay
+        if self.choice is None:
+            self.choice = StickyPartition(self._draw(view))
+        return self.choice
 
-    def appended(self, stay: StickyPartition, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
-        """Counts what was appended to `stay`; whether that ended it. `may_leave`: the queue's last batch is full."""
-        stay.produced_bytes += size_bytes
-        enough = stay.produced_bytes >= self.sticky_bytes and may_leave
-        if enough or stay.produced_bytes >= self.most_bytes:
-            self.stay = StickyPartition(self._draw(view))
+    def appended(self, choice: StickyPartition, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
+        """Counts what was appended to `choice`; whether that ended it. `may_leave`: the queue's last batch is full."""
+        choice.produced_bytes += size_bytes
+        enough = choice.produced_bytes >= self.sticky_bytes and may_leave
+        if enough or choice.produced_bytes >= self.most_bytes:
+            self.choice = StickyPartition(self._draw(view))
             return True
         return False
 

@@ -37,7 +37,7 @@ class NetworkClient(Protocol):
     ) -> None:
         """Sends; `done` is called once, later. Without `answered` that is when the request is written.
 
-        `request` is a message, or a Produce request as `Enclosed`; that may be answered by `Written`.
+        `request` is a message, or a Produce request as `TemplateRequest`; that may be answered by `Written`.
         """
 
     def tick(self, now_ms: int) -> int:

@@ -85,10 +85,10 @@ class RequestTemplate:
         return Written(base_offset, append_time, throttle_ms)
 
 
-class Enclosed(NamedTuple):
-    """A request: the envelope, and what is in it."""
+class TemplateRequest(NamedTuple):
+    """A Produce request of one batch: its template, and the records in it."""
 
-    envelope: RequestTemplate
+    template: RequestTemplate
     records: Buffer
 
 

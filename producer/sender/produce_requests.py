@@ -6,7 +6,7 @@ from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, T
 from ...protocol.records.record import Buffer
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..settings import ProducerSettings
-from .produce_request_template import SINCE_VERSION, Enclosed, RequestTemplate
+from .produce_request_template import SINCE_VERSION, RequestTemplate, TemplateRequest
 
 
 class ProduceRequests:
@@ -14,19 +14,19 @@ class ProduceRequests:
 
     def __init__(self, settings: ProducerSettings) -> None:
         self._settings = settings
-        self._envelopes: dict[tuple[int, TopicPartition], RequestTemplate] = {}
+        self._templates: dict[tuple[int, TopicPartition], RequestTemplate] = {}
 
-    def of(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | Enclosed:
+    def of(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | TemplateRequest:
         """The request that has these batches, at least one, each with its bytes."""
         if len(batches) > 1 or version < SINCE_VERSION:
             return self._message(batches)
         [(batch, records)] = batches
         key = version, batch.topic_partition
-        envelope = self._envelopes.get(key)
-        if envelope is None:
+        template = self._templates.get(key)
+        if template is None:
             empty, client_id = self._message(()), self._settings.client_id
-            envelope = self._envelopes[key] = RequestTemplate(version, client_id, empty, batch.topic, batch.partition)
-        return Enclosed(envelope, records)
+            template = self._templates[key] = RequestTemplate(version, client_id, empty, batch.topic, batch.partition)
+        return TemplateRequest(template, records)
 
     def _message(self, batches: Sequence[tuple[Batch, Buffer]]) -> ProduceRequest:
         topics: dict[str, list[PartitionProduceData]] = {}

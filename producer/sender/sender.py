@@ -44,7 +44,7 @@ class Sender:
         settings: ProducerSettings,
         metadata: Metadata,
         accumulator: Accumulator,
-        intake: Appender,
+        appender: Appender,
         results: Results,
         link: NetworkClient,
         meters: ProducerMetrics,
@@ -54,7 +54,7 @@ class Sender:
         pulse: WakeUp,
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
-        self._intake, self._results, self._link, self._meters, self._log = intake, results, link, meters, log
+        self._appender, self._results, self._link, self._meters, self._log = appender, results, link, meters, log
         self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
         self._asking_metadata = False
         self._keeps_order = settings.max_in_flight == 1
@@ -86,8 +86,8 @@ class Sender:
             self._results.fail_for_fault(batch, fault)
 
     def _let_in(self, now_ms: int) -> int:
-        self._intake.proceed(now_ms)
-        return max(0, self._intake.next_deadline_ms() - now_ms)
+        self._appender.proceed(now_ms)
+        return max(0, self._appender.next_deadline_ms() - now_ms)
 
     def _expire(self, now_ms: int) -> int:
         return max(0, self._results.expire(now_ms) - now_ms)
@@ -144,7 +144,7 @@ class Sender:
         self._abort_all(fault)
 
     def _abort_all(self, error: ProducerError) -> None:
-        self._intake.refuse_all(error)
+        self._appender.refuse_all(error)
         for batch in self._accumulator.take_all():
             self._results.fail(batch, error)
 

@@ -18,10 +18,10 @@ log = logging.getLogger("stepdown.producer")
 
 
 class WakeUp:
-    """Calls `beat` with the time in ms; it tells in how many ms it wants to be called again."""
+    """Calls `run_pass` with the time in ms; it tells in how many ms it wants to be called again."""
 
-    def __init__(self, clock: Clock, beat: Callable[[int], int]) -> None:
-        self._clock, self._beat = clock, beat
+    def __init__(self, clock: Clock, run_pass: Callable[[int], int]) -> None:
+        self._clock, self._run_pass = clock, run_pass
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self._timer: Timer | None = None
@@ -53,7 +53,7 @@ class WakeUp:
         self._scheduled = False
         now_ms = self._clock.now_ms()
         try:
-            delay_ms = self._beat(now_ms)
+            delay_ms = self._run_pass(now_ms)
         except FOREIGN_FAULTS:  # whatever it was, other records can still be sent, and time out if not
             log.exception("a pass of the sender failed, the next one is in %d ms", PAUSE_MS)
             delay_ms = PAUSE_MS

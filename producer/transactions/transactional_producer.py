@@ -17,8 +17,8 @@ from .transactions import Transactions
 class OpenBatches:
     """The batches and the records before them, as transactions see them."""
 
-    def __init__(self, accumulator: Accumulator, intake: Appender, results: Results) -> None:
-        self._accumulator, self._intake, self._results = accumulator, intake, results
+    def __init__(self, accumulator: Accumulator, appender: Appender, results: Results) -> None:
+        self._accumulator, self._appender, self._results = accumulator, appender, results
 
     def any_open(self) -> bool:
         """Whether a batch has not ended."""
@@ -26,7 +26,7 @@ class OpenBatches:
 
     def abort_unsent(self, error: ProducerError) -> None:
         """Fails the records in line, and the batches that no broker was sent."""
-        self._intake.refuse_all(error)
+        self._appender.refuse_all(error)
         for batch in self._accumulator.take_unsent():
             self._results.fail(batch, error)
 
@@ -43,7 +43,7 @@ class TransactionCalls:
     """
 
     meters: ProducerMetrics
-    _intake: Appender
+    _appender: Appender
     _transactions: Transactions | None = None
     _closed: bool
 
@@ -67,7 +67,7 @@ class TransactionCalls:
         """Sends what is left, and commits. Raises: what any of the transaction's records has failed with."""
         transactions = self._called()
         with self._timed("txn-commit"):
-            while transactions.state is State.IN_TRANSACTION and (waiting := self._intake.waiting):
+            while transactions.state is State.IN_TRANSACTION and (waiting := self._appender.waiting):
                 await waiting[0].delivery.accepted()
             await transactions.commit()
 

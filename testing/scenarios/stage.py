@@ -21,8 +21,8 @@ from ...broker.scheduling.movable_clock import MovableClock
 from ...config import HostPort
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
+from ...producer.dependencies import Dependencies
 from ...producer.network.connections import Network
-from ...producer.surroundings import Surroundings
 from ..brokers import make_brokers
 from ..kafka import Kafka
 from .group_member import GroupMember
@@ -43,13 +43,13 @@ class Sent:
 
 
 class StagedProducer(Producer):
-    """A producer in surroundings of the stage."""
+    """A producer with the clock and the network of the stage."""
 
-    def __init__(self, address: str, around: Surroundings, settings: Mapping[str, Any]) -> None:
+    def __init__(self, address: str, around: Dependencies, settings: Mapping[str, Any]) -> None:
         self._given = around
         super().__init__(address, configs=settings)
 
-    def _surroundings(self) -> Surroundings:
+    def _dependencies(self) -> Dependencies:
         return self._given
 
 
@@ -96,7 +96,7 @@ class Stage:
         """The producer of that name, started when it is first used. Raises: KeyError."""
         if name not in self.producers:
             settings: Mapping[str, Any] = self.scenario.producers[name]
-            around = Surroundings(
+            around = Dependencies(
                 clock=self.clock,
                 draws=Random(self._seed),
                 link=partial(Network, draws=Random(self._seed), connect=self._connect),

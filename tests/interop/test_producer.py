@@ -10,9 +10,9 @@ import struct
 import pytest
 from stepdown.producer import Delivery, Producer
 from stepdown.producer.accumulator.producer_batch import Batch
+from stepdown.producer.dependencies import Dependencies
 from stepdown.producer.fast_path import encode_headers, partition_for_key
 from stepdown.producer.network.connections import Network
-from stepdown.producer.surroundings import Surroundings
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
@@ -33,8 +33,8 @@ async def write(address: str, topic: str, messages: list[Message], **settings: o
     link = settings.pop("link", Network)
 
     class Linked(Producer):
-        def _surroundings(self) -> Surroundings:
-            return Surroundings(link=link)  # type: ignore[arg-type]
+        def _dependencies(self) -> Dependencies:
+            return Dependencies(link=link)  # type: ignore[arg-type]
 
     async with Linked(address, linger_ms=2, max_request_size=1 << 21, **settings) as producer:  # type: ignore[misc]
         deliveries = [

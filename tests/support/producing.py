@@ -19,11 +19,11 @@ from stepdown.config import HostPort
 from stepdown.producer import ProducerError
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.clock import Clock
+from stepdown.producer.dependencies import Dependencies
 from stepdown.producer.producer import Producer
 from stepdown.producer.sender.network_interface import Answer, VersionRanges
-from stepdown.producer.sender.produce_request_template import Enclosed
+from stepdown.producer.sender.produce_request_template import TemplateRequest
 from stepdown.producer.settings import ProducerSettings
-from stepdown.producer.surroundings import Surroundings
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.init_producer_id import InitProducerIdResponse
@@ -161,8 +161,8 @@ class Cluster:
     def send(
         self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
     ) -> None:
-        if isinstance(request, Enclosed):
-            request = request.envelope.request(request.records)
+        if isinstance(request, TemplateRequest):
+            request = request.template.request(request.records)
         asked = Asked(self, node_id, key, version, request, done, self.clock.now_ms())
         if key is ApiKey.PRODUCE and answered:
             self.open.append(asked)
@@ -289,7 +289,7 @@ async def producing(cluster_setup: Callable[[Cluster], object] | None = None, **
         clusters.append(cluster)
         return cluster
 
-    around = Surroundings(
+    around = Dependencies(
         clock=clock,
         link=link,
         draws=settings.pop("draws", None) or random.Random(1),
@@ -297,7 +297,7 @@ async def producing(cluster_setup: Callable[[Cluster], object] | None = None, **
     )
 
     class Staged(Producer):
-        def _surroundings(self) -> Surroundings:
+        def _dependencies(self) -> Dependencies:
             return around
 
     producer = Staged("127.0.0.1:9092", **{"enable_idempotence": False} | settings)

@@ -98,7 +98,7 @@ cdef class FastAppend:
 
 
 cdef class FastSend:
-    cdef public dict _lanes
+    cdef public dict _fast_appends
     cdef public object _clock
     cdef public object _key_serializer
     cdef public object _value_serializer

@@ -14,7 +14,7 @@ from support.twin import load_twin
 
 
 @pytest.fixture(params=["compiled", "twin"], autouse=True)
-def lane_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has each test run by the compiled modules and by their sources."""
     if request.param == "twin":
         twin: Any = load_twin("fast_path", stepdown.producer)
@@ -38,20 +38,20 @@ def twin_send(twin: Any) -> Any:
     return checked
 
 
-def lanes(stage: Stage) -> list[str]:
-    return list(stage.producer._intake.lanes)
+def fast_topics(stage: Stage) -> list[str]:
+    return list(stage.producer._appender.fast_appends)
 
 
-async def test_a_lane_opens_behind_the_first_record_of_a_known_topic() -> None:
+async def test_a_short_way_opens_behind_the_first_record_of_a_known_topic() -> None:
     async with producing(linger_ms=5) as stage:
         stage.producer.send("t", b"0")
-        assert lanes(stage) == []
+        assert fast_topics(stage) == []
         await stage.advance()
         stage.producer.send("t", b"1")
-        assert lanes(stage) == ["t"]
+        assert fast_topics(stage) == ["t"]
 
 
-async def test_records_of_the_lane_and_of_the_long_way_lie_in_order_in_the_same_batches() -> None:
+async def test_records_of_the_short_way_and_of_the_long_way_lie_in_order_in_the_same_batches() -> None:
     async with producing(linger_ms=5, batch_size=300, max_in_flight_requests_per_connection=1) as stage:
         told: list[int] = []
 
@@ -70,12 +70,12 @@ async def test_records_of_the_lane_and_of_the_long_way_lie_in_order_in_the_same_
         assert [(await delivery).offset for delivery in sent] == list(range(40)) == told
 
 
-async def test_the_lane_ends_behind_those_who_wait_for_memory() -> None:
+async def test_the_short_way_ends_behind_those_who_wait_for_memory() -> None:
     async with producing(linger_ms=5, batch_size=100, buffer_memory=300) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         sent = [stage.producer.send("t", b"x" * 30 + b"%d" % number) for number in range(6)]
-        assert lanes(stage) == ["t"] and sent[-1].batch is None
+        assert fast_topics(stage) == ["t"] and sent[-1].batch is None
         sent.append(stage.producer.send("t", b""))
         assert sent[-1].batch is None
         while asked := await stage.produced(5):
@@ -83,52 +83,52 @@ async def test_the_lane_ends_behind_those_who_wait_for_memory() -> None:
         assert [(await delivery).offset for delivery in sent] == list(range(1, 8))
 
 
-async def test_no_lane_passes_those_who_wait_for_a_partition() -> None:
+async def test_no_short_way_passes_those_who_wait_for_a_partition() -> None:
     async with producing(linger_ms=5) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         stage.producer.send("t", b"1")
         stage.producer.send("t", b"2", partition=7)
-        assert lanes(stage) == []
+        assert fast_topics(stage) == []
 
 
-async def test_a_lane_is_renewed_when_metadata_changed() -> None:
+async def test_a_short_way_is_renewed_when_metadata_changed() -> None:
     async with producing(linger_ms=5) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         stage.producer.send("t", b"1")
-        before = stage.producer._intake.lanes["t"]
+        before = stage.producer._appender.fast_appends["t"]
         [asked] = await stage.produced(5)
         asked.answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         await stage.advance(200)
         assert not before.of_use
         delivery = stage.producer.send("t", b"2")
-        assert stage.producer._intake.lanes["t"] is not before
+        assert stage.producer._appender.fast_appends["t"] is not before
         while open_now := await stage.produced(5):
             open_now[0].answer()
         assert (await delivery).offset == 2
 
 
-async def test_a_batch_that_the_lane_fills_does_not_linger() -> None:
+async def test_a_batch_that_the_short_way_fills_does_not_linger() -> None:
     async with producing(linger_ms=1000, batch_size=105) as stage:
         stage.producer.send("t", b"x" * 40)
         [first] = await stage.produced(1000)
         first.answer()
         # 61 bytes of header, and 7 of each record beside its value.
         stage.producer.send("t", b"")
-        assert lanes(stage) == ["t"]
+        assert fast_topics(stage) == ["t"]
         assert await stage.produced() == []
         stage.producer.send("t", b"x" * 30)
         [asked] = await stage.produced()
         assert asked.values() == [b"", b"x" * 30]
 
 
-async def test_the_lane_too_refuses_when_closed_and_what_is_too_large() -> None:
+async def test_the_short_way_too_refuses_when_closed_and_what_is_too_large() -> None:
     async with producing(linger_ms=5, batch_size=100, max_request_size=200) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         stage.producer.send("t", b"1")
-        assert lanes(stage) == ["t"]
+        assert fast_topics(stage) == ["t"]
         with pytest.raises(RecordTooLarge):
             await stage.producer.send("t", b"x" * 150)
         await stage.producer.close(0)
@@ -155,20 +155,20 @@ class Passing:
     ],
     ids=["a partitioner", "batches as large as the largest record", "an interceptor"],
 )
-async def test_no_lane_leaves_out_what_has_to_be_asked(settings: dict[str, object]) -> None:
+async def test_no_short_way_leaves_out_what_has_to_be_asked(settings: dict[str, object]) -> None:
     async with producing(linger_ms=5, **settings) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         stage.producer.send("t", b"1")
-        assert not stage.producer._lanes
+        assert not stage.producer._fast_appends
 
 
-async def test_the_lane_refuses_what_is_too_large_while_others_wait_for_memory() -> None:
+async def test_the_short_way_refuses_what_is_too_large_while_others_wait_for_memory() -> None:
     async with producing(linger_ms=5, batch_size=100, buffer_memory=300, max_request_size=250) as stage:
         stage.producer.send("t", b"0")
         await stage.advance()
         sent = [stage.producer.send("t", b"x" * 30) for _ in range(6)]
-        assert lanes(stage) == ["t"] and sent[-1].batch is None
+        assert fast_topics(stage) == ["t"] and sent[-1].batch is None
         with pytest.raises(RecordTooLarge):
             await stage.producer.send("t", b"x" * 200)
         while asked := await stage.produced(5):
@@ -193,7 +193,7 @@ async def test_those_who_waited_for_memory_go_on_in_order_whatever_they_are() ->
             assert stage.cluster.log[topic, 0] == [b"", *(b"x" * 30 + b"%d" % n for n in range(60) if mine(n))]
 
 
-async def test_a_topic_is_in_use_while_records_go_by_its_lane() -> None:
+async def test_a_topic_is_in_use_while_records_go_by_its_short_way() -> None:
     async with producing(linger_ms=60_000) as stage:
         for _ in range(5):
             await stage.advance(10)

@@ -100,7 +100,7 @@ async def test_another_thread_is_told_so_on_the_short_way_and_on_the_long_one() 
         for value in (b"0", b"1"):
             stage.producer.send("t", value)
             await stage.advance()
-        assert stage.producer._lanes
+        assert stage.producer._fast_appends
         for topic in ("t", "u"):
             told: list[Exception] = []
 

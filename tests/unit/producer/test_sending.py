@@ -348,7 +348,7 @@ async def test_forbidden_topics_surface_at_once_and_unknown_ones_are_waited_for(
         metadata = stage.producer._metadata
         delivery = stage.producer.send("secret", b"v")
         metadata.failed["secret"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        stage.producer._intake.proceed(stage.clock.now)
+        stage.producer._appender.proceed(stage.clock.now)
         with pytest.raises(ProducerError, match="TOPIC_AUTHORIZATION_FAILED"):
             await delivery
         later = stage.producer.send("later", b"v")
@@ -365,7 +365,7 @@ async def test_a_callback_that_sends_again_waits_for_its_own_end(why: str) -> No
     async with producing(batch_size=300, buffer_memory=300, linger_ms=60_000) as stage:
         stage.producer.send("t", b"v" * 100)
         await stage.advance()
-        stage.producer._intake._max_block_ms = 0
+        stage.producer._appender._max_block_ms = 0
         sent: list[Delivery] = []
         passes: list[int] = []
         sender, run_once = stage.producer._sender, stage.producer._sender.run_once

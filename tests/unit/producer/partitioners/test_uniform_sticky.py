@@ -12,18 +12,18 @@ VIEW = TopicView(topic="t", partitions=3, available=(0, 1, 2))
 
 def test_it_stays_until_batch_size_bytes_and_a_full_batch() -> None:
     built_in = BuiltIn(1000, random.Random(1))
-    stay = built_in.current(VIEW)
-    assert not built_in.appended(stay, 999, VIEW, True)
-    assert not built_in.appended(stay, 1, VIEW, False)
-    assert built_in.current(VIEW) is stay
-    assert built_in.appended(stay, 0, VIEW, True)
-    assert built_in.current(VIEW) is not stay
+    choice = built_in.current(VIEW)
+    assert not built_in.appended(choice, 999, VIEW, True)
+    assert not built_in.appended(choice, 1, VIEW, False)
+    assert built_in.current(VIEW) is choice
+    assert built_in.appended(choice, 0, VIEW, True)
+    assert built_in.current(VIEW) is not choice
 
 
 def test_twice_batch_size_bytes_end_the_stay_in_any_case() -> None:
     built_in = BuiltIn(1000, random.Random(1))
-    stay = built_in.current(VIEW)
-    assert built_in.appended(stay, 2000, VIEW, False)
+    choice = built_in.current(VIEW)
+    assert built_in.appended(choice, 2000, VIEW, False)
 
 
 def test_queue_lengths_become_the_table_of_the_proposal() -> None:
@@ -37,9 +37,9 @@ def test_draws_follow_the_table() -> None:
     built_in.learn([0, 3, 1], [0, 1, 2], 3)
     drawn: Counter[int] = Counter()
     for _ in range(8000):
-        stay = built_in.current(VIEW)
-        drawn[stay.partition] += 1
-        built_in.appended(stay, 2, VIEW, True)
+        choice = built_in.current(VIEW)
+        drawn[choice.partition] += 1
+        built_in.appended(choice, 2, VIEW, True)
     assert [round(drawn[p] / 1000) for p in range(3)] == [4, 1, 3]
 
 
@@ -62,9 +62,9 @@ def test_without_leaders_it_draws_among_all() -> None:
     none = TopicView(topic="t", partitions=3, available=())
     drawn = set()
     for _ in range(50):
-        stay = built_in.current(none)
-        drawn.add(stay.partition)
-        built_in.appended(stay, 2, none, True)
+        choice = built_in.current(none)
+        drawn.add(choice.partition)
+        built_in.appended(choice, 2, none, True)
     assert drawn == {0, 1, 2}
 
 
@@ -102,23 +102,23 @@ async def test_records_with_a_key_do_not_end_a_stay() -> None:
     async with producing(lambda c: c.topics.update(t=5), batch_size=200, linger_ms=1000) as stage:
         stage.producer.send("t", b"v")
         await stage.advance()
-        stay = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=5, available=()))
-        before = stay.produced_bytes
+        choice = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=5, available=()))
+        before = choice.produced_bytes
         for number in range(50):
             stage.producer.send("t", b"v" * 50, key=b"%d" % number)
-        assert stay.produced_bytes == before
+        assert choice.produced_bytes == before
         stage.producer.send("t", b"v")
-        assert stay.produced_bytes > before
+        assert choice.produced_bytes > before
 
 
 async def test_a_stay_counts_the_header_of_the_batch_that_it_opens() -> None:
     async with producing(linger_ms=1000) as stage:
         stage.producer.send("t", b"warm")
         await stage.advance()
-        stay = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=1, available=(0,)))
+        choice = stage.producer._accumulator._built_in["t"].current(TopicView(topic="t", partitions=1, available=(0,)))
         stage.producer.send("t", b"v" * 10)
         [queue] = stage.producer._accumulator._queues
-        assert stay.produced_bytes == queue[0].estimated_bytes
+        assert choice.produced_bytes == queue[0].estimated_bytes
 
 
 async def test_lengths_of_queues_count_only_once_every_partition_has_one() -> None:

@@ -18,7 +18,7 @@ SPEC = API[ApiKey.PRODUCE]
 VERSIONS = range(SINCE_VERSION, SPEC.max_version + 1)
 
 
-def envelope(version: int, **fields: Any) -> RequestTemplate:
+def template(version: int, **fields: Any) -> RequestTemplate:
     return RequestTemplate(version, "me", ProduceRequest(acks=-1, timeout_ms=30_000, **fields), "träger", 7)
 
 
@@ -34,7 +34,7 @@ def answer(version: int, throttle_ms: int = 3, topic: str = "träger", correlati
 @pytest.mark.parametrize("size_bytes", [1, 126, 127, 16_383, 16_384, 100_000])
 @pytest.mark.parametrize("transactional_id", [None, "mine"])
 def test_a_frame_is_what_the_schema_writes(version: int, size_bytes: int, transactional_id: str | None) -> None:
-    kept, records = envelope(version, transactional_id=transactional_id), bytes(range(256)) * 400
+    kept, records = template(version, transactional_id=transactional_id), bytes(range(256)) * 400
     for correlation_id in (1, 1 << 30):
         pieces = kept.frame(correlation_id, records[:size_bytes])
         assert all(map(len, pieces))  # an empty one keeps the transport of Python 3.12 busy for ever
@@ -45,12 +45,12 @@ def test_a_frame_is_what_the_schema_writes(version: int, size_bytes: int, transa
 
 def test_records_are_not_copied() -> None:
     records = memoryview(bytearray(1000))
-    assert envelope(11).frame(1, records)[1] is records
+    assert template(11).frame(1, records)[1] is records
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_answer_to_a_batch_that_was_written_tells_offset_time_and_throttle(version: int) -> None:
-    kept = envelope(version)
+    kept = template(version)
     assert kept.written(9, memoryview(answer(version))) == Written(1 << 40, -1, 3)
     stamped = memoryview(answer(version, throttle_ms=0, log_append_time_ms=1_700_000_000_000))
     assert kept.written(9, stamped) == Written(1 << 40, 1_700_000_000_000, 0)
@@ -70,10 +70,10 @@ def test_the_answer_to_a_batch_that_was_written_tells_offset_time_and_throttle(v
     ids=lambda changed: next(iter(changed)),
 )
 def test_any_other_answer_is_left_to_the_schema(changed: dict[str, Any]) -> None:
-    assert envelope(11).written(9, memoryview(answer(11, **changed))) is None
+    assert template(11).written(9, memoryview(answer(11, **changed))) is None
 
 
 @pytest.mark.parametrize("left", [0, 3, 30])
 def test_an_answer_that_is_cut_off_is_left_to_the_schema(left: int) -> None:
-    assert envelope(11).written(9, memoryview(answer(11))[:left]) is None
-    assert envelope(11).written(9, memoryview(answer(11) + b"\0")) is None
+    assert template(11).written(9, memoryview(answer(11))[:left]) is None
+    assert template(11).written(9, memoryview(answer(11) + b"\0")) is None

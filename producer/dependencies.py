@@ -1,6 +1,6 @@
 """What a producer takes from around it: the clock, the network, chance, and the estimates that all producers share.
 
-Tests and tools put others in place by a subclass of Producer with a `_surroundings` of its own.
+Tests and tools put others in place by a subclass of Producer with a `_dependencies` of its own.
 """
 
 import random
@@ -18,7 +18,7 @@ LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClien
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Dependencies:
     """`link` makes the network of a producer: settings, clock, and what to call when something changed."""
 
     clock: Clock = field(default_factory=LoopClock)
