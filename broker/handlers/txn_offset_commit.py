@@ -70,6 +70,8 @@ async def _commit(
     broker: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
+    if not request.group_id:
+        raise ApiError("the group id is empty", ErrorCode.INVALID_GROUP_ID)
     topic = await broker.topics.ensure(OFFSETS_TOPIC)
     partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]
     if not partition.is_here:

@@ -11,6 +11,7 @@ from stepdown.protocol.messages import incremental_alter_configs as iac
 from stepdown.protocol.messages import offset_commit as oc
 from stepdown.protocol.messages import offset_fetch as of
 from stepdown.protocol.messages import offset_for_leader_epoch as ofle
+from stepdown.protocol.messages import txn_offset_commit as toc
 from stepdown.protocol.messages import write_txn_markers as wtm
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
@@ -138,6 +139,19 @@ def _offsets() -> Iterator[Step]:
                 name = f"commit to {group!r} by {member!r} in {generation}"
                 request = committed(f"{group}{generation}{member}" if group else "", member, generation)
                 yield from each_version(name, request, (1, 2, 5, 7, 8, 9), reads=False)
+    pending = [
+        toc.TxnOffsetCommitRequestPartition(partition_index=at, committed_offset=1, committed_metadata="")
+        for at in (0, 9)
+    ]
+    for group in ("", "new"):
+        request = toc.TxnOffsetCommitRequest(
+            transactional_id="nope",
+            group_id=group,
+            producer_id=5,
+            producer_epoch=0,
+            topics=(toc.TxnOffsetCommitRequestTopic(name="a", partitions=pending),),
+        )
+        yield from each_version(f"commit to {group!r} in no transaction", request, (0, 2, 3))
     yield from each_version("commit to ZooKeeper", committed("zoo", "", -1), (0,), reads=False)
     asked = of.OffsetFetchRequestTopic(name="a", partition_indexes=(0, 1))
     request = of.OffsetFetchRequest(group_id="zoo", topics=(asked,))
