@@ -25,6 +25,7 @@ from .brokers import begin_produce, create_topic, fetched, running_cluster, valu
 from .clock import ManualClock, settle
 
 STEPS = 40
+HUNG_S = 600
 IDS = (1, 2, 3)
 TOPIC = "t"
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -282,7 +283,7 @@ def main(first: int, last: int) -> int:
     """1 when a seed breaks a rule, or ends in another failure; it is named."""
     for seed in range(first, last):
         try:
-            asyncio.run(asyncio.wait_for(storm(seed), 60))
+            asyncio.run(asyncio.wait_for(storm(seed), HUNG_S))
         except Exception as fault:
             print(f"seed {seed}: {type(fault).__name__} {fault}", flush=True)
             return 1
