@@ -55,6 +55,9 @@ class Metrics:
             *("listener", "mechanism"),
         )
 
+        self.throttle_seconds = kept.counter(
+            "stepdown_throttle_seconds", "Time that clients were made to wait by quotas, by API", "request"
+        )
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
         self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")
         self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes in fetch responses to consumers", "topic")

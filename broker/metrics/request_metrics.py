@@ -7,13 +7,14 @@ from .metrics import Metrics
 class RequestMeter:
     """The instruments of one API in one version, which is one that is served: clients must not choose labels."""
 
-    __slots__ = ("_deprecated", "_labels", "_local", "_remote", "_requests", "_send", "_size", "_total")
+    __slots__ = ("_deprecated", "_labels", "_local", "_remote", "_requests", "_send", "_size", "_throttle", "_total")
 
     def __init__(self, metrics: Metrics, api_name: str, version: int) -> None:
         label = str(version)
         phase = metrics.request_duration.of
         self._labels = api_name, label
         self._deprecated = metrics.deprecated_requests
+        self._throttle = metrics.throttle_seconds
         self._requests: Counter = metrics.requests.of(api_name, label)
         self._size: Histogram = metrics.request_size.of(api_name)
         self._local: Histogram = phase(api_name, "local", label)
@@ -35,6 +36,10 @@ class RequestMeter:
         """Its answer took `seconds` to send, `total_s` since the request came."""
         self._send.observe(seconds)
         self._total.observe(total_s)
+
+    def throttled(self, throttle_ms: int) -> None:
+        """Its client has to wait that long."""
+        self._throttle.of(self._labels[0]).value += throttle_ms / 1000
 
     def deprecated(self, software_name: str, software_version: str) -> None:
         """It was in a version that should not be used any more, by this software."""

@@ -276,6 +276,8 @@ class Dispatcher:
         """Counts how long it took until all was sent; conversion while sending is part of it."""
         now = perf_counter()
         reply.meter.sent(now - reply.ready_s, now - reply.began_s)
+        if reply.throttle_ms:
+            reply.meter.throttled(reply.throttle_ms)
 
     def _metered(self, route: Route) -> RequestMeter:
         if route.meter is None:

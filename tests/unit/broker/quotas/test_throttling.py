@@ -18,7 +18,7 @@ from support.admin import create, new_topic
 from support.client import RawClient
 from support.clock import ManualClock
 from support.record_sets import NOW
-from support.running import running_broker
+from support.running import running_broker, until
 
 BATCH_BYTES = 30_000
 
@@ -80,7 +80,9 @@ async def test_a_producer_is_told_at_once_and_then_not_listened_to(
 ) -> None:
     await create(client, "t")
     await set_quota(client, "producer_byte_rate", 2000.0, name="greedy")
-    assert (await client.send(produced(), 9)).throttle_time_ms > 4000
+    throttle_ms = (await client.send(produced(), 9)).throttle_time_ms
+    assert throttle_ms > 4000
+    await until(lambda: broker.metrics.throttle_seconds.of("Produce").value == throttle_ms / 1000)
     assert await is_silent(client)
     async with await connected(broker, "modest") as other:
         assert (await other.send(produced(), 9)).throttle_time_ms == 0
