@@ -36,7 +36,7 @@ class MovableClock:
         self._timers: list[tuple[float, int, _Timer]] = []
         self._numbers = itertools.count()
         self._wake: asyncio.TimerHandle | None = None
-        self._at_work = 0
+        self._at_work = self._works_begun = 0
         self._nobody_works = asyncio.Event()
         self._nobody_works.set()
         self._stands_at_ms: float | None = None if start_ms is None else float(start_ms)
@@ -74,6 +74,7 @@ class MovableClock:
 
     def work_begins(self) -> None:
         self._at_work += 1
+        self._works_begun += 1
         self._nobody_works.clear()
 
     def work_ends(self) -> None:
@@ -111,14 +112,12 @@ class MovableClock:
             self.resume()
 
     async def _settle(self) -> None:
-        await self._take_turns()
-        while self._at_work:
+        begun = None
+        while begun != self._works_begun:  # what ended in the last of the turns has turns of its own
             await self._nobody_works.wait()
-            await self._take_turns()
-
-    async def _take_turns(self) -> None:
-        for _ in range(self._turns):
-            await asyncio.sleep(0)
+            begun = self._works_begun
+            for _ in range(self._turns):
+                await asyncio.sleep(0)
 
     def _wake_for_next(self) -> None:
         """While time runs: has the loop call us when the next timer is due."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 from stepdown.broker.scheduling.movable_clock import MovableClock
@@ -37,6 +38,29 @@ async def test_what_a_thread_has_found_is_acted_on_before_the_next_timer_rings()
         await threads.run(lambda: threading.Event().wait(0.01))
         await asyncio.sleep(0)
         await threads.run(lambda: threading.Event().wait(0.01))
+        said.append("done")
+
+    tasks: list[asyncio.Task[None]] = []
+    clock.call_later(10, lambda: tasks.append(asyncio.create_task(chain())))
+    clock.call_later(11, lambda: said.append("next"))
+    await clock.advance(20)
+    assert said == ["done", "next"]
+    threads.shutdown()
+
+
+async def test_what_a_thread_has_found_in_the_last_turn_has_turns_of_its_own() -> None:
+    clock = MovableClock(0, turns=5)
+    threads = WorkerThreads(1, "test", clock)
+    said: list[str] = []
+
+    async def chain() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        done = threads.run(lambda: None)
+        time.sleep(0.01)  # noqa: ASYNC251 - the thread is done when the turn is over
+        await done
+        for _ in range(3):
+            await asyncio.sleep(0)
         said.append("done")
 
     tasks: list[asyncio.Task[None]] = []
