@@ -1,0 +1,109 @@
+"""Does a server with more processors serve more compressed data? Old readers of LZ4, producers of LZ4, by processors.
+
+    python bench/questions/processors.py                    # 1, 2 … as many as there are
+    python bench/questions/processors.py --codec GZIP --turns 5
+
+One server for each number of processors, held to them by taskset; all are up and take turns. 8 readers by Fetch v2 and
+8 producers, batches of 16 kB of JSON. The load takes part of a processor itself, which the largest number has to share.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from stepdown.bench.cases.fetching import FetchCase, FetchGrid, reading, topic_of
+from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
+from stepdown.bench.failures import BenchFailed
+from stepdown.bench.load.plan import LoadPlan, LoadResult
+from stepdown.bench.load.process import LoadProcess
+from stepdown.bench.load.topics import Writing, create_topic, delete_topic, fill
+from stepdown.bench.load.values import Data
+from stepdown.bench.servers.contenders import Stepdown
+from stepdown.protocol.records.layout import Codec
+
+CLIENTS = 8
+WARM_UP_S = 1.0
+WRITTEN = "written"
+
+
+class Pinned(Stepdown):
+    """A broker that runs on the first `processors` processors."""
+
+    def __init__(self, folder: Path, processors: int) -> None:
+        super().__init__(folder, properties=SETTINGS)
+        self.processors = processors
+
+    def _command(self) -> list[str]:
+        return ["taskset", "--cpu-list", f"0-{self.processors - 1}", *super()._command()]
+
+
+class Question:
+    """What all servers are asked."""
+
+    def __init__(self, codec: Codec, load: LoadProcess) -> None:
+        (self._filling,) = FetchGrid(record_bytes=(600,), codecs=(codec,), data=(Data.JSON,)).fillings()
+        (self._writing,) = ProduceGrid(batch_bytes=(16_000,), codecs=(codec,), data=(Data.JSON,)).cases()
+        self._reading = FetchCase(record_bytes=600, codec=codec, version=2, readers=CLIENTS, data=Data.JSON)
+        self._load = load
+
+    def prepare(self, server: Stepdown) -> None:
+        fill(server.address, topic_of(self._filling), self._filling, self._load)
+
+    def read(self, server: Stepdown, seconds: float) -> float:
+        """MB/s that came."""
+        result = self._run(server, reading(server.address, self._reading, self._filling, seconds))
+        return result.received_bytes / result.seconds / 1e6
+
+    def write(self, server: Stepdown, seconds: float) -> float:
+        """MB/s that were acknowledged."""
+        create_topic(server.address, WRITTEN, PARTITIONS)
+        plan = Writing(connections=CLIENTS).plan(server.address, WRITTEN, self._writing.filling, seconds)
+        result = self._run(server, plan)
+        delete_topic(server.address, WRITTEN)
+        return result.sent_bytes / result.seconds / 1e6
+
+    def _run(self, server: Stepdown, plan: LoadPlan) -> LoadResult:
+        result = self._load.run(plan)
+        if result.errors or result.failure:
+            raise BenchFailed(f"{server.log}\n{result.errors} errors, {result.failure}")
+        return result
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--codec", choices=[codec.name for codec in Codec], default=Codec.LZ4.name)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    given = parser.parse_args(arguments)
+    print("| processors | 8 old readers, MB/s | 8 producers, MB/s |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder, LoadProcess() as load:
+        servers = [Pinned(Path(folder, str(count)), count) for count in range(1, (os.cpu_count() or 1) + 1)]
+        try:
+            for server in servers:
+                server.start()
+            compare(servers, Question(Codec[given.codec], load), given.turns, given.seconds)
+        finally:
+            for server in servers:
+                server.kill()
+
+
+def compare(servers: Sequence[Pinned], question: Question, turns: int, seconds: float) -> None:
+    for server in servers:
+        question.prepare(server)
+        question.read(server, WARM_UP_S)
+        question.write(server, WARM_UP_S)
+    reads = [[question.read(server, seconds) for server in servers] for _ in range(turns)]
+    writes = [[question.write(server, seconds) for server in servers] for _ in range(turns)]
+    for server, read, written in zip(servers, zip(*reads, strict=True), zip(*writes, strict=True), strict=True):
+        print(f"| {server.processors} | {median(read):.0f} | {median(written):.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except BenchFailed as fault:
+        sys.exit(str(fault))
