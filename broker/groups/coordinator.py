@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MOST_UNUSED_GROUPS = 5_000
+"""Groups that nobody has joined: whoever names new ones makes them, and each takes 3 kB with its pending member."""
+
 
 class GroupCoordinator:
     """Groups and offsets of one broker."""
@@ -64,7 +67,8 @@ class GroupCoordinator:
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock)
         self._rebalancer = Rebalancer(self.rules, self._timers, self._topic)
-        self._rebalancer.on_unused = self._forget_unused
+        self._rebalancer.on_unused = self._note_unused
+        self._unused: dict[str, ClassicGroup] = {}
         timeout_ms = settings.offsets_commit_timeout_ms
         self._joins = Joins(self.rules, self._rebalancer, self._topic)
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
@@ -167,14 +171,21 @@ class GroupCoordinator:
             return self._classic_in_consumer.join(group, request, caller)
         answer = await self._joins.join(group, request, caller)
         if group.is_unused:
-            self._forget_unused(group)
+            self._note_unused(group)
         return answer
 
+    def _note_unused(self, group: ClassicGroup) -> None:
+        """Nobody has joined the group. It stays, as in Kafka, but where they are many the oldest are forgotten."""
+        self._unused.pop(group.group_id, None)
+        self._unused[group.group_id] = group
+        if len(self._unused) > MOST_UNUSED_GROUPS:
+            self._forget_unused(self._unused.pop(next(iter(self._unused))))
+
     def _forget_unused(self, group: ClassicGroup) -> None:
-        """Forgets a group that nobody has joined and that holds no offsets."""
-        is_known = self.groups.find(group.group_id) is group
+        """Forgets the group, unless it was joined meanwhile or holds offsets."""
         if (
-            is_known
+            group.is_unused
+            and self.groups.find(group.group_id) is group
             and not self.offsets.of_group(group.group_id)
             and not self.offsets.has_open_transactions(group.group_id)
         ):

@@ -1,6 +1,7 @@
 """JoinGroup to a classic group."""
 
 import pytest
+from stepdown.broker.groups import coordinator
 from stepdown.broker.groups.classic import rebalance
 from stepdown.broker.groups.classic.states import State
 from stepdown.protocol.errors import ErrorCode
@@ -241,13 +242,14 @@ async def test_ids_that_clients_do_not_come_back_with_are_forgotten_when_they_ar
     assert late.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_a_group_that_nobody_joins_is_not_kept(tmp_path, monkeypatch):
+async def test_of_many_groups_that_nobody_joins_the_oldest_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(rebalance, "MOST_PENDING_MEMBERS", 2)
+    monkeypatch.setattr(coordinator, "MOST_UNUSED_GROUPS", 1)
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         for name in ("a", "b", "c"):
             assert (await client.send(joining(name, 1), 4)).error_code == ErrorCode.MEMBER_ID_REQUIRED
         assert (await client.send(joining("d", 0), 4)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        assert [group.group_id for group in broker.groups.groups] == ["b", "c"]
+        assert [group.group_id for group in broker.groups.groups] == ["b", "c", "d"]
 
 
 def joining(group_id, protocols):
