@@ -117,7 +117,7 @@ async def confluent(address: str, topic: str, count: int, latency: bool) -> list
     latencies = []
     for due in due_times(count):
         while time.perf_counter() < due:
-            poll(due - time.perf_counter())
+            poll(max(0.0, due - time.perf_counter()))  # a negative time would be for ever
         started = due or time.perf_counter()
         while True:
             try:
