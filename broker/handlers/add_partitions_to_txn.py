@@ -4,8 +4,8 @@ All of a transaction's partitions are added or none: where one does not exist, t
 OPERATION_NOT_ATTEMPTED.
 
 Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; v4 and v5 are what
-brokers ask each other: several transactions, of which some are only to be verified. This broker, its
-own coordinator, does not need them.
+brokers ask each other: several transactions, of which some are only to be verified. This broker, its own
+coordinator, does not need them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,8 +2,7 @@
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. A group
 that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND; one that is named twice is answered once.
-Version notes: v1 is Kafka 4.0's and says
-which protocol a member speaks.
+Version notes: v1 is Kafka 4.0's and says which protocol a member speaks.
 """
 
 from typing import TYPE_CHECKING

@@ -62,6 +62,7 @@ class Route:
         "decode",
         "encode",
         "handle",
+        "has_long_answers",
         "is_deprecated",
         "is_long",
         "meter",
@@ -80,6 +81,7 @@ class Route:
         self.handle = handle
         self.parts = PARTS.get(spec.key)
         self.is_long = getattr(module, "is_long", None)
+        self.has_long_answers = spec.key in LONG_ANSWERS
         self.decode: Decode = decoder_of(spec.request, version)
         self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
@@ -123,16 +125,18 @@ class Dispatcher:
             return self._answer_long(route, call, began)
         if route.is_long is not None and route.is_long(self._core, call.request, call):
             return self._answer_long(route, call, began)
-        if route.spec.key in LONG_ANSWERS:
+        if route.has_long_answers:
             return self._answer_long(route, call, began, is_encoded_here=True)
         return self._answer(route, call, began)
 
     def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
-        most_items = request_limits.most_items(route.spec.key, self._core.settings.stepdown_request_max_items)
+        setting = self._core.settings.stepdown_request_max_items
+        most_items = request_limits.most_items(route.spec.key, setting)
         try:
             request = route.decode(body, most_items)
         except TooManyItems as fault:
-            raise TooManyItems(f"{_named(route)} request: {fault}; see {request_limits.SETTING}") from None
+            which = f"; see {request_limits.SETTING}" if most_items == setting else ""
+            raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None
         return Call(

@@ -16,7 +16,6 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from ...protocol.errors import CorruptRecord, DiskFault
@@ -64,18 +63,16 @@ def partitions_of_storage(
     ]
     found = files.look_at_all(lambda each: files.entries(each[2]), partitions, near=path)
     uploads = [_uploads(directory, inside) for (_, _, directory), inside in zip(partitions, found, strict=True)]
-    segments = iter(
-        files.look_at_all(lambda each: _segment(files, each), [each for those in uploads for each in those], near=path)
-    )
+    segments = files.look_at_groups(lambda each: _segment(files, each), uploads, near=path)
     return [
         TieredPartition(
             topic=name["topic"],
             topic_id=name["topic_id"],
             partition=partition,
             directory=directory,
-            segments=tuple(islice(segments, len(those))),
+            segments=those,
         )
-        for (name, partition, directory), those in zip(partitions, uploads, strict=True)
+        for (name, partition, directory), those in zip(partitions, segments, strict=True)
         if those
     ]
 

@@ -10,7 +10,6 @@ Source: Kafka 3.9 `RemoteLogSegmentFileset`, `RemoteTopicPartitionDirectory`.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 
 from ...storage.files.file_names import LOG
 from ...storage.files.files import DirectoryEntry
@@ -42,18 +41,16 @@ def partitions_of_storage(
     ]
     folders = files.look_at_all(lambda each: files.entries(each[1]), found, near=path)
     uploads = [list(_uploads(directory, inside)) for (_, directory), inside in zip(found, folders, strict=True)]
-    segments = iter(
-        files.look_at_all(lambda file: _segment(files, file), [file for those in uploads for file in those], near=path)
-    )
+    segments = files.look_at_groups(lambda file: _segment(files, file), uploads, near=path)
     return [
         TieredPartition(
             topic=name["topic"],
             topic_id=name["topic_id"],
             partition=int(name["partition"]),
             directory=directory,
-            segments=tuple(islice(segments, len(those))),
+            segments=those,
         )
-        for (name, directory), those in zip(found, uploads, strict=True)
+        for (name, directory), those in zip(found, segments, strict=True)
     ]
 
 

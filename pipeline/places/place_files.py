@@ -11,8 +11,9 @@
 The driver reads environment and profile (`store_options`) and hands what it found to the tasks.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -129,3 +130,10 @@ class PlaceFiles:
             return [look(item) for item in items]
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
             return list(threads.map(look, items))
+
+    def look_at_groups(
+        self, look: Callable[[_Item], _Found], groups: Sequence[Sequence[_Item]], *, near: str
+    ) -> list[tuple[_Found, ...]]:
+        """As `look_at_all` of the items of all groups together; what was found by group."""
+        found = iter(self.look_at_all(look, [item for group in groups for item in group], near=near))
+        return [tuple(islice(found, len(group))) for group in groups]

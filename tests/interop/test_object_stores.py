@@ -11,24 +11,13 @@ from stepdown.pipeline.failures import BadUsage
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.rows import Leniency, SplitRows
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.splits import Range
 from stepdown.protocol.errors import DiskFault
-from stepdown.protocol.records.columns import Wanted
 from support.log_directories import write_topic
 from support.object_stores import Store, azure_store, google_store, webdav_store
+from support.planned_rows import offsets_of
 
 RANGE = Range(first=33, end=90)
-
-
-def offsets(files: PlaceFiles, path: str, wanted: Range) -> list[int]:
-    found = []
-    for log in partition_logs(files, path):
-        for split in SplitPlanner(files, 1000).splits(log, wanted):
-            asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-            for columns in SplitRows(files, split, asked, Leniency()):
-                found += memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
-    return found
 
 
 @pytest.mark.parametrize("opened", [azure_store, google_store, webdav_store])
@@ -36,7 +25,7 @@ def test_a_log_directory_is_read(opened: Callable[[], AbstractContextManager[Sto
     write_topic(tmp_path, "topic", partitions=2, segments=3)
     with opened() as store:
         root, files = store.upload(tmp_path, "some logs"), PlaceFiles(store.options)
-        assert offsets(files, root, RANGE) == list(range(33, 90)) * 2
+        assert offsets_of(files, root, RANGE, split_bytes=1000) == list(range(33, 90)) * 2
         with pytest.raises(BadUsage, match="no such log directory"):
             partition_logs(files, f"{store.root}/missing")
 

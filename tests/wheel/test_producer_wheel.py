@@ -60,6 +60,9 @@ def test_it_is_small_and_has_no_broker(python: Path, tmp_path: Path) -> None:
     taken = installed_bytes(python)
     print(f"{taken / 1e6:.1f} MB")
     assert taken < MOST_BYTES
+    [package] = python.parents[1].glob("lib/python*/site-packages/stepdown")
+    rooms = {path.name for path in package.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert rooms == {"producer", "protocol", "config"}
     assert subprocess.run([python, "-c", "import stepdown.broker"], capture_output=True, cwd=tmp_path).returncode == 1
 
 
@@ -78,9 +81,21 @@ def programs() -> list[str]:
 
 @pytest.mark.parametrize("program", programs(), ids=["send and wait", "send many"])
 def test_the_programs_of_its_page_run(python: Path, broker: BrokerProcess, tmp_path: Path, program: str) -> None:
+    assert "localhost:9092" in program
     program = program.replace("localhost:9092", broker.address)
     run = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 0 and not run.stderr, run.stderr
+
+
+def test_what_is_sent_goes_the_compiled_way(python: Path, tmp_path: Path) -> None:
+    program = "from stepdown.producer import fast_path; print(fast_path.COMPILED)"
+    assert subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path).stdout == "True\n"
+
+
+def test_a_codec_that_is_not_installed_is_told_when_it_is_asked_for(python: Path, tmp_path: Path) -> None:
+    program = "from stepdown.producer import Producer; Producer('127.0.0.1:1', compression='lz4')"
+    run = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert "pip install 'stepdown-producer[compression]'" in run.stderr
 
 
 def test_with_compression_it_has_every_codec(broker: BrokerProcess, tmp_path: Path) -> None:

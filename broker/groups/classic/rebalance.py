@@ -24,7 +24,7 @@ from .states import State
 log = logging.getLogger(__name__)
 
 MOST_PENDING_MEMBERS = 5_000
-"""Ids handed out to clients that have not come back with them yet. They come in milliseconds; 3 kB each."""
+"""Clients may come back with one of the last so many ids that were handed out, which takes milliseconds; 3 kB each."""
 
 
 def _session(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:

@@ -101,8 +101,12 @@ def received(sock: socket.socket, size: int) -> bytes:
 
 def half_frames(address: str, connections: int, announced: int, sent: int) -> None:
     """Each of the connections sends a part of a frame and no more, but a byte now and then."""
-    part = half_frame_of(announced, sent)
-    threads = [threading.Thread(target=half_frame, args=(address, part), daemon=True) for _ in range(connections)]
+    on_each(connections, half_frame, address, half_frame_of(announced, sent))
+
+
+def on_each(connections: int, work: Callable[..., None], *args: object) -> None:
+    """Does the work on so many connections at once, each in a thread, for ever."""
+    threads = [threading.Thread(target=work, args=args, daemon=True) for _ in range(connections)]
     for thread in threads:
         thread.start()
     begun()
@@ -127,12 +131,7 @@ def half_frame(address: str, part: bytes, ready: Callable[[], None] = lambda: No
 
 def not_read(address: str, request: bytes, connections: int) -> None:
     """Each of the connections asks and reads nothing; again when it is closed."""
-    threads = [threading.Thread(target=unread, args=(address, request), daemon=True) for _ in range(connections)]
-    for thread in threads:
-        thread.start()
-    begun()
-    for thread in threads:
-        thread.join()
+    on_each(connections, unread, address, request)
 
 
 def unread(address: str, request: bytes) -> None:

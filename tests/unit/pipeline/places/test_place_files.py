@@ -16,11 +16,10 @@ from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.credentials import environment_options
 from stepdown.pipeline.places.place_files import PlaceFiles, located
-from stepdown.pipeline.reading.rows import Leniency, SplitRows
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.splits import Range
 from stepdown.protocol.errors import DiskFault
-from stepdown.protocol.records.columns import Wanted
 from support.log_directories import keyed_records, write_batches, write_topic
+from support.planned_rows import offsets_of
 from support.s3 import BUCKET, KEYS, S3Server, s3_server
 
 
@@ -30,22 +29,16 @@ def server() -> Iterator[S3Server]:
         yield running
 
 
-def rows_of(files: PlaceFiles, path: str, wanted: Range) -> list[int]:
-    found = []
-    for log in partition_logs(files, path):
-        for split in SplitPlanner(files, 4000).splits(log, wanted):
-            asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-            for columns in SplitRows(files, split, asked, Leniency()):
-                found += memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
-    return found
-
-
 def test_a_log_directory_in_a_bucket_is_read_over_answers_that_fail(server: S3Server, tmp_path: Path) -> None:
     write_topic(tmp_path, "topic", partitions=2, segments=3)
     root = server.upload(tmp_path, "logs")
     local, remote = PlaceFiles(), PlaceFiles(server.options)
     wanted = Range(first=33, end=90)
-    assert rows_of(remote, root, wanted) == rows_of(local, str(tmp_path), wanted) == list(range(33, 90)) * 2
+    assert (
+        offsets_of(remote, root, wanted, split_bytes=4000)
+        == offsets_of(local, str(tmp_path), wanted, split_bytes=4000)
+        == list(range(33, 90)) * 2
+    )
 
 
 def test_few_offsets_fetch_few_bytes(server: S3Server, tmp_path: Path) -> None:
@@ -53,7 +46,8 @@ def test_few_offsets_fetch_few_bytes(server: S3Server, tmp_path: Path) -> None:
     write_batches(tmp_path, "topic", 0, batches)
     root = server.upload(tmp_path, "large")
     before = server.sent_bytes()
-    assert rows_of(PlaceFiles(server.options), root, Range(first=905, end=916)) == list(range(905, 916))
+    wanted = Range(first=905, end=916)
+    assert offsets_of(PlaceFiles(server.options), root, wanted, split_bytes=4000) == list(range(905, 916))
     assert server.sent_bytes() - before < 100_000  # of 4 MB
 
 
