@@ -23,6 +23,7 @@ from .network.memory_budget import MemoryBudget
 from .network.spare_descriptors import SpareDescriptors
 from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
+from .quotas.usage import QuotaUsage
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
 from .scheduling.worker_threads import WorkerThreads
@@ -53,7 +54,12 @@ class Core:
         self.metrics = Metrics()
         self.interceptors: list[Interceptor] = []
         self.authorizer: Authorizer | None = None
-        self.quotas = ClientQuotas(self.clock, settings.quota_window_num, settings.quota_window_size_seconds)
+        self.quotas = ClientQuotas(
+            self.clock,
+            settings.quota_window_num,
+            settings.quota_window_size_seconds,
+            QuotaUsage(self.metrics),
+        )
         self.sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
         )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..metadata.image import Topic
 
 MOST_CLIENT_SOFTWARE = 500
+MOST_WITH_QUOTA = 1_000
 
 
 _CODEC_LABELS = tuple(Codec(n).name.lower() if n <= Codec.ZSTD else "other" for n in range(CODEC_MASK + 1))
@@ -57,6 +58,18 @@ class Metrics:
 
         self.throttle_seconds = kept.counter(
             "stepdown_throttle_seconds", "Time that clients were made to wait by quotas, by API", "request"
+        )
+        self.quota_bytes = kept.counter(
+            "stepdown_quota_bytes",
+            "Bytes that counted against a quota, by its type and who shares it",
+            *("type", "user", "client_id"),
+            limit=MOST_WITH_QUOTA,
+        )
+        self.quota_throttle_seconds = kept.counter(
+            "stepdown_quota_throttle_seconds",
+            "Time that a quota made those wait who share it",
+            *("type", "user", "client_id"),
+            limit=MOST_WITH_QUOTA,
         )
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
         self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")

@@ -12,6 +12,7 @@ from ..scheduling.clock import Clock
 from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate
 from .token_bucket import TokenBucket
+from .usage import QuotaUsage
 
 MOST_MEASURED = 10_000
 
@@ -38,8 +39,9 @@ class Measured(Generic[M]):
 class ClientQuotas:
     """Quotas of users and clients. `on_change`, if set, hears that there are quotas now, or none any more."""
 
-    def __init__(self, clock: Clock, samples: int, window_s: int) -> None:
+    def __init__(self, clock: Clock, samples: int, window_s: int, usage: QuotaUsage) -> None:
         self.clock = clock
+        self.usage = usage
         self.samples = samples
         self.window_s = window_s
         self.on_change: Callable[[], None] | None = None

@@ -76,7 +76,7 @@ def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
         quota.produced(call.request_bytes)
     if call.key not in EXEMPT:
         quota.worked(spent_s)
-    call.throttle_ms = quota.throttle_ms
+    call.throttle_ms = quota.settled()
 
 
 def telling(response: Any, throttle_ms: int) -> Any:

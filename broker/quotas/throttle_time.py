@@ -5,6 +5,8 @@
 
 from ...protocol.errors import ApiError, ErrorCode
 from .client_quotas import ClientQuotas
+from .quota_lookup import Entity
+from .usage import FETCH, MUTATION, PRODUCE, REQUEST
 
 
 class RequestQuota:
@@ -37,17 +39,25 @@ UNLIMITED = RequestQuota()
 class LimitedRequest(RequestQuota):
     """What a request of one user and client takes; `throttle_ms` is how long they have to wait after it."""
 
-    __slots__ = ("_client_id", "_quotas", "_user", "_version", "throttle_ms")
+    __slots__ = ("_client_id", "_longest", "_quotas", "_user", "_version", "throttle_ms")
 
     def __init__(self, quotas: ClientQuotas, user: str, client_id: str, version: int) -> None:
         self._quotas = quotas
         self._user = user
         self._client_id = client_id
         self._version = version
+        self._longest: tuple[str, Entity] | None = None
         self.throttle_ms = 0
 
-    def _wait(self, throttle_ms: int) -> int:
-        self.throttle_ms = max(self.throttle_ms, throttle_ms)
+    def settled(self) -> int:
+        """All of it has been counted: `throttle_ms`, for the metrics too."""
+        if self._longest is not None:
+            self._quotas.usage.throttled(*self._longest, self.throttle_ms)
+        return self.throttle_ms
+
+    def _wait(self, throttle_ms: int, kind: str, entity: Entity) -> int:
+        if throttle_ms > self.throttle_ms:
+            self.throttle_ms, self._longest = throttle_ms, (kind, entity)
         return throttle_ms
 
     def produced(self, size_bytes: int) -> None:
@@ -57,7 +67,8 @@ class LimitedRequest(RequestQuota):
             now_ms = self._quotas.clock.now_ms()
             rate = self._quotas.produced.of(quota.entity)
             rate.record(size_bytes, now_ms)
-            self._wait(rate.excess_ms(quota.bound, now_ms))
+            self._quotas.usage.took(PRODUCE, quota.entity, size_bytes)
+            self._wait(rate.excess_ms(quota.bound, now_ms), PRODUCE, quota.entity)
 
     def most_fetched(self, max_bytes: int) -> int:
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
@@ -70,9 +81,11 @@ class LimitedRequest(RequestQuota):
         now_ms = self._quotas.clock.now_ms()
         rate = self._quotas.fetched.of(quota.entity)
         rate.record(size_bytes, now_ms)
-        throttle_ms = self._wait(rate.excess_ms(quota.bound, now_ms))
+        throttle_ms = self._wait(rate.excess_ms(quota.bound, now_ms), FETCH, quota.entity)
         if throttle_ms:
             rate.record(-size_bytes, now_ms)
+        else:
+            self._quotas.usage.took(FETCH, quota.entity, size_bytes)
         return throttle_ms
 
     def worked(self, seconds: float) -> None:
@@ -82,7 +95,8 @@ class LimitedRequest(RequestQuota):
             now_ms = self._quotas.clock.now_ms()
             rate = self._quotas.busy.of(quota.entity)
             rate.record(100 * seconds, now_ms)
-            self._wait(min(rate.excess_ms(quota.bound, now_ms), self._quotas.window_s * 1000))
+            throttle_ms = min(rate.excess_ms(quota.bound, now_ms), self._quotas.window_s * 1000)
+            self._wait(throttle_ms, REQUEST, quota.entity)
 
     def mutate(self, partitions: int, *, strict_from: int) -> None:
         quota = self._quotas.controller_mutation_rate.find(self._user, self._client_id)
@@ -91,10 +105,10 @@ class LimitedRequest(RequestQuota):
         now_ms = self._quotas.clock.now_ms()
         bucket = self._quotas.mutations.of(quota.entity)
         is_strict = self._version >= strict_from
-        if is_strict and self._wait(bucket.debt_ms(quota.bound, now_ms)):
+        if is_strict and self._wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity):
             raise ApiError(
                 "the quota of changes to partitions is used up; ask again later", ErrorCode.THROTTLING_QUOTA_EXCEEDED
             )
         bucket.take(partitions, quota.bound, now_ms)
         if not is_strict:
-            self._wait(bucket.debt_ms(quota.bound, now_ms))
+            self._wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity)

@@ -83,6 +83,8 @@ async def test_a_producer_is_told_at_once_and_then_not_listened_to(
     throttle_ms = (await client.send(produced(), 9)).throttle_time_ms
     assert throttle_ms > 4000
     await until(lambda: broker.metrics.throttle_seconds.of("Produce").value == throttle_ms / 1000)
+    assert broker.metrics.quota_throttle_seconds.of("Produce", "", "greedy").value == throttle_ms / 1000
+    assert broker.metrics.quota_bytes.of("Produce", "", "greedy").value > BATCH_BYTES
     assert await is_silent(client)
     async with await connected(broker, "modest") as other:
         assert (await other.send(produced(), 9)).throttle_time_ms == 0
@@ -90,8 +92,18 @@ async def test_a_producer_is_told_at_once_and_then_not_listened_to(
     assert await client.waiting  # type: ignore[attr-defined]
 
 
+async def test_names_that_clients_choose_are_a_thousand_metrics_at_most(broker: Broker) -> None:
+    usage = broker.quotas.usage
+    for number in range(1_100):
+        usage.took("Produce", ("", f"{number}-{'x' * 10_000}"), 1)
+    labels = [sample.labels for sample in broker.metrics.quota_bytes.collect().samples]
+    assert len(labels) == 1_001
+    assert max(len(each["client_id"]) for each in labels) == 200
+    assert broker.metrics.quota_bytes.of("Produce", "", "one more").value == 100
+
+
 async def test_a_fetch_that_takes_too_much_gets_nothing_until_it_has_waited(
-    client: RawClient, clock: ManualClock
+    broker: Broker, client: RawClient, clock: ManualClock
 ) -> None:
     await create(client, "t")
     for _ in range(4):
@@ -106,8 +118,11 @@ async def test_a_fetch_that_takes_too_much_gets_nothing_until_it_has_waited(
 
     throttle_ms, first = await size()
     assert (throttle_ms, 30_000 < first <= 40_000) == (0, True)  # no more than ten windows of the quota
+    assert broker.metrics.quota_bytes.of("Fetch", "", "greedy").value == first
     throttle_ms, second = await size()
     assert throttle_ms > 5000
+    assert broker.metrics.quota_bytes.of("Fetch", "", "greedy").value == first
+    assert broker.metrics.quota_throttle_seconds.of("Fetch", "", "greedy").value == throttle_ms / 1000
     assert second == 0
     await clock.advance(throttle_ms)
     await clock.advance(4000)

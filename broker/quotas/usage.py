@@ -1,0 +1,31 @@
+"""What users and clients with a quota took, and how long they waited, as metrics.
+
+A type is that of Kafka's beans, `kafka.server:type=Produce,user=…,client-id=…`.
+"""
+
+from ..metrics.metrics import Metrics
+from .quota_lookup import Entity
+
+PRODUCE, FETCH, REQUEST, MUTATION = "Produce", "Fetch", "Request", "ControllerMutation"
+MOST_CHARACTERS = 200
+"""Of a name: clients choose them."""
+
+
+class QuotaUsage:
+    """Those who share a quota are counted together, and have "" where the quota is for any user or client id."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._bytes = metrics.quota_bytes
+        self._throttle = metrics.quota_throttle_seconds
+
+    def took(self, kind: str, entity: Entity, size_bytes: int) -> None:
+        self._bytes.of(kind, *_labels(entity)).value += size_bytes
+
+    def throttled(self, kind: str, entity: Entity, throttle_ms: int) -> None:
+        """By the quota that made them wait longest."""
+        self._throttle.of(kind, *_labels(entity)).value += throttle_ms / 1000
+
+
+def _labels(entity: Entity) -> tuple[str, str]:
+    user, client_id = entity
+    return user[:MOST_CHARACTERS], client_id[:MOST_CHARACTERS]
