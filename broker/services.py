@@ -44,8 +44,9 @@ class Services(Core):
         with self.or_let_go():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted.append(self.metrics.forget_topics)
-            self.quotas.replace(self.topics.store.state.client_quotas)
             self._acls = self._authorize()
+            self.topics.on_clients.append(self._read_clients)
+            self._read_clients()
             self.scram_credentials = ScramCredentials(lambda: self.topics.store)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
@@ -60,9 +61,15 @@ class Services(Core):
         self.authorizer = Authorizer(
             self.settings.super_users,
             allows_without_acls=self.settings.allow_everyone_if_no_acl_found,
-            acls=self.topics.store.state.acls,
         )
-        return Acls(self.topics.store, self.authorizer.replace)
+        return Acls(self.topics.store, self.topics.tell_clients_changed)
+
+    def _read_clients(self) -> None:
+        """Has the stored quotas and access rules in force."""
+        state = self.topics.store.state
+        self.quotas.replace(state.client_quotas)
+        if self.authorizer is not None:
+            self.authorizer.replace(state.acls)
 
     @property
     def acls(self) -> Acls:

@@ -43,7 +43,7 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
         with broker.topics.store.change() as state:
             state.client_quotas |= changes
             state.client_quotas = {entity: quotas for entity, quotas in state.client_quotas.items() if quotas}
-        broker.quotas.replace(broker.topics.store.state.client_quotas)
+        broker.topics.tell_clients_changed()
     return AlterClientQuotasResponse(entries=results)
 
 

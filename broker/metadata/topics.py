@@ -63,8 +63,8 @@ class NewTopic:
 class Topics:
     """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew.
 
-    `on_configured` are called when dynamic settings of the broker have changed, `on_epoch` when a leader's epoch has
-    begun in a partition here (in a cluster).
+    `on_configured` are called when dynamic settings of the broker have changed, `on_clients` when access rules or
+    quotas of clients may have, `on_epoch` when a leader's epoch has begun in a partition here (in a cluster).
     """
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
@@ -78,6 +78,7 @@ class Topics:
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
+        self.on_clients: list[Callable[[], None]] = []
         self.on_epoch: list[Callable[[Partition], None]] = []
         self._core = core
         self.cluster = core.cluster
@@ -310,6 +311,11 @@ class Topics:
         for topic in self.cluster.topics.values():
             self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
         for tell in self.on_configured:
+            tell()
+
+    def tell_clients_changed(self) -> None:
+        """Access rules or quotas in the store are others than before: they are in force when it returns."""
+        for tell in self.on_clients:
             tell()
 
     def _apply(self, topic: Topic, settings: TopicSettings) -> None:

@@ -47,10 +47,14 @@ class ClientQuotas:
         self.on_change: Callable[[], None] | None = None
         self.produced, self.fetched, self.busy = (Measured(lambda: Rate(samples, window_s * 1000)) for _ in range(3))
         self.mutations = Measured(lambda: TokenBucket(samples * window_s))
+        self._stored: Mapping[QuotaEntity, Mapping[str, float]] | None = None
         self.replace({})
 
     def replace(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
         """These are in force from now on; what has been taken counts against them."""
+        if quotas is self._stored:
+            return
+        self._stored = quotas
         self.producer_byte_rate = QuotaTable(quotas, "producer_byte_rate")
         self.consumer_byte_rate = QuotaTable(quotas, "consumer_byte_rate")
         self.request_percentage = QuotaTable(quotas, "request_percentage")

@@ -127,6 +127,9 @@ class ReplicatedTopics(Topics):
         super().configure_broker(texts, of_cluster=of_cluster)
         self.controller.publish(())
 
+    def tell_clients_changed(self) -> None:
+        self.controller.publish(())
+
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
             self.controller.delete_topics([name for name in names if name in self.controller.topics])
@@ -137,10 +140,11 @@ class ReplicatedTopics(Topics):
     # What the controller has decided
 
     def sync(self, names: Iterable[str]) -> None:
-        """Brings the image of these topics, of the living brokers and of dynamic settings up to date."""
+        """Brings the image of these topics, of the living brokers and of what else the store has up to date."""
         self.cluster.brokers = self.controller.brokers.nodes()
         if self.configuration.refresh():
             self._reconfigure()
+        super().tell_clients_changed()
         for name in tuple(names):
             self._sync_topic(name)
 

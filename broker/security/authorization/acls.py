@@ -20,9 +20,9 @@ from ....storage.directories.metadata_store import MetadataStore
 
 
 class Acls:
-    """The stored rules; `on_changed` is told all of them after each change."""
+    """The stored rules; `on_changed` is called after each change."""
 
-    def __init__(self, store: MetadataStore, on_changed: Callable[[Iterable[Acl]], None]) -> None:
+    def __init__(self, store: MetadataStore, on_changed: Callable[[], None]) -> None:
         self._store = store
         self._on_changed = on_changed
 
@@ -42,7 +42,7 @@ class Acls:
         if acls != self._store.state.acls:
             with self._store.change() as state:
                 state.acls = acls
-            self._on_changed(acls)
+            self._on_changed()
 
 
 def check_acl(acl: Acl) -> None:

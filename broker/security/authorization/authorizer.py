@@ -44,10 +44,14 @@ class Authorizer:
         self.super_users = super_users
         self.allows_without_acls = allows_without_acls
         self._indexes: dict[ResourceType, _Index] = {}
+        self._acls: Iterable[Acl] = ()
         self.replace(acls)
 
     def replace(self, acls: Iterable[Acl]) -> None:
         """These rules hold from now on, and no others."""
+        if acls is self._acls:
+            return
+        self._acls = acls
         indexes: dict[ResourceType, _Index] = {}
         for acl in acls:
             index = indexes.setdefault(acl.resource_type, _Index())

@@ -19,6 +19,7 @@ from stepdown.broker.handlers import (
     offset_commit,
     offset_fetch,
 )
+from stepdown.protocol.acls import ANY_USER, WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages import delete_records as dr
@@ -27,8 +28,13 @@ from stepdown.protocol.messages import list_offsets as lo
 from stepdown.protocol.messages import metadata as md
 from stepdown.protocol.messages import offset_commit as oc
 from stepdown.protocol.messages import offset_fetch as of
+from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
+from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from support.admin import described
 from support.brokers import begin_produce, call, create_topic, fetched, produced, running_cluster, values_in
+from support.client import RawClient
 from support.clock import ManualClock, settle
+from support.kafka_authorizing import AUTHORIZER
 
 NONE = ErrorCode.NONE
 LAG_MS = 30_000
@@ -160,6 +166,52 @@ async def test_a_stopped_broker_hands_over_and_comes_back_on_its_ports(cluster: 
     cluster.elect("t", 0)
     assert cluster.leader("t", 0) == 1
     assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "a", 1: "b"}
+
+
+async def test_access_rules_and_quotas_hold_at_each_broker(tmp_path: Path) -> None:
+    """They held only at the broker that had been asked: who was denied could go to another one."""
+    settings = {"authorizer_class_name": AUTHORIZER, "allow_everyone_if_no_acl_found": "true"}
+    async with running_cluster(tmp_path, **settings) as cluster:
+        await create_topic(cluster, "t")
+        cluster.controller.hold_metadata(3)
+        async with await connected(cluster, 1) as client:
+            denied = AclCreation(
+                resource_type=ResourceType.TOPIC,
+                resource_name="t",
+                resource_pattern_type=PatternType.LITERAL,
+                principal=ANY_USER,
+                host=WILDCARD,
+                operation=AclOperation.ALL,
+                permission_type=PermissionType.DENY,
+            )
+            assert (await client.send(CreateAclsRequest(creations=[denied]), 3)).results[0].error_code == NONE
+            quota = EntryData(
+                entity=[EntityData(entity_type="user", entity_name=None)],
+                ops=[OpData(key="producer_byte_rate", value=1.0, remove=False)],
+            )
+            assert (await client.send(AlterClientQuotasRequest(entries=[quota]), 1)).entries[0].error_code == NONE
+        denied_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert await error_and_quota(cluster) == {1: (denied_code, 1.0), 2: (denied_code, 1.0), 3: (NONE, None)}
+        cluster.controller.release_metadata(3)
+        await cluster.kill_broker(2)
+        await cluster.start_broker(2)
+        assert await error_and_quota(cluster) == dict.fromkeys((1, 2, 3), (denied_code, 1.0))
+
+
+async def connected(cluster: BrokerCluster, node_id: int) -> RawClient:
+    address = cluster.brokers[node_id].address
+    return await RawClient.connect(address.host, address.port)
+
+
+async def error_and_quota(cluster: BrokerCluster) -> dict[int, tuple[int, float | None]]:
+    """What each broker answers about the topic `t`, and what it lets users produce."""
+    found = {}
+    for node_id, broker in sorted(cluster.brokers.items()):
+        async with await connected(cluster, node_id) as client:
+            topic = await described(client, "t")
+        quota = broker.quotas.producer_byte_rate.find("ANONYMOUS", "")
+        found[node_id] = (topic.error_code, None if quota is None else quota.bound)
+    return found
 
 
 async def test_a_killed_broker_leaves_no_thread_and_no_descriptor(cluster: BrokerCluster) -> None:
