@@ -7,6 +7,7 @@ have to give, so small gaps are cheaper read than left out.
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 Fetch = Callable[[int, int], memoryview]
 """Start and end (open) to the bytes there; fewer at the object's end."""
@@ -14,6 +15,13 @@ Fetch = Callable[[int, int], memoryview]
 FIRST_PIECE_BYTES = 1 << 20
 LARGEST_PIECE_BYTES = 8 << 20
 NEAR_BYTES = 1 << 20
+
+
+class _Following(NamedTuple):
+    """The piece that is being fetched, from this position on."""
+
+    start: int
+    data: Future[memoryview]
 
 
 class RangedFile:
@@ -25,7 +33,7 @@ class RangedFile:
         self._ahead = ahead
         self._read_to = read_to
         self._start, self._data = 0, memoryview(b"")
-        self._following: Future[memoryview] | None = None
+        self._following: _Following | None = None
         self._piece_bytes = 0
 
     def read(self, size: int, position: int) -> bytes:
@@ -52,37 +60,36 @@ class RangedFile:
     def close(self) -> None:
         """Let go of what was fetched."""
         if self._following is not None:
-            self._following.cancel()
+            self._following.data.cancel()
             self._following = None
         self._data = memoryview(b"")
 
-    @property
-    def _end(self) -> int:
-        return self._start + len(self._data)
-
     def _load(self, position: int, size: int) -> None:
         """Make the piece that begins at `position` the current one, or one in which it lies."""
-        before, following = self._end, self._following
+        before, following = self._start + len(self._data), self._following
         self._following = None
-        if following is not None and not following.cancel() and before <= position:
-            data = following.result()
-            if position < before + len(data):
-                self._start, self._data = before, data
-                self._look_ahead()
+        if following is not None and not following.data.cancel() and following.start <= position:
+            data = following.data.result()
+            if position < following.start + len(data):
+                self._start, self._data = following.start, data
+                self._look_ahead(following.start + len(data))
                 return
         in_order = bool(self._piece_bytes) and 0 <= position - before < NEAR_BYTES
         self._piece_bytes = self._next_piece() if in_order else size
         end = max(position + size, min(position + self._piece_bytes, self._read_to))
-        self._start, self._data = position, self._fetch(position, end)
         if in_order or size >= FIRST_PIECE_BYTES:
-            self._look_ahead()
+            self._look_ahead(end)
+        self._start, self._data = position, self._fetch(position, end)
 
     def _next_piece(self) -> int:
-        return min(max(2 * self._piece_bytes, FIRST_PIECE_BYTES), LARGEST_PIECE_BYTES)
+        """Twice as much, but the largest for a reader that has asked for much at once: it wants all."""
+        if self._piece_bytes >= FIRST_PIECE_BYTES:
+            return LARGEST_PIECE_BYTES
+        return max(2 * self._piece_bytes, FIRST_PIECE_BYTES)
 
-    def _look_ahead(self) -> None:
-        """Begin to fetch what comes after the current piece."""
-        start = self._end
+    def _look_ahead(self, start: int) -> None:
+        """Begin to fetch what comes after the current piece, which ends at `start`."""
         if start < self._read_to:
             self._piece_bytes = self._next_piece()
-            self._following = self._ahead.submit(self._fetch, start, min(start + self._piece_bytes, self._read_to))
+            end = min(start + self._piece_bytes, self._read_to)
+            self._following = _Following(start, self._ahead.submit(self._fetch, start, end))
