@@ -7,7 +7,7 @@
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
-# make pipeline-range  eleven offsets of a log of 10 GB, by time and by bytes from S3 (GB=10; takes 20 GB of disk)
+# make pipeline-range  eleven offsets of a log of 10 GB by time and bytes, all rows from S3 beside a path, and with BESIDE=PYTHON those of another checkout (GB=10)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc)
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), kafka-python; old and new clients through each listener
@@ -111,8 +111,7 @@ tiered: setup
 	TIERED_MB=$(MB) $(BIN)/python -m pytest -s -m slow tests/interop/test_tiered_storage_at_size.py
 
 pipeline-range: setup
-	cd tests && $(CURDIR)/$(BIN)/python -m support.pipeline_range --gigabytes $(GB)
-	cd tests && $(CURDIR)/$(BIN)/python -m support.pipeline_range --gigabytes $(GB) --s3
+	cd tests && $(CURDIR)/$(BIN)/python -m support.pipeline_costs --gigabytes $(GB) $(if $(BESIDE),--beside $(abspath $(BESIDE)))
 
 gate: setup
 	$(BIN)/python bench/questions/instructions.py

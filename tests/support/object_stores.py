@@ -1,12 +1,15 @@
-"""Object stores other than S3 on 127.0.0.1: Azurite, fake-gcs-server, WebDAV. A test skips where one is not installed.
+"""Object stores on 127.0.0.1, beside moto's S3: Azurite, fake-gcs-server, gofakes3, WebDAV. A test skips without them.
 
-`npm install -g azurite`, `go install github.com/fsouza/fake-gcs-server@latest`; WebDAV is wsgidav's.
+`npm install -g azurite`, `go install github.com/fsouza/fake-gcs-server@latest`; WebDAV is wsgidav's. gofakes3 is for
+measurements, where moto would be most of what is measured:
+`go install github.com/johannesboyne/gofakes3/cmd/gofakes3@v1.2.0`.
 """
 
 import base64
 import hashlib
 import hmac
 import json
+import logging
 import re
 import shutil
 import subprocess
@@ -17,12 +20,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
 from stepdown.bench.servers.process import free_port
 from stepdown.pipeline.places.place_files import PlaceFiles
+
+from .s3 import BUCKET, S3Server
 
 CONTAINER = "segments"
 _ACCOUNT = "devstoreaccount1"
@@ -88,33 +93,56 @@ def _post(url: str, data: bytes, kind: str = "application/octet-stream") -> None
 
 
 @contextmanager
+def gofakes3_server() -> Iterator[S3Server]:
+    """gofakes3 with an empty bucket in its memory: quicker than moto, and without its counter and its failures."""
+    words = ["-backend", "memory", "-initialbucket", BUCKET, "-host", "127.0.0.1:0", "-quiet"]
+    with _server("gofakes3", words, rb"using port: (\d+)") as port:
+        yield S3Server(f"http://127.0.0.1:{port}")
+
+
+@contextmanager
 def webdav_store() -> Iterator[Store]:
     """An empty folder as a WebDAV server shows it, only to be read."""
-    from werkzeug.serving import make_server
-    from wsgidav.fs_dav_provider import FilesystemProvider
-    from wsgidav.wsgidav_app import WsgiDAVApp
-
-    with tempfile.TemporaryDirectory() as folder:
-        config = {
-            "provider_mapping": {"/": FilesystemProvider(folder, readonly=True)},
-            "simple_dc": {"user_mapping": {"*": True}},
-            "logging": {"enable": False},
-            "verbose": 0,
-        }
-        server = make_server("127.0.0.1", 0, WsgiDAVApp(config), threaded=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with tempfile.TemporaryDirectory() as folder, shown_by_webdav(folder) as (address, _):
 
         def put(key: str, data: bytes) -> None:
             path = Path(folder) / key
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
 
-        try:
-            yield Store(f"http://127.0.0.1:{server.server_port}", {}, put)
-        finally:
-            server.shutdown()
-            thread.join()
+        yield Store(address, {}, put)
+
+
+@contextmanager
+def shown_by_webdav(folder: str | Path) -> Iterator[tuple[str, Callable[[], int]]]:
+    """The address of a server that shows the folder, and how many bytes its answers had so far."""
+    from werkzeug.serving import make_server
+    from wsgidav.fs_dav_provider import FilesystemProvider
+    from wsgidav.wsgidav_app import WsgiDAVApp
+
+    config = {
+        "provider_mapping": {"/": FilesystemProvider(str(folder), readonly=True)},
+        "simple_dc": {"user_mapping": {"*": True}},
+        "logging": {"enable": False},
+        "verbose": 0,
+    }
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    application = WsgiDAVApp(config)
+    sent: list[int] = []
+
+    def counted(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        for part in application(environ, start_response):
+            sent.append(len(part))
+            yield part
+
+    server = make_server("127.0.0.1", 0, counted, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", lambda: sum(sent)
+    finally:
+        server.shutdown()
+        thread.join()
 
 
 @contextmanager

@@ -47,7 +47,12 @@ def test_of_much_that_is_asked_for_at_once_the_rest_follows_in_the_largest_piece
     file = fetches.file()
     for at in range(0, len(DATA), FIRST_PIECE_BYTES):
         file.read(FIRST_PIECE_BYTES, at)
-    starts = [0, FIRST_PIECE_BYTES, FIRST_PIECE_BYTES + LARGEST_PIECE_BYTES, FIRST_PIECE_BYTES + 2 * LARGEST_PIECE_BYTES]
+    starts = [
+        0,
+        FIRST_PIECE_BYTES,
+        FIRST_PIECE_BYTES + LARGEST_PIECE_BYTES,
+        FIRST_PIECE_BYTES + 2 * LARGEST_PIECE_BYTES,
+    ]
     assert sorted(fetches.ranges) == list(pairwise([*starts, len(DATA)]))
 
 
