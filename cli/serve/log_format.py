@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 
 RESET, BOLD, DIM = "\033[0m", "\033[1m", "\033[2m"
 COLOURS = {"warning": "\033[33m", "error": "\033[31m", "critical": "\033[31m"}
+CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+"""Names that clients choose may hold them: a line break would begin a line that nobody wrote."""
 
 
 class ConsoleFormatter(logging.Formatter):
@@ -24,11 +26,12 @@ class ConsoleFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         level, trace = record.levelname.lower(), _trace(self, record)
-        line = f"{_timestamp(record)} [{level}] {record.getMessage()}  [{record.name}]"
+        message = record.getMessage().translate(CONTROLS)
+        line = f"{_timestamp(record)} [{level}] {message}  [{record.name}]"
         if self._colours:
             line = (
                 f"{DIM}{_timestamp(record)}{RESET} [{COLOURS.get(level, '')}{level}{RESET}] "
-                f"{BOLD}{record.getMessage()}{RESET}  {DIM}[{record.name}]{RESET}"
+                f"{BOLD}{message}{RESET}  {DIM}[{record.name}]{RESET}"
             )
         return f"{line}\n{trace}" if trace else line
 

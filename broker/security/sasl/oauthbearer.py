@@ -63,7 +63,7 @@ class OAuthBearer:
         try:
             claims = self._tokens.claims(bearer)
             user = claims.get(self._settings.subject_claim)
-            if not isinstance(user, str) or not user.strip():
+            if not isinstance(user, str) or not user.strip() or not is_text(user):
                 raise Refused(f"a token without {self._settings.subject_claim}")
         except Refused as refusal:
             self._refusal = str(refusal)
@@ -85,6 +85,11 @@ def _parsed(token: bytes) -> tuple[str, str]:
     if auth is None:
         raise Refused("no bearer token")
     return unescaped(found["wanted"] or ""), auth["token"]
+
+
+def is_text(name: str) -> bool:
+    """Not so a half of a surrogate pair, which JSON can hold and nothing that is written in UTF-8 can."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 class SignedTokens:

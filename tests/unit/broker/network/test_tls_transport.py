@@ -6,15 +6,18 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from stepdown.bench.load.admin_connection import frame_of
 from stepdown.broker.broker import Broker
 from stepdown.broker.network.tls_transport import TlsWire
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient
+from support.running import until
 from support.secure import secure_broker, secure_settings
 
 ALL_TOPICS = MetadataRequest(topics=None)
@@ -64,11 +67,34 @@ async def test_without_a_certificate_that_is_required_nobody_gets_in(
 ) -> None:
     (tmp_path / "other").mkdir()
     stranger = Authority(tmp_path / "other", "stranger").issue("carol", "carol.test")
-    for own in (None, stranger):
+    expired = authority.issue("dave", "dave.test", ends=datetime.now(UTC) - timedelta(minutes=1))
+    for own in (None, stranger, expired):
         with pytest.raises((ssl.SSLError, ConnectionError)):
             async with await connect(broker, "MTLS", trusting(authority, own)) as client:
                 await client.send(ALL_TOPICS, 9)
-    assert broker.metrics.failed_authentications.of("MTLS", "").value == 2
+    assert broker.metrics.failed_authentications.of("MTLS", "").value == 3
+
+
+async def test_a_session_that_is_resumed_is_the_same_users(broker: Broker, authority: Authority) -> None:
+    context = trusting(authority, authority.issue("carol", "carol.test"))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2  # later ones tell of a session after the handshake
+    address = ("127.0.0.1", broker.addresses["MTLS"].port)
+
+    def connected(session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, str]:
+        with (
+            socket.create_connection(address) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as secured,
+        ):
+            secured.sendall(frame_of(ALL_TOPICS, 9))
+            assert secured.recv(4)
+            assert secured.session_reused is (session is not None)
+            (user,) = [str(each.peer.principal) for each in broker._server._open if each.peer.listener == "MTLS"]
+            return secured.session, user
+
+    session, user = await asyncio.to_thread(connected, None)
+    await until(lambda: broker._server.connections == 0)
+    assert await asyncio.to_thread(connected, session) == (session, user)
+    assert user.startswith("User:CN=carol,")
 
 
 async def test_plain_bytes_and_a_client_that_leaves_end_without_noise(

@@ -92,6 +92,21 @@ async def test_a_producer_is_told_at_once_and_then_not_listened_to(
     assert await client.waiting  # type: ignore[attr-defined]
 
 
+async def test_a_quota_that_goes_while_its_client_waits_does_not_shorten_the_wait(
+    broker: Broker, client: RawClient, clock: ManualClock
+) -> None:
+    """As in Kafka; and it does not hang either."""
+    await create(client, "t")
+    await set_quota(client, "producer_byte_rate", 2000.0, name="greedy")
+    throttle_ms = (await client.send(produced(), 9)).throttle_time_ms
+    async with await connected(broker, "admin") as admin:
+        await set_quota(admin, "producer_byte_rate", None, name="greedy")
+    assert await is_silent(client)
+    await clock.advance(throttle_ms)
+    assert await client.waiting  # type: ignore[attr-defined]
+    assert (await client.send(produced(), 9)).throttle_time_ms == 0
+
+
 async def test_names_that_clients_choose_are_a_thousand_metrics_at_most(broker: Broker) -> None:
     usage = broker.quotas.usage
     for number in range(1_100):

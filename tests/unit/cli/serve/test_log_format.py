@@ -26,6 +26,15 @@ def test_a_trace_follows_its_line() -> None:
     assert ConsoleFormatter(colours=False).format(failed()).endswith("\nValueError: torn")
 
 
+def test_a_message_is_one_line_whatever_a_client_calls_itself() -> None:
+    """A topic's name with a line break could write any line into the log, with escapes even to the terminal."""
+    record = logging.LogRecord("x", logging.INFO, "x.py", 1, "denied %s", ("a\n2026 [info] b\x1b[2J\x9b\u2028ü",), None)
+    for colours in (False, True):
+        line = ConsoleFormatter(colours=colours).format(record)
+        assert r"denied a\n2026 [info] b\x1b[2J\x9b\u2028ü" in line
+        assert len(line.splitlines()) == 1
+
+
 def test_colours_are_only_for_terminals() -> None:
     assert "\033[31merror\033[0m" in ConsoleFormatter(colours=True).format(failed())
 
