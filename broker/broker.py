@@ -33,7 +33,6 @@ from .network.connection import Answerer, Connection, Peer, RequestRules
 from .network.dispatch import Dispatcher
 from .network.listener import Limits, Server
 from .network.loop_watch import LoopWatch
-from .network.output_buffer_pool import BufferPool
 from .network.sender import Sender
 from .network.transport import PlainWire
 from .quotas.connection_rates import ConnectionRates
@@ -68,7 +67,6 @@ class Broker(Services):
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
-        self._buffers = BufferPool()
         self._dispatcher = Dispatcher(self, SERVED, RULES)
         self._admissions: dict[str, ListenerAdmission] = {}
         self._rates = ConnectionRates(
@@ -192,7 +190,7 @@ class Broker(Services):
         admission = self._admissions.get(peer.listener)
         wire = PlainWire(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
-        sender = Sender(wire, self.conversion_budget, self._buffers, self.workers, self.metrics)
+        sender = Sender(wire, self.conversion_budget, self.buffers, self.workers, self.metrics)
         connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._request_rules)
         if admission is None:
             return connection, self._dispatcher

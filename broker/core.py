@@ -20,6 +20,7 @@ from .metadata.partition import Partition
 from .metrics.metrics import Metrics
 from .network.interceptor import Interceptor
 from .network.memory_budget import MemoryBudget
+from .network.output_buffer_pool import BufferPool
 from .network.spare_descriptors import SpareDescriptors
 from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
@@ -73,6 +74,7 @@ class Core:
             self.metrics.conversion_wait.observe,
             clock=self.clock,
         )
+        self.buffers = BufferPool()
         pool = settings.queued_max_request_bytes
         request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
         self.answer_memory = MemoryBudget(

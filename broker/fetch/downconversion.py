@@ -24,6 +24,7 @@ from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
 from ..metrics.counts import Counter
 from ..metrics.metrics import Metrics, codec_label
+from ..network.conversion_buffer import ClaimedBuffer
 from .read import Reading, Terms
 
 if TYPE_CHECKING:
@@ -191,9 +192,30 @@ async def _promise(core: "Core", reading: Reading, terms: Terms, target: int) ->
     converted = ConvertedSlice(reading.slice, rules)
     is_promised = not converted.needs_worker and converted.promise()
     while not is_promised:
-        with await core.conversion_budget.claim(converted.claim_bytes):
-            is_promised = await core.heavy(converted.promise)
+        if converted.first_buffer_bytes:
+            is_promised = await _promise_and_keep(core, converted)
+        else:
+            with await core.conversion_budget.claim(converted.claim_bytes):
+                is_promised = await core.heavy(converted.promise)
     return converted
+
+
+async def _promise_and_keep(core: "Core", converted: ConvertedSlice) -> bool:
+    """As `promise`; its first batch, which is large, stays converted if that leaves half of the memory to others."""
+    budget = core.conversion_budget
+    held = ClaimedBuffer(await budget.claim(converted.claim_bytes), core.buffers, converted.first_buffer_bytes)
+    promising = core.workers.run(partial(converted.promise, held.buffer), held.take_back)
+    held.lend()
+    try:
+        is_promised = await promising
+        if converted.filled_bytes:
+            held.keep_only(converted.filled_bytes)
+            held.offer()
+            converted.first = held
+    finally:
+        if converted.first is None or 2 * budget.in_use_bytes > budget.limit_bytes:
+            held.drop()
+    return is_promised
 
 
 def _is_crowded(reading: Reading, terms: Terms) -> bool:

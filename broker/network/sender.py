@@ -89,11 +89,12 @@ class Sender:
 
     async def _send_converted(self, piece: ConvertedSlice) -> None:
         stream, left = piece.open(), piece.size_bytes
-        held: ClaimedBuffer | None = None
+        held, is_filled = _first_of(piece, stream)
         try:
             while left:
-                held = await self._filled(stream, held)
-                size, sent = len(held.data), 0
+                if held is None or not is_filled:
+                    held = await self._filled(stream, held)
+                size, sent, is_filled = len(held.data), 0, False
                 left -= size
                 while (sent := sent + self._wire.try_send(held.data[sent:])) < size:
                     held.offer()
@@ -164,3 +165,15 @@ class Sender:
         if self._turn_left <= 0:
             self._turn_left = TURN_BYTES
             await asyncio.sleep(0)
+
+
+def _first_of(piece: ConvertedSlice, stream: ConvertedStream) -> tuple[ClaimedBuffer | None, bool]:
+    """What was filled when the size was promised, and whether it is still there."""
+    held, piece.first = cast(ClaimedBuffer | None, piece.first), None
+    if held is None:
+        return None, False
+    if held.was_dropped:
+        stream.step_back()
+        return None, False
+    held.keep()
+    return held, True

@@ -10,14 +10,16 @@
 Exactly that many bytes follow: converted chunks, cut at the promised size; or, when they end before it, an overflow
 entry (`converted_stream.py`).
 
-What is kept of a slice is its size and where sending has got to. The conversion of F is not kept but done again: a
-codec's result, or the cut in a chunk, depends on nothing but the stored bytes.
+What is kept of a slice is its size and where sending has got to. A compressed F that is larger than a chunk is kept
+as it was converted, if the memory budget allows; otherwise F is converted again: a codec's result, or the cut in a
+chunk, depends on nothing but the stored bytes.
 
 Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are
 checked, F never comes twice, all-vanished slices are empty, good batches before a bad one are sent.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import single_bytes
@@ -25,24 +27,33 @@ from ...protocol.records.kernel import convert_plain
 from ..files.file_slice import FileSlice
 from .batch_conversion import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
 from .converted_stream import OVERFLOW_ENTRY, ConvertedStream
-from .memory_estimate import claim_for
+from .memory_estimate import buffer_for, claim_for
 from .read_window import batch_at, read_window
 
 _NOTHING_YET = ConversionStats()
 """Shared by the slices that wait for their turn: a stalled reader holds hundreds."""
 
 
+class Held(Protocol):
+    """Memory that someone else has claimed."""
+
+    def drop(self) -> None: ...
+
+
 class ConvertedSlice:
     """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
 
     `first_magic` and `first_attributes` are those of the first batch, -1 and 0 where there is none. `on_done`, if set,
-    hears the stats once, when nothing more will be asked for.
+    hears the stats once, when nothing more will be asked for. `first`: the buffer that `promise` filled, if it is kept,
+    which is dropped with the slice.
     """
 
     __slots__ = (
         "_at",
         "_begins_in_worker",
         "_first",
+        "_stream",
+        "first",
         "first_attributes",
         "first_magic",
         "needs_worker",
@@ -62,6 +73,8 @@ class ConvertedSlice:
         self._at = 0
         self.next_offset = rules.first_offset
         self.on_done: Callable[[ConversionStats], None] | None = None
+        self.first: Held | None = None
+        self._stream: ConvertedStream | None = None
         self._first = first = batch_at(source, 0)
         self._begins_in_worker = self.needs_worker = first is not None and is_for_worker(first, rules.target)
         self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
@@ -71,8 +84,23 @@ class ConvertedSlice:
         """Memory that `promise` takes."""
         return claim_for(self.source, self._at, self.needs_worker)
 
-    def promise(self) -> bool:
+    @property
+    def first_buffer_bytes(self) -> int:
+        """How large a buffer `promise` may have, 0 if it has no use for one."""
+        header = self._first
+        if header is None or header.size_bytes <= self.rules.chunk_bytes:
+            return 0
+        return buffer_for(self.source, 0, True) if has_to_be_opened(header, self.rules.target) else 0
+
+    @property
+    def filled_bytes(self) -> int:
+        """How much of its buffer `promise` filled: what the stream begins behind."""
+        return 0 if self._stream is None else self._stream.filled_bytes
+
+    def promise(self, buffer: bytearray | None = None) -> bool:
         """Sets `size_bytes`, and `next_offset` to what follows the last whole batch if all of them vanish.
+
+        With a buffer of `first_buffer_bytes`, that is filled with the first batch, as the stream would.
 
         In a worker if `needs_worker`: a codec is at work, or a large batch. False when it turns out on the way that it
         does, or that more memory has to be claimed: then it is to be called again. Raises: UnsupportedCompression,
@@ -87,7 +115,8 @@ class ConvertedSlice:
             if self._at > began and self.needs_worker and self.claim_bytes > claim_for(self.source, began, True):
                 return False
             self.next_offset = max(self.next_offset, header.last_offset + 1)
-            size = self._converted_bytes(header, self._at)
+            size = self._fill_first(buffer) if buffer is not None and self._at == 0 else 0
+            size = size or self._converted_bytes(header, self._at)
             if size:
                 self.size_bytes = max(self.source.size_bytes, size)
                 return True
@@ -98,14 +127,33 @@ class ConvertedSlice:
         return True
 
     def open(self) -> ConvertedStream:
-        """The bytes of it, from the first on."""
-        stream = ConvertedStream(self.source, self.rules, self.size_bytes, needs_worker=self._begins_in_worker)
+        """The bytes of it, from behind `filled_bytes` on."""
+        stream, self._stream = self._stream, None
+        if stream is None:
+            stream = ConvertedStream(self.source, self.rules, self.size_bytes, needs_worker=self._begins_in_worker)
         self.stats = stream.stats
         return stream
 
     def done(self) -> None:
+        self._drop_first()
         if self.on_done is not None:
             self.on_done(self.stats)
+
+    def __del__(self) -> None:
+        self._drop_first()  # of an answer that was never sent
+
+    def _drop_first(self) -> None:
+        if self.first is not None:
+            self.first.drop()
+            self.first = None
+
+    def _fill_first(self, buffer: bytearray) -> int:
+        """The size of the first batch, which is in `buffer` if that has room; 0 if nothing can be made of it."""
+        stream = ConvertedStream(self.source, self.rules, 0, needs_worker=True)
+        size = stream.fill_first(buffer)
+        if size:
+            self._stream = stream
+        return size
 
     def _converted_bytes(self, header: BatchHeader, at: int) -> int:
         """The size of one whole batch once it is converted, 0 if it vanishes."""

@@ -102,30 +102,33 @@ class ConvertedStream:
         """
         place, stats = self._place, self.stats
         self._before = place, replace(stats)
-        left = self._size_bytes - place.out_bytes
         if not place.is_padding:
-            began = perf_counter()
-            filled = self._convert(memoryview(buffer)[: place.buffer_bytes])
-            stats.seconds += perf_counter() - began
-            if filled.size_bytes:
-                size = min(filled.size_bytes, left)
-                stats.chunks += 1
-                stats.records += filled.records
-                stats.temporary_bytes += filled.temporary_bytes
-                stats.is_truncated = filled.size_bytes > left
-                self._place = self._at(filled.end, place.out_bytes + size, needs_worker=filled.needs_worker)
+            size = self._take(self._convert(memoryview(buffer)[: place.buffer_bytes]))
+            if self._place is not place:
                 return size
-            if filled.wants_bytes and filled.end == place.at:
-                claim_bytes = place.claim_bytes + filled.wants_bytes - place.buffer_bytes
-                self._place = replace(place, claim_bytes=claim_bytes, buffer_bytes=filled.wants_bytes)
-                return 0
-            if filled.end > place.at or filled.needs_worker != place.needs_worker:
-                self._place = self._at(filled.end, place.out_bytes, needs_worker=filled.needs_worker)
-                return 0
+        left = self._size_bytes - place.out_bytes
         size = min(_write_overflow(buffer, left), left)
         stats.padding_bytes += size
         self._place = _Place(place.at, place.out_bytes + size, True, False, PLAIN_BYTES, PLAIN_BYTES)
         return size
+
+    def fill_first(self, buffer: bytearray | memoryview) -> int:
+        """The first `fill`, done before the size is promised, where the first batch is larger than a chunk.
+
+        Its converted size, which is promised if it is larger than the slice. 0: nothing comes of the batch, or it is
+        damaged, and this stream is not for use. `filled_bytes` tells whether `buffer` had room for it.
+        """
+        self._before = self._place, replace(self.stats)
+        filled = self._convert(memoryview(buffer)[: self._place.buffer_bytes])
+        size = filled.size_bytes or filled.wants_bytes
+        self._size_bytes = max(self._source.size_bytes, size)
+        self._take(filled)
+        return size
+
+    @property
+    def filled_bytes(self) -> int:
+        """What all buffers so far were filled with."""
+        return self._place.out_bytes
 
     def step_back(self) -> None:
         """What the last `fill` brought was dropped: the next brings the same again."""
@@ -141,14 +144,35 @@ class ConvertedStream:
         source = self._source
         return _Place(at, out_bytes, False, True, claim_for(source, at, True), buffer_for(source, at, True))
 
+    def _take(self, filled: _Filled) -> int:
+        """Goes on to behind what was filled, or to what the next `fill` takes: how much of it is sent."""
+        place, stats, left = self._place, self.stats, self._size_bytes - self._place.out_bytes
+        if filled.size_bytes:
+            size = min(filled.size_bytes, left)
+            stats.chunks += 1
+            stats.records += filled.records
+            stats.temporary_bytes += filled.temporary_bytes
+            stats.is_truncated = filled.size_bytes > left
+            self._place = self._at(filled.end, place.out_bytes + size, needs_worker=filled.needs_worker)
+            return size
+        if filled.wants_bytes and filled.end == place.at:
+            claim_bytes = place.claim_bytes + filled.wants_bytes - place.buffer_bytes
+            self._place = replace(place, claim_bytes=claim_bytes, buffer_bytes=filled.wants_bytes)
+        elif filled.end > place.at or filled.needs_worker != place.needs_worker:
+            self._place = self._at(filled.end, place.out_bytes, needs_worker=filled.needs_worker)
+        return 0
+
     # Converting
 
     def _convert(self, out: memoryview) -> _Filled:
         """The batches from here on, as many as a chunk has and `out` has room for."""
+        began = perf_counter()
         try:
             return self._through_codecs(out) if self._place.needs_worker else self._plain(out)
         except ApiError:
             return self._good(out)
+        finally:
+            self.stats.seconds += perf_counter() - began
 
     def _plain(self, out: memoryview) -> _Filled:
         rules, at = self._rules, self._place.at

@@ -13,8 +13,10 @@ from stepdown.broker.fetch import read as fetch_read
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from stepdown.protocol.records.builder import build_batch, build_control_marker
+from stepdown.protocol.records.conversion.down import Converted
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
+from stepdown.storage.downconversion import batch_conversion, converted_slice, converted_stream
 from support.client import RawClient
 from support.clock import ManualClock
 from support.fetching import connect, create, fetch, fetched, magics, parked, produce, read, records
@@ -404,3 +406,31 @@ async def test_an_append_looks_at_its_own_partition_of_a_parked_fetch(
         answer = await waiting
         found = {part.partition_index for part in answer.responses[0].partitions if part.records}
         assert found == {3, 7}
+
+
+def incompressible(first: int) -> bytes:
+    """A compressed batch of 300 kB."""
+    chance = Random(first)
+    rows = [Record(offset=n, timestamp=5, key=None, value=chance.randbytes(600)) for n in range(500)]
+    return build_batch(rows, codec=Codec.LZ4)
+
+
+async def test_a_large_first_batch_is_converted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was converted for the size that is promised, and again for its bytes."""
+    opened: list[int] = []
+
+    def counting(batch: memoryview, rules: batch_conversion.ConversionRules) -> Converted:
+        opened.append(len(batch))
+        return batch_conversion.through_codec(batch, rules)
+
+    monkeypatch.setattr(converted_slice, "through_codec", counting)
+    monkeypatch.setattr(converted_stream, "through_codec", counting)
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        for at in range(3):
+            await produce(client, "t", incompressible(500 * at))
+        answer = await fetched(client, fetch("t"), 2)
+        assert [row[0] for row in read(answer.records)] == list(range(1000))  # the third batch is cut
+        assert len(opened) == 3
+        assert broker.conversion_budget.in_use_bytes == 0

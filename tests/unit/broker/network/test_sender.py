@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.metrics.metrics import Metrics
+from stepdown.broker.network.conversion_buffer import ClaimedBuffer
 from stepdown.broker.network.memory_budget import MemoryBudget
 from stepdown.broker.network.output_buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.broker.network.sender import Sender
@@ -31,6 +32,7 @@ class Pattern:
         self.needs_worker = needs_worker
         self.claim_bytes = CHUNK
         self.made: list[int] = []
+        self.first: ClaimedBuffer | None = None
         self.at = 0
         self.is_done = False
 
@@ -384,4 +386,37 @@ async def test_a_file_that_changed_while_its_reader_stalled_ends_the_connection(
             await sending
         there.wire.close()
         await reading
+    assert budget.in_use_bytes == 0
+
+
+async def first_filled(budget: MemoryBudget, lazy: Pattern) -> ClaimedBuffer:
+    """The piece as it is when its first chunk was made before its turn came."""
+    held = ClaimedBuffer(await budget.claim(CHUNK), BufferPool(), CHUNK)
+    held.keep_only(lazy.fill(held.buffer))
+    held.offer()
+    lazy.first = held
+    return held
+
+
+async def test_what_was_filled_before_is_sent_first() -> None:
+    budget, lazy = MemoryBudget(1 << 20), Pattern(3)
+    await first_filled(budget, lazy)
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+    assert lazy.made == [0, 1, 2]
+    assert budget.in_use_bytes == 0
+
+
+async def test_what_was_filled_before_and_dropped_for_others_is_made_again() -> None:
+    budget, lazy = MemoryBudget(2 * CHUNK), Pattern(3)
+    await first_filled(budget, lazy)
+    with await budget.claim(2 * CHUNK):
+        pass
+    async with line(budget) as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        assert await there.read(lazy.size_bytes) == lazy.expected
+        await sending
+    assert lazy.made == [0, 0, 1, 2]
     assert budget.in_use_bytes == 0

@@ -365,3 +365,79 @@ def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:
     assert stats.records == 15
     assert stats.temporary_bytes > size
     assert not stats.is_truncated or not stats.padding_bytes
+
+
+def large_compressed(first: int, codec: Codec = Codec.LZ4) -> bytes:
+    """A batch that is larger than a chunk as it is stored."""
+    chance = Random(first)
+    values = [chance.randbytes(600) for _ in range(500)]
+    records = [Record(offset=first + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
+    return build_batch(records, codec=codec)
+
+
+@pytest.mark.parametrize("codec", [Codec.LZ4, Codec.SNAPPY, Codec.GZIP], ids=lambda codec: codec.name.lower())
+def test_a_large_first_batch_is_converted_once_for_its_size_and_for_its_bytes(tmp_path: Path, codec: Codec) -> None:
+    source = stored(tmp_path, large_compressed(0, codec) + large_compressed(500, codec))
+    whole = converted(source)
+    expected, rules = sent(whole), ConversionRules(target=1, first_offset=0)
+    kept = ConvertedSlice(source, rules)
+    buffer = bytearray(kept.first_buffer_bytes)
+    assert kept.promise(buffer)
+    assert kept.size_bytes == whole.size_bytes
+    first, stream = bytes(buffer[: kept.filled_bytes]), kept.open()
+    assert first and expected.startswith(first)
+    rest = bytearray()
+    while len(first) + len(rest) < kept.size_bytes:
+        rest += next_part(stream)
+    assert first + rest == expected
+    assert replace(kept.stats, seconds=0) == replace(whole.stats, seconds=0)
+
+
+def test_a_first_batch_that_was_dropped_is_converted_again(tmp_path: Path) -> None:
+    source = stored(tmp_path, large_compressed(0) + large_compressed(500))
+    kept = ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
+    buffer = bytearray(kept.first_buffer_bytes)
+    assert kept.promise(buffer)
+    first, stream = bytes(buffer[: kept.filled_bytes]), kept.open()
+    stream.step_back()
+    assert next_part(stream) == first
+
+
+def test_what_is_kept_for_an_answer_that_is_never_sent_goes_with_it(tmp_path: Path) -> None:
+    class Held:
+        dropped = 0
+
+        def drop(self) -> None:
+            self.dropped += 1
+
+    held, lazily = Held(), converted(stored(tmp_path, batch(0, 3)))
+    lazily.first = held
+    del lazily
+    assert held.dropped == 1
+
+
+def test_a_buffer_without_room_for_the_first_batch_is_left_as_it_is(tmp_path: Path) -> None:
+    """Small records grow by more than is expected of a batch: the size is promised, the bytes come later."""
+    chance = Random(1)
+    records = [Record(offset=n, timestamp=5, key=None, value=chance.randbytes(6)) for n in range(40_000)]
+    source = stored(tmp_path, build_batch(records, codec=Codec.SNAPPY))
+    whole, kept = converted(source), ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
+    assert kept.promise(bytearray(kept.first_buffer_bytes))
+    assert (kept.size_bytes, kept.filled_bytes) == (whole.size_bytes, 0)
+    assert sent(kept) == sent(whole)
+
+
+@pytest.mark.parametrize("small", [batch(0, 9, codec=Codec.LZ4), batch(0, 3000, 500), marker(0)])
+def test_only_a_compressed_first_batch_above_a_chunk_is_filled_when_its_size_is_promised(
+    tmp_path: Path, small: bytes
+) -> None:
+    lazily = ConvertedSlice(stored(tmp_path, small), ConversionRules(target=1, first_offset=0))
+    assert lazily.first_buffer_bytes == 0
+
+
+def test_damage_in_a_large_first_batch_is_told_when_its_size_is_promised(tmp_path: Path) -> None:
+    damaged = bytearray(large_compressed(0))
+    damaged[-1] ^= 1
+    lazily = ConvertedSlice(stored(tmp_path, bytes(damaged)), ConversionRules(target=1, first_offset=0))
+    with pytest.raises(CorruptRecord):
+        lazily.promise(bytearray(lazily.first_buffer_bytes))
