@@ -7,11 +7,10 @@ import base64
 import hashlib
 import inspect
 import json
-import re
 import struct
 import time
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,15 @@ from stepdown.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from stepdown.protocol.schema import decode
-from stepdown.protocol.scram import ScramCredential, credential_of, salted_password
+from stepdown.protocol.scram import (
+    ScramCredential,
+    base64_text,
+    credential_of,
+    digest,
+    keyed,
+    salted_password,
+    xor,
+)
 from support.certificates import Authority
 from support.client import RawClient
 from support.running import until
@@ -99,23 +106,33 @@ async def test_cve_2022_34917_memory_before_authentication_is_bounded(broker: Br
         await client.close()
 
 
-def scram_messages(nonce: bytes | None = None) -> None:
-    """A whole exchange, with another nonce in the last message if one is given. Raises: Refused."""
+def scram_messages(change: Callable[[str], str] = lambda nonce: nonce) -> None:
+    """A whole exchange with the nonce changed in the last message, whose proof is for that. Raises: Refused."""
     salted = salted_password("SCRAM-SHA-256", PASSWORD, SALT, 4096)
     stored = credential_of("SCRAM-SHA-256", SALT, salted, 4096)
-    client, server = ScramClient("SCRAM-SHA-256", USER, PASSWORD), Scram("SCRAM-SHA-256", lambda user: stored)
-    final = client.final(server.step(client.first()))
-    if nonce is not None:
-        final = re.sub(rb"r=([^,]+)", b"r=" + nonce, final)
-    client.check(server.step(final))
+    server = Scram("SCRAM-SHA-256", lambda user: stored)
+    first = f"n={USER},r=own"
+    answer = server.step(f"n,,{first}".encode()).decode()
+    last = f"c={base64_text(b'n,,')},r={change(answer[2 : answer.index(',')])}"
+    key = keyed("SCRAM-SHA-256", salted, b"Client Key")
+    signature = keyed("SCRAM-SHA-256", digest("SCRAM-SHA-256", key), f"{first},{answer},{last}".encode())
+    assert server.step(f"{last},p={base64_text(xor(key, signature))}".encode()).startswith(b"v=")
     assert server.user == USER
 
 
 def test_cve_2024_56128_the_nonce_of_the_last_message_is_checked() -> None:
     scram_messages()
-    for nonce in (b"another", b"x"):
+    for changed in ("another", "own", "x"):
         with pytest.raises(Refused, match="nonce"):
-            scram_messages(nonce)
+            scram_messages(lambda _, changed=changed: changed)  # type: ignore[misc]
+    for change in (lambda nonce: nonce[:-1], lambda nonce: nonce + "x", lambda nonce: nonce.removeprefix("own")):
+        with pytest.raises(Refused, match="nonce"):
+            scram_messages(change)
+
+
+def test_scram_of_librdkafka_before_2_6_1_has_its_own_nonce_twice() -> None:
+    """It was refused: kcat of Debian 12 and confluent-kafka of all years before 2024 could not log in."""
+    scram_messages(lambda nonce: "own" + nonce)
 
 
 @pytest.mark.parametrize("iterations", [1, 4095, 1 << 30, 10**30])

@@ -1,5 +1,7 @@
-"""confluent-kafka writes a record and reads it back."""
+"""confluent-kafka writes a record and reads it back: `python librdkafka_round_trip.py TOPIC VALUE SETTINGS` (JSON)."""
 
+import json
+import sys
 from typing import Any
 
 import confluent_kafka
@@ -18,3 +20,7 @@ def round_trip(topic: str, value: bytes, settings: dict[str, Any]) -> None:
     assert message is not None and message.error() is None
     consumer.close()
     assert message.value() == value
+
+
+if __name__ == "__main__":
+    round_trip(sys.argv[1], sys.argv[2].encode(), json.loads(sys.argv[3]))
