@@ -21,10 +21,7 @@ class Source:
 
     def logs(self, files: PlaceFiles) -> list[PartitionLog]:
         """The logs to read. Raises: BadUsage, also where there are none; DiskFault."""
-        found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path)
-        if not found:
-            raise BadUsage(f"{self.path}: no logs here: a log directory has a folder a partition, such as orders-0")
-        return found
+        return partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path)
 
     def spark_options(self) -> dict[str, str]:
         """The options of `kafka-segments` and `kafka-batches` that read the same."""

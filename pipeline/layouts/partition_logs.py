@@ -40,7 +40,7 @@ def partition_logs(
 
     `tiered_path` is where the tiered storage of the log directory `path` lies.
 
-    Raises: BadUsage for a place that holds none or, with `all_there`, a topic that is missing; DiskFault.
+    Raises: BadUsage where there is no such place or, with `all_there`, no log or not all topics; DiskFault.
     """
     if not files.is_directory(path):
         raise BadUsage(f"{path}: no such log directory")
@@ -58,6 +58,8 @@ def partition_logs(
     missing = sorted(set(topics or ()) - {log.topic for log in logs})
     if missing and all_there:
         raise BadUsage(f"{path}: no such topic: {', '.join(missing)}")
+    if not logs and all_there:
+        raise BadUsage(f"{path}: no logs here: a log directory has a folder a partition, such as orders-0")
     return sorted(logs, key=lambda log: (log.topic, log.partition))
 
 

@@ -24,8 +24,8 @@ from ..reading.partition_log import PartitionLog
 from ..reading.segment_file import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
-from .options import ReadOptions, read_options
-from .split_task import SplitPartition, tasks
+from .options import BATCH_OPTIONS, ReadOptions, read_options
+from .split_task import NO_TASKS, SplitPartition, tasks
 
 NAME = "kafka-batches"
 SCHEMA = (
@@ -37,7 +37,7 @@ ROWS_A_BATCH = 8192
 
 
 class KafkaBatches(DataSource):
-    """The data source. Options: path, subscribe, maxPartitionBytes, skipCorrupt, isolation.level (`options.py`)."""
+    """The data source. Options: `BATCH_OPTIONS` of `options.py`, and those of an object store."""
 
     @classmethod
     def name(cls) -> str:
@@ -47,7 +47,7 @@ class KafkaBatches(DataSource):
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return BatchesReader(read_options(self.options), schema)
+        return BatchesReader(read_options(self.options, BATCH_OPTIONS), schema)
 
 
 class BatchesReader(DataSourceReader):
@@ -66,7 +66,7 @@ class BatchesReader(DataSourceReader):
         found = [split for log in self._options.logs(files) for split in planning.splits(log, self._range(files, log))]
         for warning in planning.warnings:
             say(warning)
-        return tasks(found, self._options.max_partition_bytes)
+        return tasks(found, self._options.max_partition_bytes) or NO_TASKS
 
     def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
         transactions = self._options.transactions(files, log)

@@ -12,7 +12,7 @@ from its earliest offset to its latest.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..failures import BadUsage, PipelineFailure
@@ -21,6 +21,10 @@ from ..reading.offset_for_time import offset_for_time
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import MAX_OFFSET
 
+OPTIONS = (
+    *("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy"),
+    *("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"),
+)
 EARLIEST = -2
 LATEST = -1
 
@@ -29,8 +33,9 @@ ByPartition = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetBound:
-    """One end of what is read. A number counts for all partitions; `times` (ms) win over `offsets`."""
+    """The `starting` or `ending` of what is read. A number is for all partitions; `times` (ms) win over `offsets`."""
 
+    end: str
     offsets: int | ByPartition
     times: int | ByPartition | None = None
     late_is_error: bool = False
@@ -46,6 +51,12 @@ class OffsetBound:
                 return self._at_time(files, log, time_ms)
             return default
         return _of(self.offsets, log, default)
+
+    def named(self) -> Iterator[tuple[str, set[tuple[str, int]]]]:
+        """Yield options, and the topics and partitions that their JSON names."""
+        for name, values in ((f"{self.end}Offsets", self.offsets), (f"{self.end}OffsetsByTimestamp", self.times)):
+            if isinstance(values, Mapping):
+                yield name, {(topic, partition) for topic, partitions in values.items() for partition in partitions}
 
     def _at_time(self, files: PlaceFiles, log: PartitionLog, time_ms: int) -> int:
         found = offset_for_time(files, log, time_ms)
@@ -78,7 +89,8 @@ def starting_bound(given: Mapping[str, str]) -> OffsetBound:
         raise BadUsage(f"the option startingOffsetsByTimestampStrategy is error or latest, not {strategy!r}")
     words = {"earliest": EARLIEST, "latest": LATEST}
     offsets = _offsets("startingOffsets", given.get("startingOffsets", "earliest"), words)
-    return OffsetBound(offsets=offsets, times=_times(given, "starting"), late_is_error=strategy == "error")
+    times = _times(given, "starting")
+    return OffsetBound(end="starting", offsets=offsets, times=times, late_is_error=strategy == "error")
 
 
 def ending_bound(given: Mapping[str, str]) -> OffsetBound:
@@ -86,7 +98,7 @@ def ending_bound(given: Mapping[str, str]) -> OffsetBound:
     offsets = _offsets("endingOffsets", given.get("endingOffsets", "latest"), {"latest": LATEST})
     if not isinstance(offsets, int) and any(EARLIEST in each.values() for each in offsets.values()):
         raise BadUsage("the option endingOffsets: -2 (earliest) is no end")
-    return OffsetBound(offsets=offsets, times=_times(given, "ending"))
+    return OffsetBound(end="ending", offsets=offsets, times=_times(given, "ending"))
 
 
 def _of(values: int | ByPartition, log: PartitionLog, default: int) -> int:

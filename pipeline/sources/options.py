@@ -5,8 +5,9 @@ Spark's options are strings, whatever their case.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
@@ -16,11 +17,23 @@ from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
 from ..reading.transactions import LogTransactions, log_transactions
+from ..values.options import OPTIONS as VALUE_OPTIONS
 from ..values.options import ValueOptions, value_options
+from .offset_bounds import OPTIONS as BOUND_OPTIONS
 from .offset_bounds import OffsetBound, ending_bound, starting_bound
 
 STORE_PREFIX = "store."
 """How the names of options begin that are for an object store."""
+
+BATCH_OPTIONS = ("path", "tieredPath", "subscribe", "assign", "maxPartitionBytes", "skipCorrupt", "isolation.level")
+"""Of `kafka-batches`."""
+OPTIONS = (
+    *BATCH_OPTIONS,
+    *BOUND_OPTIONS,
+    *("includeHeaders", "failOnDataLoss", "checkCrc", "pushdown", "maxOffsetsPerTrigger"),
+    *VALUE_OPTIONS,
+)
+"""Of `kafka-segments`, reading."""
 
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
@@ -64,12 +77,23 @@ class ReadOptions:
     def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionLog]:
         """The logs to read, as `partition_logs` finds them; what was found missing or double is told."""
         found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
+        if all_there:
+            self._check_named(found)
         if self.assigned is not None:
             found = [log for log in found if log.partition in self.assigned[log.topic]]
         for log in found:
             for note in log.notes:
                 say(f"{log.topic}-{log.partition}: {note}")
         return found
+
+    def _check_named(self, logs: Iterable[PartitionLog]) -> None:
+        """Raises: BadUsage for partitions that options name and that are not there, or not read."""
+        there = {(log.topic, log.partition) for log in logs}
+        assigned = {(topic, each) for topic, partitions in (self.assigned or {}).items() for each in partitions}
+        for name, named in (("assign", assigned), *self.starting.named(), *self.ending.named()):
+            missing = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(named - there))
+            if missing:
+                raise BadUsage(f"the option {name} names what is not read: {missing}")
 
     def transactions(self, files: PlaceFiles, log: PartitionLog) -> LogTransactions:
         """What of the log is left out for its transactions: nothing with read_uncommitted. Raises: DiskFault."""
@@ -84,8 +108,9 @@ class ReadOptions:
         return log_end_offset(files, log)
 
 
-def read_options(given: Mapping[str, str]) -> ReadOptions:
-    """The options, with their defaults. Raises: BadUsage naming the option."""
+def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> ReadOptions:
+    """The options, with their defaults; `known` are those that may be given. Raises: BadUsage naming the option."""
+    check_names(given, known)
     assigned = _assigned(given)
     topics = [topic.strip() for topic in given.get("subscribe", "").split(",")] if assigned is None else list(assigned)
     maximum = given.get("maxOffsetsPerTrigger")
@@ -113,6 +138,17 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         pushdown=flag(given, "pushdown", False),
         skip_corrupt=flag(given, "skipCorrupt", False),
     )
+
+
+def check_names(given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises: BadUsage for an option that nobody reads: without it rows would not be those that were asked for."""
+    names = {name.lower(): name for name in known}
+    for name in given:
+        if name.lower() in names or name.lower().startswith(STORE_PREFIX):
+            continue
+        near = get_close_matches(name.lower().removeprefix("kafka."), names, 1)
+        hint = f"is {names[near[0]]} meant?" if near else f"there are {', '.join(names.values())}"
+        raise BadUsage(f"no option {name}: {hint}")
 
 
 def required_path(given: Mapping[str, str]) -> str:

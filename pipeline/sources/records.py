@@ -42,7 +42,7 @@ from ..values.schemas import ValueSchemas
 from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
-from .split_task import SplitPartition, check_start, read_split, tasks
+from .split_task import NO_TASKS, SplitPartition, check_start, read_split, tasks
 from .stream import SegmentsStreamReader
 
 NAME = "kafka-segments"
@@ -132,7 +132,7 @@ class SegmentsReader(DataSourceReader):
         ]
         for warning in planning.warnings:
             say(warning)
-        return tasks(sorted(found, key=lambda split: -split.size_bytes), options.max_partition_bytes)
+        return tasks(sorted(found, key=lambda split: -split.size_bytes), options.max_partition_bytes) or NO_TASKS
 
     def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
         transactions = self._options.transactions(files, log)

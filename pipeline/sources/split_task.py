@@ -31,6 +31,10 @@ class SplitPartition(InputPartition):
     splits: tuple[Split, ...]
 
 
+NO_TASKS = [SplitPartition(())]
+"""For a batch query that finds nothing to read: of no task at all Spark makes one that has no partition."""
+
+
 def tasks(splits: Iterable[Split], most_bytes: int) -> list[SplitPartition]:
     """The splits as tasks, in order. Splits that share a task have `most_bytes` together at most."""
     all_splits = list(splits)

@@ -32,7 +32,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what has come since the last micro-batch."""
 
     def __init__(self, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None) -> None:
-        if options.ending != OffsetBound(offsets=LATEST):
+        if options.ending != OffsetBound(end="ending", offsets=LATEST):
             raise BadUsage("a stream has no end: endingOffsets and its like are for batch queries")
         self._options = options
         self._schema = schema

@@ -24,8 +24,9 @@ from ..failures import BadUsage, PipelineFailure
 from ..writing.log_writer import DEFAULT_BATCH_BYTES, BatchSettings, LogWriter
 from ..writing.rows import Row, rows_of
 from ..writing.staging import StagedLog, Staging, check_unused, commit, discard, new_job
-from .options import required_path, size
+from .options import check_names, required_path, size
 
+OPTIONS = ("path", "magic", "codec", "batchBytes", "segmentBytes")
 DEFAULT_SEGMENT_BYTES = 1 << 30
 REQUIRED_COLUMNS = ("topic", "partition")
 
@@ -41,6 +42,7 @@ class WriteOptions:
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     """The options, with their defaults. Raises: BadUsage naming the option."""
+    check_names(given, OPTIONS)
     magic, codec = given.get("magic", "2").strip(), given.get("codec", "none").strip().upper()
     if magic not in {"0", "1", "2"}:
         raise BadUsage(f"the option magic is 0, 1 or 2, not {magic!r}")

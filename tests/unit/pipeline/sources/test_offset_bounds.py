@@ -1,6 +1,7 @@
 """Where reading starts and ends, with the options of Spark's Kafka source."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from stepdown.pipeline.failures import BadUsage, PipelineFailure
 from stepdown.pipeline.reading.rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import MAX_OFFSET, Range, SplitPlanner
 from stepdown.pipeline.sources.offset_bounds import end_offset, first_offset
-from stepdown.pipeline.sources.options import read_options
+from stepdown.pipeline.sources.options import BATCH_OPTIONS, OPTIONS, read_options
 from stepdown.protocol.records.columns import Wanted
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import write_topic
@@ -112,3 +113,31 @@ def test_eleven_offsets_are_a_piece_of_one_segment(log_dir: Path) -> None:
 def test_what_cannot_be_read_is_bad_usage_that_names_the_option(log_dir: Path, name: str, value: str) -> None:
     with pytest.raises(BadUsage, match=f"the option {name}"):
         ranges(log_dir, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("startingOffsets", '{"topic": {"0": 1, "7": 1}}'),
+        ("endingOffsets", '{"topic": {"7": 1}}'),
+        ("startingOffsetsByTimestamp", '{"topic": {"7": 1}}'),
+        ("assign", '{"topic": [0, 7]}'),
+    ],
+)
+def test_a_partition_that_is_not_there_is_named(log_dir: Path, option: str, value: str) -> None:
+    """It was passed over, and a topic whose name was mistyped was read as a whole."""
+    with pytest.raises(BadUsage, match=f"^the option {option} names what is not read: topic-7$"):
+        ranges(log_dir, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("startingOfsets", OPTIONS, "is startingOffsets meant?"),
+        ("kafka.isolation.level", OPTIONS, "is isolation.level meant?"),
+        ("startingOffsets", BATCH_OPTIONS, "there are path, tieredPath, subscribe, assign, "),
+    ],
+)
+def test_an_option_that_nobody_reads_is_refused(name: str, known: tuple[str, ...], said: str) -> None:
+    with pytest.raises(BadUsage, match=re.escape(f"no option {name}: {said}")):
+        read_options({"path": "logs", "STORE.aws_region": "eu-north-1", name: "1"}, known)

@@ -268,6 +268,15 @@ def test_values_are_decoded_by_the_schemas_of_a_registry(
         check_columns(frame.schema, read_options({"path": str(tmp_path)}))
 
 
+def test_nothing_to_read_is_no_rows_and_no_logs_is_bad_usage(spark: SparkSession, tmp_path: Path) -> None:
+    """Both were an AssertionError without a word, since Spark makes a task of nothing where there is none."""
+    said = failure(lambda: load(spark, tmp_path).count())
+    assert said == f"2: {tmp_path}: no logs here: a log directory has a folder a partition, such as orders-0"
+    (tmp_path / "empty-0").mkdir()
+    assert load(spark, tmp_path).count() == 0
+    assert spark.read.format("kafka-batches").load(str(tmp_path)).count() == 0
+
+
 def test_many_small_segments_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
     """A hundred thousand of them were as many tasks."""
     segments = MOST_ALONE + 200
