@@ -76,15 +76,25 @@ class Parts:
             yield replace(item, **{self.inner: piece}), ITEMS_A_PART
 
     def joined(self, responses: Sequence[tuple[Any, bool]]) -> Any:
-        """One response of those to the parts."""
+        """One response of those to the parts. What an item's pieces answer is put together once, not piece by piece."""
         answers: list[Any] = []
+        inner: list[Any] = []
+
+        def close_last() -> None:
+            if inner:
+                answers[-1] = replace(answers[-1], **{self.inner_answers: tuple(inner)})
+                inner.clear()
+
         for response, goes_on in responses:
             found = list(getattr(response, self.answers))
             if goes_on and answers and found:
-                both = (*getattr(answers[-1], self.inner_answers), *getattr(found[0], self.inner_answers))
-                answers[-1] = replace(answers[-1], **{self.inner_answers: both})
-                del found[0]
+                if not inner:
+                    inner += getattr(answers[-1], self.inner_answers)
+                inner += getattr(found.pop(0), self.inner_answers)
+            if found:
+                close_last()
             answers += found
+        close_last()
         return replace(responses[0][0], **{self.answers: tuple(answers)})
 
 
