@@ -6,7 +6,7 @@ from uuid import UUID
 from ....protocol.coordinator.consumer_group_records import PartitionMetadata, TopicMetadata
 
 if TYPE_CHECKING:
-    from ...metadata.image import Cluster
+    from ...metadata.image import Cluster, Topic
     from ...metadata.partition import Partition
 
 
@@ -21,14 +21,11 @@ class TopicLookup:
         topic = self._cluster.topics.get(name)
         if topic is None:
             return None
-        racks = ((index, self._racks(partition)) for index, partition in sorted(topic.partitions.items()))
         return TopicMetadata(
             topic_id=topic.topic_id,
             topic_name=name,
             num_partitions=len(topic.partitions),
-            partition_metadata=tuple(
-                PartitionMetadata(partition=index, racks=known) for index, known in racks if known
-            ),
+            partition_metadata=self._in_racks(topic) if self._knows_racks() else (),
         )
 
     def names(self) -> list[str]:
@@ -38,6 +35,13 @@ class TopicLookup:
     def name_of(self, topic_id: UUID) -> str | None:
         topic = self._cluster.topic_of(topic_id)
         return None if topic is None else topic.name
+
+    def _knows_racks(self) -> bool:
+        return any(node.rack is not None for node in self._cluster.brokers.values())
+
+    def _in_racks(self, topic: "Topic") -> tuple[PartitionMetadata, ...]:
+        racks = ((index, self._racks(partition)) for index, partition in sorted(topic.partitions.items()))
+        return tuple(PartitionMetadata(partition=index, racks=known) for index, known in racks if known)
 
     def _racks(self, partition: "Partition") -> tuple[str, ...]:
         brokers = (self._cluster.brokers.get(node_id) for node_id in partition.replicas)

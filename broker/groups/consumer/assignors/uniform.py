@@ -67,7 +67,7 @@ def _hand_out(owned: Owned, members: Mapping[str, MemberSpec], partitions: Mappi
         topic_id: [member_id for member_id, member in members.items() if topic_id in member.topics]
         for topic_id in partitions
     }
-    for topic_id in sorted(partitions, key=lambda each: (len(readers[each]), each)):
+    for topic_id in sorted(partitions, key=lambda each: (len(readers[each]), each.int)):
         for index in range(partitions[topic_id] if readers[topic_id] else 0):
             if (topic_id, index) not in taken:
                 poorest = min(readers[topic_id], key=lambda each: (len(owned[each]), each))
