@@ -4,10 +4,11 @@
     python bench/questions/instructions.py --keep     # write that file
     python bench/questions/instructions.py ROW …      # these rows only
 
-Each row is a broker and one client in one process, run twice with different numbers of requests; the difference between
-the two, for each record, leaves the start out. The client's own send and receive calls are in it. Instructions in user
-space are counted by `perf stat` where the machine has the counter, else by valgrind's callgrind (which hides AVX-512
-from the program, so what the two count is kept apart). What moved by more than 3 % is named; the status is 1 then.
+Each row is a broker that is counted and a client that is not, in two processes, run twice with different numbers of
+requests; the difference between the two, for each record, leaves the start out. The client is faster than a counted
+broker, so that requests are always waiting. Instructions in user space are counted by `perf stat` where the machine has
+the counter, else by valgrind's callgrind (which hides AVX-512 from the program, so what the two count is kept apart).
+What moved by more than 3 % is named; the status is 1 then.
 """
 
 import argparse
@@ -16,11 +17,12 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -28,8 +30,8 @@ from pathlib import Path
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "instructions.json"
 MOVED = 0.03
-FEW, MANY = 20, 60
-"""Requests of the two runs."""
+FEW = 20
+"""Requests of the shorter run."""
 TOPIC = "counted"
 IN_FLIGHT = 5
 FETCH_BYTES = 1 << 20
@@ -45,6 +47,11 @@ class Row:
     data: str = "json"
     partitions: int = 1
     fetch: int | None = None
+
+    @property
+    def many(self) -> int:
+        """Requests of the longer run: enough that what a broker does every second is little beside them."""
+        return FEW + (400 if self.fetch is None else 60)
 
 
 ROWS = {
@@ -63,18 +70,18 @@ ROWS = {
     "fetch gzip v2 to v1": Row(batch_bytes=16_000, record_bytes=600, codec="GZIP", fetch=2),
 }
 
-# The run that is counted
+# The broker, which is counted
 
 
-def run(row: Row, requests: int) -> None:
-    """Prints how many records went through in `requests` requests."""
+def serve() -> None:
+    """Prints the port of a new broker, which ends with standard input."""
     import uvloop
 
     with tempfile.TemporaryDirectory() as folder:
-        print(uvloop.run(_run(row, requests, folder)))
+        uvloop.run(_serve(folder))
 
 
-async def _run(row: Row, requests: int, folder: str) -> int:
+async def _serve(folder: str) -> None:
     from stepdown.broker.broker import Broker
     from stepdown.config import load
 
@@ -83,19 +90,40 @@ async def _run(row: Row, requests: int, folder: str) -> int:
     broker = Broker(loaded.settings, loaded.layers)
     await broker.start()
     await broker.topics.ensure(TOPIC)
-    try:
-        client = await Client.connect(broker.address.host, broker.address.port)
-        batch, records = batch_of(row)
+    print(broker.address.port, flush=True)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
+    await ended.wait()
+    await broker.stop()
+
+
+# The client, which is not
+
+
+def drive(row: Row, requests: int, port: int) -> int:
+    """Sends `requests` requests of the row; returns how many records went through."""
+    batch, records = batch_of(row)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
         if row.fetch is None:
-            await client.ask(produce_frame(row, batch), requests)
+            ask(connection, produce_frame(row, batch), requests)
             return requests * row.partitions * records
         stored = max(1, FETCH_BYTES // len(batch))
-        await client.ask(produce_frame(row, batch), stored)
-        await client.ask(fetch_frame(row.fetch), requests)
+        ask(connection, produce_frame(row, batch), stored)
+        ask(connection, fetch_frame(row.fetch), requests)
         return requests * stored * records
-    finally:
-        client.close()
-        await broker.stop()
+
+
+def ask(connection: socket.socket, frame: bytes, requests: int) -> None:
+    """Sends the same request so often, some in flight; returns when all are answered."""
+    answers = connection.makefile("rb")
+    sent = min(IN_FLIGHT, requests)
+    connection.sendall(frame * sent)
+    for _ in range(requests):
+        size = int.from_bytes(answers.read(4), "big")
+        answers.read(size)
+        if sent < requests:
+            connection.sendall(frame)
+            sent += 1
 
 
 def batch_of(row: Row) -> tuple[bytes, int]:
@@ -129,78 +157,62 @@ def fetch_frame(version: int) -> bytes:
     return frame_of(FetchRequest(max_wait_ms=0, min_bytes=1, topics=(topic,)), version)
 
 
-class Client:
-    """One connection in the broker's own loop: some requests in flight, answers counted by their size fields."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    @classmethod
-    async def connect(cls, host: str, port: int) -> "Client":
-        return cls(*await asyncio.open_connection(host, port, limit=4 << 20))
-
-    async def ask(self, frame: bytes, requests: int) -> None:
-        """Sends the same request so often; returns when all are answered."""
-        sent = min(IN_FLIGHT, requests)
-        self._writer.write(frame * sent)
-        for _ in range(requests):
-            size = int.from_bytes(await self._reader.readexactly(4), "big")
-            await self._reader.readexactly(size)
-            if sent < requests:
-                self._writer.write(frame)
-                sent += 1
-
-    def close(self) -> None:
-        self._writer.close()
-
-
 # The counters
 
-Counter = Callable[[list[str]], tuple[int, int]]
-"""Runs a command; instructions, and the number that it printed."""
-_COLLECTED = re.compile(r"Collected : (\d+)")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """Counts the instructions of the command that is put behind `command`; `found` finds the figure in what it says."""
+
+    name: str
+    command: tuple[str, ...]
+    found: re.Pattern[str]
+
+    def count(self, row: Row, requests: int) -> tuple[int, int]:
+        """(instructions of the broker, records)"""
+        served = [*self.command, sys.executable, __file__, "--serve"]
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        with subprocess.Popen(served, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as broker:
+            assert broker.stdout is not None
+            port = broker.stdout.readline()
+            records = drive(row, requests, int(port)) if port else 0
+            _, told = broker.communicate()
+        counted = self.found.search(told)
+        if broker.returncode or counted is None:
+            raise SystemExit(f"{' '.join(served)} failed:\n{told[-2000:]}")
+        return int(counted[1]), records
 
 
-def by_perf(command: list[str]) -> tuple[int, int]:
-    with tempfile.NamedTemporaryFile("r") as counted:
-        stat = ["perf", "stat", "-x", ",", "-e", "instructions:u", "-o", counted.name]
-        done = subprocess.run([*stat, *command], capture_output=True, text=True, check=True, env=_environment())
-        row = next(line for line in counted if "instructions" in line)
-    return int(row.split(",")[0]), int(done.stdout)
+PERF = Counter(
+    name="perf",
+    command=("perf", "stat", "-x", ",", "-e", "instructions:u"),
+    found=re.compile(r"^(\d+),.*instructions", re.MULTILINE),
+)
+CALLGRIND = Counter(
+    name="callgrind",
+    command=("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
+    found=re.compile(r"Collected : (\d+)"),
+)
 
 
-def by_callgrind(command: list[str]) -> tuple[int, int]:
-    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    done = subprocess.run([*valgrind, *command], capture_output=True, text=True, env=_environment())
-    found = _COLLECTED.search(done.stderr)
-    if done.returncode or found is None:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    return int(found[1]), int(done.stdout)
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONHASHSEED": "0"}
-
-
-def counter() -> tuple[str, Counter]:
-    """What this machine has to count with, and its name."""
+def counter() -> Counter:
+    """What this machine has to count with."""
     if shutil.which("perf"):
-        tried = subprocess.run(["perf", "stat", "-e", "instructions:u", "true"], capture_output=True, text=True)
-        if tried.returncode == 0 and "not supported" not in tried.stderr:
-            return "perf", by_perf
+        tried = subprocess.run([*PERF.command, "true"], capture_output=True, text=True)
+        if tried.returncode == 0 and PERF.found.search(tried.stderr):
+            return PERF
     if shutil.which("valgrind"):
-        return "callgrind", by_callgrind
+        return CALLGRIND
     print("skipped: neither perf with an instructions counter nor valgrind is here")
     raise SystemExit(0)
 
 
-def count_rows(names: list[str], count: Counter) -> Iterator[tuple[str, float]]:
+def count_rows(names: list[str], counter: Counter) -> Iterator[tuple[str, float]]:
     """(row, instructions a record)."""
-    runs = [(name, requests) for name in names for requests in (FEW, MANY)]
+    runs = [(ROWS[name], requests) for name in names for requests in (FEW, ROWS[name].many)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = pool.map(
-            lambda run: count([sys.executable, __file__, "--run", run[0], "--requests", str(run[1])]), runs
-        )
+        counts = pool.map(lambda run: counter.count(*run), runs)
         for name in names:
             (few, few_records), (many, many_records) = next(counts), next(counts)
             yield name, (many - few) / (many_records - few_records)
@@ -210,19 +222,18 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("rows", nargs="*", metavar="ROW", help="all of them if none is named")
     options.add_argument("--keep", action="store_true", help="keep what is counted as what later runs compare with")
-    options.add_argument("--run", help=argparse.SUPPRESS)
-    options.add_argument("--requests", type=int, help=argparse.SUPPRESS)
+    options.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
-    if given.run:
-        run(ROWS[given.run], given.requests)
+    if given.serve:
+        serve()
         return
     if unknown := set(given.rows) - set(ROWS):
         options.error(f"no row is named {', '.join(unknown)}; there are: {', '.join(ROWS)}")
-    means, count = counter()
+    counting = counter()
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    before, now, moved = kept.get(means, {}), {}, []
-    print(f"user-space instructions a record, by {means}")
-    for name, instructions in count_rows(given.rows or list(ROWS), count):
+    before, now, moved = kept.get(counting.name, {}), {}, []
+    print(f"user-space instructions a record, by {counting.name}")
+    for name, instructions in count_rows(given.rows or list(ROWS), counting):
         now[name] = round(instructions)
         change = instructions / before[name] - 1 if name in before else 0.0
         told = f"{change:+.1%}" if name in before else "new"
@@ -230,7 +241,7 @@ def main() -> None:
         if abs(change) > MOVED:
             moved.append(f"{name} ({told})")
     if given.keep:
-        KEPT.write_text(json.dumps({**kept, means: {**before, **now}}, indent=2) + "\n")
+        KEPT.write_text(json.dumps({**kept, counting.name: {**before, **now}}, indent=2) + "\n")
     elif moved:
         raise SystemExit(f"moved by more than {MOVED:.0%}: {', '.join(moved)}")
 
