@@ -20,6 +20,7 @@ from itertools import count, repeat
 from stepdown.bench.load.admin_connection import Connection, frame_of
 from stepdown.client.connection import parse_address
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
@@ -261,7 +262,8 @@ def joined(connection: Connection, group: str) -> HeartbeatRequest:
         protocols=(protocol,),
     )
     while (answer := connection.call(join, 2)).error_code:
-        time.sleep(0.2)  # the coordinator is not there yet
+        connection.call(FindCoordinatorRequest(key=group), 0)  # Kafka makes the topic of coordinators for who asks
+        time.sleep(0.2)
     member = {"group_id": group, "generation_id": answer.generation_id, "member_id": answer.member_id}
     mine = SyncGroupRequestAssignment(member_id=answer.member_id, assignment=b"all")
     connection.call(SyncGroupRequest(**member, assignments=(mine,)), 0)

@@ -12,6 +12,7 @@ from statistics import median
 from stepdown.bench.load.admin_connection import Connection
 from stepdown.bench.servers.contenders import Server
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -112,7 +113,7 @@ def one_offset(address: str) -> None:
     )
     with Connection(address) as connection:
         while connection.call(commit, 2).topics[0].partitions[0].error_code:
-            pass  # the coordinator is not there yet
+            connection.call(FindCoordinatorRequest(key=commit.group_id), 0)
 
 
 ROWS = (
