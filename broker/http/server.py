@@ -84,7 +84,7 @@ class HttpServer:
             protocol.start_next_cycle()
 
     async def _send_body(self, protocol: h11.Connection, writer: asyncio.StreamWriter, body: bytes) -> None:
-        """In pieces, of which a slow reader has few waiting; others have the loop after each, however fast this one is."""
+        """In pieces, of which a slow reader has few waiting; others have the loop after each."""
         for at in range(0, len(body), WRITE_BYTES):
             writer.write(protocol.send(h11.Data(data=body[at : at + WRITE_BYTES])) or b"")
             await writer.drain()
