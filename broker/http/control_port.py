@@ -1,7 +1,8 @@
 """The control port: JSON over HTTP to what `broker/faults/control.py` answers, from tests in any language.
 
 Who reaches it can do anything to the broker, so it listens on the loopback, or asks for a token. Without a token a
-request has to name a loopback address as its host, so that no web page reaches it by a name that leads here.
+request has to name a loopback address as its host and no origin: a web page in a browser on this machine could come by
+a name that leads here, and may post to any address.
 """
 
 import hmac
@@ -31,7 +32,7 @@ class ControlPort(HttpServer):
             return _json(HTTPStatus.FORBIDDEN, {"error": refusal})
         try:
             fields = json.loads(body) if body.strip() else {}
-        except ValueError as fault:
+        except (ValueError, RecursionError) as fault:
             return _json(HTTPStatus.BAD_REQUEST, {"error": f"the body is no JSON: {fault}"})
         if not isinstance(fields, dict):
             return _json(HTTPStatus.BAD_REQUEST, {"error": "expected a JSON object"})
@@ -43,6 +44,8 @@ class ControlPort(HttpServer):
             given = headers.get(b"authorization", "").removeprefix("Bearer ")
             is_right = hmac.compare_digest(given.encode(), self._token.encode())
             return None if is_right else "send the token: Authorization: Bearer …"
+        if b"origin" in headers:
+            return "without a token no web page is answered"
         host = headers.get(b"host", "").rpartition(":")[0].strip("[]")
         return None if host in LOOPBACK else "without a token the host has to be a loopback address"
 

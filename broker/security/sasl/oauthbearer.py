@@ -123,7 +123,7 @@ class SignedTokens:
                     "verify_nbf": False,
                 },
             )
-        except (jwt.PyJWTError, ValueError, TypeError) as fault:
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as fault:
             raise Refused(f"a token that is not valid: {type(fault).__name__}") from None
         check_times(claims, self._clock.now_ms() / 1000, settings.clock_skew_s)
         return claims
@@ -133,7 +133,7 @@ class SignedTokens:
 
         try:
             header = jwt.get_unverified_header(token)
-        except jwt.PyJWTError as fault:
+        except (jwt.PyJWTError, RecursionError) as fault:
             raise Refused(f"a token that is not valid: {type(fault).__name__}") from None
         stamp = file_stamp(self._path)
         if stamp != self._stamp:

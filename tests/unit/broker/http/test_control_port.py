@@ -55,6 +55,7 @@ def test_the_same_can_be_asked_over_http(running: Running) -> None:
     [
         ("POST", "/faults", "{", 400, "no JSON"),
         ("POST", "/faults", "[]", 400, "expected a JSON object"),
+        ("POST", "/faults", "[" * 60_000, 400, "no JSON"),
         ("GET", "/nothing", "", 404, "there is no GET /nothing"),
         ("GET", "/faults/x", "", 404, "expected the number of a fault"),
     ],
@@ -67,6 +68,13 @@ def test_what_is_wrong_is_said(running: Running, method: str, path: str, body: s
 
 def test_a_page_of_another_name_is_refused(running: Running) -> None:
     assert asked(running.control_address, "GET", "/faults", "", {"host": "evil.example:80"})[0] == 403
+
+
+def test_a_page_that_posts_to_the_loopback_is_refused(running: Running) -> None:
+    """A browser lets any page do so, and says whose it is."""
+    for path in ("/clock/pause", "/faults/reset"):
+        assert asked(running.control_address, "POST", path, "", {"origin": "http://evil.example"})[0] == 403
+    assert asked(running.control_address, "POST", "/faults/reset", "", {})[0] == 200
 
 
 def test_a_body_without_end_is_not_kept(running: Running) -> None:
