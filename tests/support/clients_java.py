@@ -17,7 +17,7 @@ from .java_oracle import JavaOracle, java_oracle_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaClient:
-    """A version of kafka-clients; `room` are the folders of its driver."""
+    """A version of kafka-clients; `room` are the folders of its driver, `also` jars that it needs beside it."""
 
     name: str
     coordinates: str
@@ -27,11 +27,12 @@ class JavaClient:
     write_magic: int
     codecs: tuple[str, ...]
     null_headers: bool = True
+    also: tuple[str, ...] = ()
 
     @property
     def oracle(self) -> JavaOracle:
         """The JVM that runs it."""
-        return java_oracle_for(self.room, self.coordinates)
+        return java_oracle_for(self.room, self.coordinates, *self.also)
 
     def produce(
         self,

@@ -12,7 +12,7 @@ from .clients_raw import API_METADATA, Raw, Reader, request, wait_until
 from .java_build import JVM_OPTIONS
 from .maven import JARS
 
-# Java 11 and later lack what 0.10 encodes its cluster id with.
+# Java 11 and later lack what 0.10 encodes its cluster id with, and SCRAM's messages.
 REMOVED_FROM_JAVA = "javax.xml.bind:jaxb-api:2.3.1"
 COORDINATES = {
     "0.8.2.2": "org.apache.kafka:kafka_2.11:0.8.2.2",

@@ -1,8 +1,8 @@
 """Connections that never log in, and cost as much as they can: `python -m support.hostile.strangers KIND ADDRESS COUNT
 [AUTHORITY]`, run in tests/.
 
-Each sends all that it may, and opens another when it is closed. It says "begun" once all have been opened, goes on
-until it is killed. None reads an answer but those of the TLS handshake.
+Each sends all that it may, and opens another when it is closed. It says "begun" once all have been opened (and those of
+tls_silent have ended their handshakes), goes on until it is killed. None reads an answer but those of the handshake.
 """
 
 import asyncio
@@ -99,6 +99,7 @@ PLAIN = {
 }
 TLS = ("endless_hello", "hello", "endless_certificates", *(f"tls_{name}" for name in PLAIN))
 """For a listener with TLS, which asks for a certificate; `tls_…` when the handshake is done."""
+QUIET = "tls_silent"
 
 
 class Tls:
@@ -151,9 +152,13 @@ async def stranger(kind: str, address: str, own: str, begun: Callable[[], None])
             sock.setblocking(False)
             await asyncio.get_running_loop().sock_connect(sock, (host, port))
             reader, writer = await asyncio.open_connection(sock=sock, limit=4_096)
-            begun()
+            is_quiet = kind == QUIET
+            if not is_quiet:
+                begun()
             try:
                 await attack(kind, reader, writer, own)
+                if is_quiet:
+                    begun()
                 while await reader.read(100):  # noqa: ASYNC110
                     await asyncio.sleep(0.5)
             finally:
