@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 
 from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
@@ -78,11 +79,11 @@ def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None)
 
 def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: float | None) -> dict[str, object]:
     archive = _log_archive(arguments, log_dir, out)
-    session = build_session("archive", master=arguments.master)
+    start = cache(partial(build_session, "archive", master=arguments.master))
     batches = rows = size_bytes = files = 0
     try:
         while True:
-            for written in archive_new(session, archive):
+            for written in archive_new(start, archive):
                 say(f"batch {batches}: {sum(file.rows for file in written):,} rows in {len(written)} files")
                 batches += 1
                 files += len(written)

@@ -11,7 +11,7 @@ So a Parquet table has each record once for any reader, when no run is under way
 it may have a part of the last batch. A Delta table has all of a batch or nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,8 +63,10 @@ class LogArchive:
         }
 
 
-def archive_new(session: SparkSession, archive: LogArchive) -> Iterator[list[ArchivedFile]]:
+def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Iterator[list[ArchivedFile]]:
     """Archive what is there now and was not before, yielding the files of each batch when it is committed.
+
+    `start` is called when there is something to write: what is wrong or not new is told without Spark.
 
     Raises: PipelineFailure, DiskFault.
     """
@@ -86,7 +88,7 @@ def archive_new(session: SparkSession, archive: LogArchive) -> Iterator[list[Arc
         elif table is None or not table.has(state.batches):
             _remove_leftovers(files, archive.out, state)
         if table is None or not table.has(state.batches):
-            written = _write(session, files, archive, logs, state)
+            written = _write(start, files, archive, logs, state)
             if table is not None:
                 table.commit(state.batches, written)
             yield written
@@ -146,7 +148,11 @@ def _topic_id(files: PlaceFiles, log: PartitionLog) -> str | None:
 
 
 def _write(
-    session: SparkSession, files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionLog], state: ArchiveState
+    start: Callable[[], SparkSession],
+    files: PlaceFiles,
+    archive: LogArchive,
+    logs: Sequence[PartitionLog],
+    state: ArchiveState,
 ) -> list[ArchivedFile]:
     """Write the batch's files on the workers, ordered by their paths."""
     tasks = list(_tasks(files, archive, logs, state))
@@ -154,6 +160,7 @@ def _write(
         return []
     tasks.sort(key=lambda task: -sum(split.size_bytes for split in task.splits))
     size_bytes = sum(split.size_bytes for task in tasks for split in task.splits)
+    session = start()
     with progress(session, "archive", segments=len(tasks), size_bytes=size_bytes):
         written = session.sparkContext.parallelize(tasks, len(tasks)).flatMap(write_task).collect()
     return sorted(written, key=lambda file: file.path)

@@ -188,12 +188,22 @@ _REQUEST = re.compile(
 )
 
 
+_CODE = re.compile(r"<Code>(?P<code>[^<]+)</Code>(?:\s*<Message>(?P<message>[^<]+))?")
+_ROLE = re.compile(r"//(169\.254\.169\.254|metadata\.google\.internal|169\.254\.170\.2)\b")
+"""Where machines of the providers ask for the credentials of their role."""
+
+
 def _reason(text: str) -> str:
     """What the store said, without the library's own words about it; what to do where access is denied."""
-    line = text.partition("\n")[0]
-    found = _REQUEST.search(line)
+    said = text.partition("\n\nDebug source")[0]
+    line = said.partition("\n")[0].partition("<")[0].rstrip(": ")  # without XML, of which _CODE has what counts
+    found, code = _REQUEST.search(line), _CODE.search(said)
+    if found is not None and _ROLE.search(found["request"]):
+        return f"no credentials: none in options of the store, environment or profile, and no role ({found['request']})"
     if found is not None:
         tries = f", after {found['retries']} retries" if found["retries"] else ""
         line = f"{found['request']}: {line[found.end() :].rstrip(': ')}{tries}"
+    if code is not None:
+        line += ": " + ", ".join(filter(None, (code["code"], code["message"])))
     denied = any(each in line for each in ("401 Unauthorized", "403 Forbidden"))
     return line[:300] + ("; set credentials by options of the store or the environment" if denied else "")

@@ -36,7 +36,7 @@ def archive_of(log_dir: Path | str, out: Path | str, kind: Format = "parquet", *
 
 
 def run(spark: SparkSession, archive: LogArchive) -> list[ArchivedFile]:
-    return [file for written in archive_new(spark, archive) for file in written]
+    return [file for written in archive_new(lambda: spark, archive) for file in written]
 
 
 def table(out: Path | str, kind: Format, store: dict[str, str] | None = None) -> pa.Table:
@@ -168,10 +168,24 @@ def test_lineage_says_where_a_record_lay(spark: SparkSession, tmp_path: Path) ->
 def test_batches_are_bounded_and_small_files_are_put_together(spark: SparkSession, tmp_path: Path) -> None:
     log_dir = tmp_path / "logs"
     write_topic(log_dir, "topic", partitions=2, segments=3)
-    batches = list(archive_new(spark, archive_of(log_dir, tmp_path / "out", max_offsets=100)))
+    batches = list(archive_new(lambda: spark, archive_of(log_dir, tmp_path / "out", max_offsets=100)))
     assert [sum(file.rows for file in batch) for batch in batches] == [100, 100, 40]
-    together = list(archive_new(spark, archive_of(log_dir, tmp_path / "together")))
+    together = list(archive_new(lambda: spark, archive_of(log_dir, tmp_path / "together")))
     assert [len(batch) for batch in together] == [2]
+
+
+def test_what_is_wrong_or_not_new_is_told_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """A mistyped topic was told after Spark had started, and a run that had nothing to do started it, too."""
+
+    def start() -> SparkSession:
+        raise AssertionError("there was nothing to write")
+
+    log_dir, out = tmp_path / "logs", tmp_path / "out"
+    write_topic(log_dir, "topic")
+    with pytest.raises(BadUsage, match="no such topic: tpoic"):
+        list(archive_new(start, archive_of(log_dir, out, options={"subscribe": "tpoic"})))
+    assert run(spark, archive_of(log_dir, out))
+    assert list(archive_new(start, archive_of(log_dir, out))) == []
 
 
 def test_a_topic_that_was_made_anew_is_archived_from_its_start(

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from obstore.exceptions import GenericError
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.failures import BadUsage
@@ -73,6 +74,30 @@ def test_what_is_not_there_is_told(server: S3Server) -> None:
         files.handle(missing).read(10, 0)
     with pytest.raises(BadUsage, match="no such log directory"):
         partition_logs(files, missing)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1.4ms - HTTP error:"
+            " error sending request\n\nDebug source:\n<Code>",
+            "no credentials: none in options of the store, environment or profile, and no role"
+            " (PUT http://169.254.169.254/latest/api/token)",
+        ),
+        (
+            "Generic S3 error: Error performing GET http://host/gone?prefix=x in 1ms - Server returned non-2xx status"
+            ' code: 404 Not Found: <?xml version="1.0"?>\n<Error><Code>NoSuchBucket</Code>\n<Message>The bucket is'
+            " not there</Message></Error>\n\nDebug source:\n",
+            "GET http://host/gone: Server returned non-2xx status code: 404 Not Found: NoSuchBucket, The bucket is"
+            " not there",
+        ),
+    ],
+)
+def test_of_long_answers_what_counts_is_told(said: str, line: str) -> None:
+    """Without credentials it was the answer of the metadata service, of a bucket that is not there a line of XML."""
+    with pytest.raises(DiskFault, match=re.escape(f"s3://b/x: {line}") + "$"), object_files._store_errors("s3://b/x"):
+        raise GenericError(said)
 
 
 @pytest.fixture

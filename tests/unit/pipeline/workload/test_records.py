@@ -64,6 +64,7 @@ def test_zipf_keys_are_rarer_the_further_down_the_list_they_are() -> None:
         ({"magic": 1, "codec": Codec.ZSTD}, "magic 1 has no zstd"),
         ({"partitions": 0}, "partitions"),
         ({"size": -1}, "size"),
+        ({"topic": "a b/../c"}, "other characters than ASCII letters"),
     ],
 )
 def test_what_no_producer_can_write_is_refused(settings: dict[str, Any], reason: str) -> None:
