@@ -189,7 +189,10 @@ class ConvertedStream:
         """As `_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
         source, rules, at = self._source, self._rules, self._place.at
         filled = _Filled(at)
-        window = read_window(source, at, rules.chunk_bytes)
+        first = batch_at(source, at)
+        window = read_window(
+            source, at, rules.chunk_bytes if first is None else max(rules.chunk_bytes, first.size_bytes)
+        )
         while True:
             read, filled.size_bytes, records, temporary_bytes = convert_singles(
                 window, filled.end - at, rules.target, out, filled.size_bytes
@@ -200,8 +203,6 @@ class ConvertedStream:
             header = batch_in(window, read, source.position + at)
             if header is None or not self._add(header, window[read : read + header.size_bytes], out, filled):
                 break
-        if filled.end == at and not filled.wants_bytes:
-            self._add_large(filled, out)
         filled.needs_worker = next_is_for_worker(source, filled.end, rules.target)
         return filled
 

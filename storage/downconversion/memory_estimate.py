@@ -6,6 +6,7 @@ from .read_window import batch_at
 
 PLAIN_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024
+BLOCK_BYTES = 96 * 1024
 CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
@@ -33,6 +34,8 @@ def buffer_for(source: FileSlice, at: int, in_worker: bool) -> int:
 
 
 def _converted(header: BatchHeader) -> int:
-    """What a batch is expected to take at most once it is converted; one of small plain records takes more, and asks
-    for that when it comes to it."""
-    return header.size_bytes + header.size_bytes // 8
+    """What a batch is expected to take at most once it is converted, and with a codec the room to close one more block.
+
+    One of small records takes more, and asks for that when it comes to it.
+    """
+    return header.size_bytes + header.size_bytes // 8 + (BLOCK_BYTES if header.attributes & CODEC_MASK else 0)

@@ -78,9 +78,9 @@ def mutate(seconds: float) -> None:
         made = [Record(offset=n, timestamp=5 + n, key=b"key", value=value) for n, value in enumerate(values)]
         return bytes(build_batch(made, codec=codec))
 
-    shapes = ((1, 20), (3, 100), (8, 60), (20, 400))
+    shapes = ((1, 20), (3, 100), (8, 60), (20, 400), (250, 1000))
     whole = [batch(codec, *shape) for codec in (Codec.LZ4, Codec.SNAPPY) for shape in shapes for _ in range(8)]
-    head, blocks, out = 61, Blocks(), bytearray(400_000)
+    head, blocks, rooms = 61, Blocks(), [bytearray(size) for size in (20_000, 100_000, 400_000)]
     seen: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -100,7 +100,7 @@ def mutate(seconds: float) -> None:
             if glance_at_blocks(data, blocks, 1 << 20) is not None:
                 seen["accepted"] += 1
             try:
-                made = convert_singles(data, 0, chance.randrange(2), out, 0)
+                made = convert_singles(data, 0, chance.randrange(2), chance.choice(rooms), 0)
                 seen["converted" if made.at else "left to the library"] += 1
             except (CorruptRecord, InvalidRecord):
                 seen["refused"] += 1

@@ -9,6 +9,7 @@ from stepdown.protocol.errors import PeerFault
 from stepdown.protocol.records.batches import Batch, iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.conversion import compressed_batch as single
+from stepdown.protocol.records.conversion import down
 from stepdown.protocol.records.conversion.compressed_batch import SINGLE_BYTES
 from stepdown.protocol.records.conversion.down import convert_compressed
 from stepdown.protocol.records.layout import Codec, TimestampType
@@ -19,7 +20,18 @@ from support.twin import load_twin
 Converts = Callable[[memoryview, int, int, bytearray, int], tuple[int, int, int, int]]
 
 ROOMS = (0, 20_000, 200_000, 600_000)
-SIZES = [(1, 0), (1, 30), (3, 400), (16, 1000), (60, 1000), (70, 1000), (64, 1024), (130, 1000), (1, 66_000)]
+SIZES = [
+    (1, 0),
+    (1, 30),
+    (3, 400),
+    (16, 1000),
+    (60, 1000),
+    (70, 1000),
+    (64, 1024),
+    (130, 1000),
+    (300, 1000),
+    (1, 66_000),
+]
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +107,14 @@ def contents(wrapper: Batch) -> object:
     return fields, list(wrapper.records())
 
 
-def one_after_the_other(source: bytes, target: int) -> bytes:
-    return b"".join(
-        bytes(convert_compressed(batch.data, target=target, first_offset=0, max_opened_bytes=SINGLE_BYTES - 1).data)
-        for batch in iter_batches(memoryview(source))
-    )
+def by_streams(source: bytes, target: int) -> bytes:
+    """What becomes of batches that are too large for all else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(down, "single_wrapper", lambda batch, target: None)
+        return b"".join(
+            bytes(convert_compressed(batch.data, target=target, first_offset=0).data)
+            for batch in iter_batches(memoryview(source))
+        )
 
 
 def test_python_is_not_asked_for_lz4_that_clients_write(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +128,7 @@ def test_batches_of_thousands_of_records_are_closed_by_the_library(monkeypatch: 
     asked: list[int] = []
     package = single.single
     monkeypatch.setattr(single, "single", lambda codec: asked.append(codec) or package(codec))
-    for count, is_left in ((2001, True), (2000, False)):
+    for count, is_left in ((4097, True), (4096, False)):
         records = [Record(offset=n, timestamp=5, key=None, value=b"%d" % n) for n in range(count)]
         source = build_batch(records, codec=Codec.LZ4)
         assert single.convert_singles(source, 0, 1, bytearray(600_000), 0).at == len(source)
@@ -158,7 +173,7 @@ def test_whole_batches_become_what_streams_make_of_them(codec: Codec, target: in
         assert isinstance(found, tuple)
         (at, *_), made = found
         assert list(map(contents, iter_batches(memoryview(made)))) == list(
-            map(contents, iter_batches(memoryview(one_after_the_other(source[:at], target))))
+            map(contents, iter_batches(memoryview(by_streams(source[:at], target))))
         )
 
 

@@ -1,13 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Compressed v2 batches of ordinary size as wrappers of magic 0 or 1, each step in one piece.
+"""Compressed v2 batches as wrappers of magic 0 or 1, without the interpreter where that can be.
 
-Most batches open to less than `SINGLE_BYTES`: for those, objects for streams (`record_stream.py`) cost more than the
-codecs. What comes out is the same.
-
-Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 goes batch after batch without the interpreter:
-opened (`kernel/blocks.py`), converted, and closed with what the producer found to repeat, carried over
-(`kernel/carrying.py`). Snappy is opened so and closed by its library, as are batches of very many records; gzip, and
-streams that Kafka's clients do not write, are for the libraries altogether.
+Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and snappy go batch after batch, and block after
+block however large they are, without the interpreter: opened (`kernel/blocks.py`), converted, and closed with what the
+producer found to repeat, carried over (`kernel/carrying.py`). Gzip, large records and very many small ones, and streams
+that Kafka's clients do not write, are for the libraries. Most of those batches open to less than `SINGLE_BYTES`, for
+which objects for streams (`record_stream.py`) would cost more than the codecs.
 """
 
 from __future__ import annotations
@@ -22,17 +20,19 @@ from ..compression.codecs import SINGLE_BYTES, single
 from ..kernel.blocks import Blocks
 from ..kernel.carrying import Carrying
 from ..kernel.faults import fault
+from ..layout import MAX_OPENED_BYTES
 
 if not cython.compiled:  # compressed_batch.pxd has them else
-    from ..kernel.blocks import LZ4
+    from ..kernel.blocks import LZ4, STEP
     from ..kernel.buffers import sink_of, source_of
+    from ..kernel.carrying import MOST_PARTS
     from ..kernel.crc import crc_prepare
     from ..kernel.down import RecordsDown, put_wrapper_head
     from ..kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
     from ..kernel.item import Item
     from ..kernel.numbers import Sink, Source
     from ..kernel.reading import batch_end
-    from ..layout import CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
+    from ..layout import ATTRIBUTES_OFFSET, CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
 
 crc_prepare()
 
@@ -43,8 +43,13 @@ NO_FIRST_OFFSET = -(1 << 63)
 LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
 MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
-MOST_CARRIED_RECORDS = cython.declare(cython.longlong, 2000)
 SNAPPY = cython.declare(cython.int, 2)
+LARGEST_BLOCK = cython.declare(cython.Py_ssize_t, 64 * 1024)
+MOST_LEFT = cython.declare(cython.Py_ssize_t, 6)  # a record across two blocks: one part in so many of the first
+MOST_DENSE = cython.declare(cython.Py_ssize_t, 12)
+MOST_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 24)
+BLOCK_ROOM = cython.declare(cython.Py_ssize_t, 96 * 1024)
+MOST_OPENED_IN_ALL = cython.declare(cython.Py_ssize_t, MAX_OPENED_BYTES)
 
 
 class SinglesDown:
@@ -53,15 +58,14 @@ class SinglesDown:
     source, size, at              what is stored, how much of it, where conversion has got to in it
     sink, room, end               where it goes, how large that is, up to where it is full
     target                        the magic
-    attributes, behind, wanted    of the batch at `at`: as messages have them, where it ends, and the room that it takes
-                                  to close it, 0 if nothing of it is kept
-    is_taken                      whether it is converted and only has to be closed
+    attributes, behind, opened    of the batch at `at`: as messages have them, where it ends, the size of its messages
+    wanted                        up to where there has to be room to close it
     records, temporary_bytes      so far
     """
 
     def __init__(self) -> None:
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
-        self.buffer = memoryview(bytearray(2 * SINGLE_BYTES))
+        self.buffer = memoryview(bytearray(2 * SINGLE_BYTES + STEP))
         self.messages = sink_of(self.buffer)
         self.blocks, self.carrying = Blocks(), Carrying()
 
@@ -105,7 +109,7 @@ class SinglesDown:
         self.sink, self.room, self.end = sink, room, end
         self.target, self.down.target, self.down.relative = target, target, target == 1
         self.overhead = V1_OVERHEAD if target == 1 else V0_OVERHEAD
-        self.records = self.temporary_bytes = 0
+        self.records = self.temporary_bytes = self.wanted = 0
 
     def go(self, down: RecordsDown, item: Item) -> cython.int:
         """Convert the batches from `at` on that take no interpreter.
@@ -124,29 +128,86 @@ class SinglesDown:
     def one(self, down: RecordsDown, item: Item) -> cython.int:
         """Convert the batch at `at`, and go behind it; how that ended, as `go` tells. Where it is DONE, but `at` is
         what it was, nothing can be done here."""
-        size: cython.Py_ssize_t = -1
         codec: cython.int
-        status: cython.int
-        self.is_taken = False
+        status: cython.int = NEEDS_CODEC
         self.behind = batch_end(self.source, self.at, self.size)
-        if self.behind <= 0 or self.behind - self.at > LARGEST or self.source[self.at + MAGIC_OFFSET] != 2:
+        if self.behind <= 0 or self.source[self.at + MAGIC_OFFSET] != 2:
+            return DONE
+        codec = self.source[self.at + ATTRIBUTES_OFFSET + 1] & CODEC_MASK
+        if codec not in (LZ4, SNAPPY) and self.behind - self.at > LARGEST:
             return DONE
         self.attributes = down.begin(self.source, self.at, self.behind)
         if not self.attributes:
             return DONE
-        codec = self.attributes & CODEC_MASK
         if codec in (LZ4, SNAPPY):
-            size = self.blocks.open_all(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind)
-        if size < 0:
+            status = self.carry(down, item, codec)
+            if status == NEEDS_CODEC and self.behind - self.at <= LARGEST:
+                down.begin(self.source, self.at, self.behind)
+        if status == NEEDS_CODEC and self.behind - self.at > LARGEST:
+            return DONE
+        return status
+
+    def carry(self, down: RecordsDown, item: Item, codec: cython.int) -> cython.int:
+        """Convert the LZ4 or snappy batch at `at` block by block, and go behind it; how that ended.
+
+        NEEDS_CODEC, whatever the room, if it is not of the usual kind, or if the library would make less of it: what
+        repeats is not carried from one block to the next, so large records that lie across two cost more, and so does
+        the beginning of each block where all the rest is almost nothing.
+        """
+        end: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        status: cython.int
+        seen: cython.longlong
+        rest: cython.Py_ssize_t = 0
+        opened_bytes: cython.Py_ssize_t = 0
+        if not self.blocks.begin(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, True):
             return NEEDS_CODEC
-        status = self.take(down, item, self.blocks.opened, size)
-        if status != DONE:
-            return status
-        if down.kept:
-            if codec == SNAPPY or down.count > MOST_CARRIED_RECORDS:
-                self.is_taken = True
+        self.opened, self.wanted = 0, self.end + self.overhead + CLOSED_EXTRA
+        if self.wanted > self.room:
+            return NO_ROOM
+        self.carrying.begin_stream(codec, self.target, self.sink, self.end + self.overhead)
+        while True:
+            down.end = self.blocks.next(self.blocks.opened, rest, rest + LARGEST_BLOCK)
+            opened_bytes += down.end - rest
+            if down.end < 0 or opened_bytes > MOST_OPENED_IN_ALL:
                 return NEEDS_CODEC
-            self.wrap(down, self.close_carrying(down, item, size))
+            if down.end == rest and self.blocks.is_over:
+                break
+            seen = down.seen
+            down.data, down.at = self.blocks.opened, 0
+            down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
+            status = down.step(item)
+            if status != DONE:
+                return status
+            rest = down.end - down.at
+            if down.wanted < 0 or rest * MOST_LEFT > down.end or down.seen - seen > MOST_PARTS // 2:
+                return NEEDS_CODEC
+            self.wanted = self.carrying.to + down.written + down.written // 6 + CLOSED_EXTRA
+            if self.wanted > self.room:
+                return NO_ROOM
+            if down.written:
+                self.opened += down.written
+                self.carrying.carry(
+                    item,
+                    self.blocks.opened,
+                    down.at,
+                    self.blocks.repeats,
+                    self.blocks.repeated,
+                    self.messages,
+                    down.written,
+                    self.target,
+                )
+            self.blocks.keep_from(down.at, down.end)
+        if rest or down.seen != down.count:
+            return BAD_COUNT
+        if down.kept:
+            end = self.carrying.end_stream()
+            size = self.behind - self.at
+            if end - self.end > size + size // 8 + MOST_HEAD_BYTES * down.kept:
+                return NEEDS_CODEC
+            if opened_bytes > max(LARGEST_BLOCK, MOST_DENSE * size):
+                return NEEDS_CODEC
+            self.wrap(down, end)
         self.at = self.behind
         return DONE
 
@@ -155,7 +216,6 @@ class SinglesDown:
         status: cython.int
         down.data, down.at, down.end = opened, 0, size
         down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
-        self.wanted = 0
         status = down.step(item)
         if status != DONE:
             return status
@@ -166,8 +226,9 @@ class SinglesDown:
         if down.kept:
             # A batch for which the thread's own buffer would be too small is never done here: it has to become the same
             # whatever the room.
-            self.wanted = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
-            if self.wanted > MESSAGE_ROOM or self.end + self.wanted > self.room:
+            self.opened = down.written
+            size = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
+            if size > MESSAGE_ROOM or self.end + size > self.room:
                 return NO_ROOM
         return DONE
 
@@ -177,7 +238,7 @@ class SinglesDown:
         put_wrapper_head(self.sink, self.end, stop, self.target, self.attributes, down.last, newest)
         self.end = stop
         self.records += down.kept
-        self.temporary_bytes += self.behind - self.at + down.written + self.overhead
+        self.temporary_bytes += self.behind - self.at + self.opened + self.overhead
 
     def ask(self, source: object, out: object) -> cython.int:
         """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted."""
@@ -187,13 +248,12 @@ class SinglesDown:
         down: RecordsDown = self.down
         stop: cython.Py_ssize_t
         status: cython.int
-        if not self.is_taken:
-            opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
-            if opened is None:
-                return NO_ROOM
-            status = self.take_opened(opened)
-            if status != DONE:
-                return status
+        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
+        if opened is None:
+            return NO_ROOM
+        status = self.take_opened(opened)
+        if status != DONE:
+            return status
         if down.kept:
             stop = codec[1](self.buffer[: down.written], out, self.end + self.overhead, self.target)
             with cython.nogil:
@@ -210,21 +270,6 @@ class SinglesDown:
         with cython.nogil:
             status = self.take(self.down, self.item, opened_at, size)
         return status
-
-    def close_carrying(self, down: RecordsDown, item: Item, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the LZ4 stream ends that the messages, made of `size` bytes that were opened, become."""
-        return self.carrying.close(
-            item,
-            self.blocks.opened,
-            size,
-            self.blocks.repeats,
-            self.blocks.repeated,
-            self.messages,
-            down.written,
-            self.target,
-            self.sink,
-            self.end + self.overhead,
-        )
 
 
 class _Kept(threading.local):
@@ -270,12 +315,18 @@ def convert_singles(source: object, at: cython.Py_ssize_t, target: cython.int, o
 
 
 def single_bytes(batch: object, target: cython.int):
-    """Return the size of what `single_wrapper` returns, 0 for None."""
+    """Return the size of what `single_wrapper` returns, 0 for None or where it takes more room than a thread keeps."""
     return convert_singles(batch, 0, target, _kept().wrapper, 0)[1]
 
 
 def single_wrapper(batch: object, target: cython.int):
     """Return one batch as a wrapper by itself, its records, temporary bytes; None where `convert_singles` ends."""
-    wrapper: bytearray = _kept().wrapper
-    at, end, records, temporary_bytes = convert_singles(batch, 0, target, wrapper, 0)
-    return (wrapper[:end], records, temporary_bytes) if at else None
+    singles: SinglesDown = singles_of_thread()
+    wrapper = _kept().wrapper if len(batch) <= SINGLE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)
+    while True:
+        at, end, records, temporary_bytes = singles.convert(batch, 0, target, wrapper, 0)
+        if at:
+            return wrapper[:end], records, temporary_bytes
+        if singles.wanted <= len(wrapper):
+            return None
+        wrapper = bytearray(max(singles.wanted, 2 * len(wrapper)))

@@ -15,8 +15,8 @@ Unlike Kafka, the source's checksum is verified, so that damage is not given a f
 
 Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
 decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB, or a record of up to 1 MiB,
-whatever it opens to, but for snappy data in one raw block. Small ones go through each step once
-(`compressed_batch.py`).
+whatever it opens to, but for snappy data in one raw block. Small ones, and those of LZ4 and snappy as clients write
+them, go without the interpreter (`compressed_batch.py`).
 """
 
 from dataclasses import dataclass
@@ -164,7 +164,7 @@ class _Conversion:
             return self._convert_wrapper(batch, codec)
         if batch.record_count < 0:
             raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
-        if batch.size_bytes <= SINGLE_BYTES <= self._max_opened_bytes:
+        if self._max_opened_bytes == MAX_OPENED_BYTES or batch.size_bytes <= SINGLE_BYTES <= self._max_opened_bytes:
             single = single_wrapper(batch.data, self._target)
             if single is not None:
                 wrapper, records, temporary_bytes = single

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""LZ4 and snappy streams as Kafka's clients write them, opened block by block; of LZ4, what repeats is noted.
+"""LZ4 and snappy streams as Kafka's clients write them, opened block by block, with notes of what repeats in each.
 
     LZ4       header of 7 bytes (independent blocks of up to 64 KiB, no checksums) | blocks | 4 zeros
     block     int32 little-endian size, top bit set when stored raw | data
@@ -19,7 +19,7 @@ import cython
 
 if not cython.compiled:  # blocks.pxd has them else
     from .buffers import sink_of, source_of, words_of
-    from .numbers import Sink, Source, copy, get32, little32
+    from .numbers import Sink, Source, copy, get32, little32, move
 
     LZ4 = 3
     LZ4_HEADER_BYTES = 7
@@ -45,8 +45,8 @@ OPENED_EXTRA: int = 2 * STEP
 class Blocks:
     """A thread's tables, and the stream that is being opened.
 
-    opened              room for what a stream opens to
-    repeats, repeated   for each of so many: where it begins in what was opened, length << 16 | distance
+    opened              room for a block and what is left of the one before
+    repeats, repeated   for each of so many in what was opened: where it begins, length << 16 | distance
     codec               LZ4, or snappy
     data, at, end       the stream, what comes next in it, where it ends
     is_over             its last block has been opened
@@ -65,7 +65,7 @@ class Blocks:
     ) -> cython.bint:
         """Whether the stream of that codec from `at` to `end` has the usual header; its blocks are next then.
 
-        `notes`: what repeats in one of LZ4 is noted.
+        `notes`: what repeats is noted.
         """
         size: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else SNAPPY_HEADER_BYTES
         header: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else 2 * LZ4_HEADER_BYTES
@@ -113,16 +113,24 @@ class Blocks:
             return to + size
         return self.open_lz4(self.data, block, block + size, out, to, min(room, to + LZ4_BLOCK_BYTES))
 
-    def open_all(
-        self, codec: cython.int, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Open a whole stream into `opened`; what it opens to, or -1."""
-        to: cython.Py_ssize_t = 0
-        if not self.begin(codec, data, at, end, True):
-            return -1
-        while to >= 0 and not self.is_over:
-            to = self.next(self.opened, to, MOST_OPENED)
-        return to
+    def keep_from(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Have what was opened from `at` to `end` at the beginning, with the notes of what repeats within it."""
+        first: cython.Py_ssize_t = self.repeated
+        last: cython.Py_ssize_t = self.repeated
+        n: cython.Py_ssize_t
+        begin: cython.Py_ssize_t
+        stop: cython.Py_ssize_t
+        word: cython.uint
+        move(self.opened, 0, at, end - at)
+        while first > 0 and self.repeats[2 * first - 2] + (self.repeats[2 * first - 1] >> 16) > at:
+            first -= 1
+        self.repeated = 0
+        for n in range(first, last):
+            word = self.repeats[2 * n + 1]
+            stop = self.repeats[2 * n] + (word >> 16)
+            begin = max(self.repeats[2 * n], at + (word & 0xFFFF))
+            if begin < stop:
+                self.note(begin - at, stop - begin, word & 0xFFFF)
 
     def open_lz4(
         self,
@@ -198,6 +206,10 @@ class Blocks:
         stop: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
         distance: cython.Py_ssize_t
+        notes: cython.bint = self.notes
+        near: cython.int
+        high: cython.int
+        mask: cython.int
         shift: cython.int = 0
         tag: cython.int = 0x80
         more: cython.int
@@ -214,6 +226,7 @@ class Blocks:
         while at < end:
             tag = data[at]
             at += 1
+            near = tag & 1
             if tag & 3 == 0:
                 size = tag >> 2
                 if size >= 60:
@@ -235,22 +248,18 @@ class Blocks:
                     copy(out, to, data, at, size)
                 at += size
             else:
-                if tag & 3 == 1:
-                    if at >= end:
-                        return -1
-                    size = 4 + (tag >> 2 & 7)
-                    distance = (tag >> 5) << 8 | data[at]
-                    at += 1
-                elif tag & 3 == 2:
-                    if end - at < 2:
-                        return -1
-                    size = 1 + (tag >> 2)
-                    distance = data[at] | data[at + 1] << 8
-                    at += 2
-                else:
+                if tag & 3 == 3 or end - at < 2 - near:
                     return -1
+                # Which kind comes is hard to foretell: what each has is chosen without a branch.
+                mask = -near
+                high = data[at + 1] if end - at > 1 else 0
+                size = 1 + (3 & mask) + (tag >> 2 & (63 ^ 56 & mask))
+                distance = data[at] | (tag >> 5 & mask | high & ~mask) << 8
+                at += 2 - near
                 if distance == 0 or distance > to - begin or size > stop - to:
                     return -1
+                if notes:
+                    self.note(to, size, distance)
                 self.repeat(out, to, size, distance)
             to += size
         return to if to == stop else -1

@@ -1,27 +1,29 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes converted messages as an LZ4 stream without match search, by reusing the matches of the batch's own LZ4
+"""Writes converted messages as an LZ4 or snappy stream without match search, by reusing the matches of the batch's own
 stream.
 
 Keys and values are the same bytes in both, only further apart, so a repeat inside a key or value is one in the
 messages, too, at another distance. One that reaches over what lies between them is cut at its ends. The heads of
-messages, with short keys between them, are compared with the one before. `blocks.py` shows the format.
+messages, with short keys between them, are compared with the one before.
+
+Each block that was opened becomes one, or more where its messages take more than 64 KiB. `blocks.py` shows the formats.
 """
 
 from __future__ import annotations
 
 import cython
 
-from .blocks import LZ4_BROKEN_HEADER, LZ4_HEADER
+from .blocks import LZ4_BROKEN_HEADER, LZ4_HEADER, SNAPPY_HEADER
 
 if not cython.compiled:  # carrying.pxd has them else
     from ..layout import LOG_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
-    from .blocks import LZ4_BLOCK_BYTES, LZ4_HEADER_BYTES, LZ4_RAW_BLOCK, STEP
+    from .blocks import LZ4, LZ4_BLOCK_BYTES, LZ4_HEADER_BYTES, LZ4_RAW_BLOCK, SNAPPY_HEADER_BYTES, STEP
     from .buffers import source_of, words_of
     from .item import Item
-    from .numbers import Sink, Source, Words, copy, get32, put_little16, put_little32
+    from .numbers import Sink, Source, Words, copy, get32, put32, put_little16, put_little32
     from .reading import read_record
 
-    MOST_PARTS = 4096
+    MOST_PARTS = 8192
     MOST_OPENED = 131072
     CELL_BITS = 6
     LEAST_REPEAT = 4
@@ -29,6 +31,10 @@ if not cython.compiled:  # carrying.pxd has them else
     LAST_REPEAT = 12
     FARTHEST = 65535
     SHORT_KEY = 16
+    LONGEST_COPY = 64
+    SHORT_COPY = 12
+    NEAR = 2048
+    SHORT_LITERALS = 60
 
 COMPILED: bool = cython.compiled
 
@@ -40,41 +46,37 @@ class Carrying:
     cells                             for each 64 bytes of the opened records, the first part that ends behind their
                                       begin
     found_at, found_size, distance    the last repeat, which the next may go on with
-    messages, size                    what the stream opens to
+    codec                             LZ4, or snappy
+    messages, size                    what is written
     begin, stop, done                 the block: where in the messages it begins and ends, up to where it is written
+    last_begin, last_end              where the last repeat of the block may begin and end
     sink, block_at, to                where the stream goes, where its block begins there, up to where it is written
     """
 
     def __init__(self) -> None:
         sizes = (3 * MOST_PARTS, (MOST_OPENED >> CELL_BITS) + 1)
         tables = [memoryview(bytearray(4 * size)).cast("I") for size in sizes]
-        headers = LZ4_BROKEN_HEADER + LZ4_HEADER
+        headers = LZ4_BROKEN_HEADER + LZ4_HEADER + SNAPPY_HEADER
         self.space = tables, headers
         self.parts, self.cells, self.headers = words_of(tables[0]), words_of(tables[1]), source_of(headers)
         self.found_at = self.found_size = self.distance = 0
         self.done = self.to = 0
 
-    def close(
-        self,
-        item: Item,
-        opened: Source,
-        size: cython.Py_ssize_t,
-        repeats: Words,
-        repeated: cython.Py_ssize_t,
-        messages: Sink,
-        written: cython.Py_ssize_t,
-        target: cython.int,
-        sink: Sink,
-        at: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
-        """Write the stream of `messages` of magic `target` to `sink` from `at` on; where it ends. There is room for a
-        sixth and 1 KiB more than `written`.
+    def begin_stream(self, codec: cython.int, target: cython.int, sink: Sink, at: cython.Py_ssize_t) -> None:
+        """Begin the stream of messages of magic `target` at `at`."""
+        header: cython.Py_ssize_t = LZ4_HEADER_BYTES if target else 0
+        size: cython.Py_ssize_t = LZ4_HEADER_BYTES
+        if codec != LZ4:
+            header, size = 2 * LZ4_HEADER_BYTES, SNAPPY_HEADER_BYTES
+        copy(sink, at, self.headers, header, size)
+        self.codec, self.sink, self.to = codec, sink, at + size
 
-        All of the first `size` bytes of `opened` became these messages; in those `repeats` tells what repeats.
-        """
-        self.begin_stream(messages, written, target, sink, at)
-        self.carry(item, opened, size, repeats, repeated, messages, written, target)
-        return self.end_stream()
+    def end_stream(self) -> cython.Py_ssize_t:
+        """Where the stream ends."""
+        if self.codec == LZ4:
+            put_little32(self.sink, self.to, 0)
+            self.to += 4
+        return self.to
 
     def carry(
         self,
@@ -87,7 +89,10 @@ class Carrying:
         written: cython.Py_ssize_t,
         target: cython.int,
     ) -> None:
-        """Find what is `repeated` in the first `size` bytes of `opened` in the messages that all of them became."""
+        """Write `messages` of magic `target` as blocks; there is room for a sixth and 1 KiB more than `written`.
+
+        All of the first `size` bytes of `opened` became these messages; in those `repeats` tells what repeats.
+        """
         at: cython.Py_ssize_t = 0
         to: cython.Py_ssize_t = 0
         head: cython.Py_ssize_t
@@ -95,6 +100,7 @@ class Carrying:
         last: cython.Py_ssize_t = 0
         apart: cython.Py_ssize_t
         overhead: cython.Py_ssize_t = V1_OVERHEAD if target == 1 else V0_OVERHEAD
+        self.begin_blocks(messages, written)
         self.repeats, self.repeated, self.next = repeats, repeated, 0
         self.parts_count = self.cells_count = 0
         while to < written and at < size <= MOST_OPENED and self.parts_count + 2 <= MOST_PARTS:
@@ -112,6 +118,7 @@ class Carrying:
             if item.value_size > 0:
                 self.carry_part(item.value_at, to + head, item.value_size, True)
             to += LOG_OVERHEAD + get32(messages, to + 8)
+        self.end_blocks()
 
     def carry_runs(
         self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
@@ -136,34 +143,39 @@ class Carrying:
         end: cython.uint = at + size
         begin: cython.uint
         stop: cython.uint
+        word: cython.uint
+        source: cython.uint
         part: cython.Py_ssize_t = self.parts_count
-        self.parts[3 * part], self.parts[3 * part + 1], self.parts[3 * part + 2] = at, end, to
+        parts: Words = self.parts
+        repeats: Words = self.repeats
+        parts[3 * part], parts[3 * part + 1], parts[3 * part + 2] = at, end, to
         self.parts_count += 1
         while self.cells_count << CELL_BITS < end:
             self.cells[self.cells_count] = part
             self.cells_count += 1
         while self.next < self.repeated:
-            begin = self.repeats[2 * self.next]
+            begin, word = repeats[2 * self.next], repeats[2 * self.next + 1]
             if begin >= end:
                 break
-            stop = begin + (self.repeats[2 * self.next + 1] >> 16)
-            if begin < at:
-                begin = at
+            stop = begin + (word >> 16)
+            begin = max(begin, at)
             if notes and begin < stop:
-                self.carry_repeat(
-                    begin, to + (begin - at), min(stop, end) - begin, self.repeats[2 * self.next + 1] & 0xFFFF
-                )
+                source = begin - (word & 0xFFFF)
+                part = self.cells[source >> CELL_BITS]
+                while parts[3 * part + 1] <= source:
+                    part += 1
+                self.carry_pieces(to + (begin - at), min(stop, end) - begin, source, part)
             if stop > end:
                 break
             self.next += 1
 
-    def carry_repeat(self, at: cython.uint, to: cython.uint, size: cython.uint, distance: cython.uint) -> None:
-        """Carry a repeat of `size` bytes, which went to `to`, piece by piece of what it repeats."""
-        source: cython.uint = at - distance
-        part: cython.Py_ssize_t = self.cells[source >> CELL_BITS]
+    def carry_pieces(self, to: cython.uint, size: cython.uint, source: cython.uint, part: cython.Py_ssize_t) -> None:
+        """Carry a repeat of `size` bytes, which went to `to`, of what begins at `source`, piece by piece.
+
+        `part` is the first that ends behind `source`.
+        """
         begin: cython.uint
-        stop: cython.uint
-        stop = source + size
+        stop: cython.uint = source + size
         while True:
             while self.parts[3 * part + 1] <= source:
                 part += 1
@@ -174,9 +186,7 @@ class Carrying:
                 to += begin - source
                 source = begin
             size = min(stop, self.parts[3 * part + 1]) - source
-            distance = to - (self.parts[3 * part + 2] + (source - begin))
-            if distance <= FARTHEST and size >= LEAST_REPEAT:
-                self.found(to, size, distance)
+            self.found(to, size, to - (self.parts[3 * part + 2] + (source - begin)))
             source += size
             to += size
             if source >= stop:
@@ -191,23 +201,40 @@ class Carrying:
             self.found_at, self.found_size, self.distance = at, size, distance
 
     def put_repeat(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write what lies before a repeat, and the repeat, cut where a block ends, or repeats what lies before one."""
+        """Write what lies before a repeat, and the repeat."""
+        if (
+            at > self.last_begin
+            or at + size > self.last_end
+            or at - distance < self.begin
+            or size < LEAST_REPEAT
+            or distance > FARTHEST
+        ):
+            self.put_pieces(at, size, distance)
+        elif self.codec == LZ4:
+            self.put_sequence(at, size, distance)
+        else:
+            self.put_copies(at, size, distance)
+
+    def put_pieces(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
+        """As `put_repeat`, cut where a block ends, or repeats what lies before one."""
         end: cython.Py_ssize_t = at + size
         last: cython.Py_ssize_t
+        if distance > FARTHEST:
+            return
         while end - at >= LEAST_REPEAT:
             if at >= self.stop:
                 self.end_block()
                 continue
             at = max(at, self.begin + distance)
-            last = min(end, self.stop - LAST_LITERALS)
-            if at <= self.stop - LAST_REPEAT and last - at >= LEAST_REPEAT:
-                self.put_sequence(at, last - at, distance)
+            last = min(end, self.last_end)
+            if at <= self.last_begin and last - at >= LEAST_REPEAT:
+                self.put_repeat(at, last - at, distance)
             if end <= self.stop:
                 return
             at = max(at, self.stop)
 
     def put_sequence(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write the literals up to a repeat, and the repeat."""
+        """Write the literals up to a repeat, and the repeat, as LZ4 has them."""
         sink: Sink = self.sink
         token: cython.Py_ssize_t = self.to
         rest: cython.Py_ssize_t = size - LEAST_REPEAT
@@ -224,15 +251,13 @@ class Carrying:
     def put_literals(
         self, sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Write a token and the literals that it tells of; where they end."""
+        """Write a token of LZ4 and the literals that it tells of; where they end."""
         sink[to] = min(size, 15) << 4
-        to += 1
-        if size >= 15:
-            to = self.put_length(sink, to, size - 15)
-        if size <= STEP:
-            copy(sink, to, data, at, STEP)
-        else:
-            copy(sink, to, data, at, size)
+        if size < 15:
+            copy(sink, to + 1, data, at, STEP)
+            return to + 1 + size
+        to = self.put_length(sink, to + 1, size - 15)
+        copy(sink, to, data, at, size)
         return to + size
 
     def put_length(self, sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -244,42 +269,96 @@ class Carrying:
         sink[to] = rest
         return to + 1
 
-    def begin_stream(
-        self,
-        messages: Source,
-        size: cython.Py_ssize_t,
-        target: cython.int,
-        sink: Sink,
-        at: cython.Py_ssize_t,
-    ) -> None:
-        """Begin the stream of so many bytes at `at`."""
-        copy(sink, at, self.headers, LZ4_HEADER_BYTES if target else 0, LZ4_HEADER_BYTES)
-        self.messages, self.size, self.sink = messages, size, sink
-        self.found_at = self.found_size = self.distance = 0
-        self.begin_block(0, at + LZ4_HEADER_BYTES)
+    def put_copies(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
+        """Write the literals up to a repeat, and the repeat, as snappy has them."""
+        sink: Sink = self.sink
+        to: cython.Py_ssize_t = self.to
+        literals: cython.Py_ssize_t = at - self.done
+        part: cython.Py_ssize_t
+        short: cython.uint
+        word: cython.uint
+        near: cython.uint
+        self.done = at + size
+        if literals <= STEP:
+            sink[to] = (literals - 1 & 0x3F) << 2
+            copy(sink, to + 1, self.messages, at - literals, STEP)
+            to += literals + (literals > 0)
+        else:
+            to = self.put_element(sink, to, self.messages, at - literals, literals)
+        while size > LONGEST_COPY:
+            part = LONGEST_COPY if size >= LONGEST_COPY + LEAST_REPEAT else LONGEST_COPY - LEAST_REPEAT
+            put_little32(sink, to, cython.cast(cython.uint, distance << 8 | part - 1 << 2 | 2))
+            to += 3
+            size -= part
+        # What a copy of two bytes would be, and one of three: one is chosen without a branch.
+        short = cython.cast(cython.uint, (distance & 0xFF) << 8 | distance >> 8 << 5 | size - LEAST_REPEAT << 2 | 1)
+        word = cython.cast(cython.uint, distance << 8 | size - 1 << 2 | 2)
+        near = (size < SHORT_COPY) & (distance < NEAR)
+        put_little32(sink, to, word ^ (word ^ short) & (0 - near))
+        self.to = to + 3 - near
 
-    def end_stream(self) -> cython.Py_ssize_t:
-        """Write what is left; where the stream ends."""
+    def put_element(
+        self, sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Write literals, if there are any, as snappy has them; where they end."""
+        if size == 0:
+            return to
+        if size <= SHORT_LITERALS:
+            sink[to] = size - 1 << 2
+        elif size <= 256:
+            sink[to] = 60 << 2
+            to += 1
+            sink[to] = size - 1
+        else:
+            sink[to] = 61 << 2
+            put_little16(sink, to + 1, cython.cast(cython.uint, size - 1))
+            to += 2
+        copy(sink, to + 1, data, at, size)
+        return to + 1 + size
+
+    def begin_blocks(self, messages: Source, size: cython.Py_ssize_t) -> None:
+        """Begin the blocks of so many bytes."""
+        self.messages, self.size = messages, size
+        self.found_at = self.found_size = self.distance = 0
+        self.begin_block(0)
+
+    def end_blocks(self) -> None:
+        """Write what is left."""
         self.put_repeat(self.found_at, self.found_size, self.distance)
         while self.begin < self.size:
             self.end_block()
-        put_little32(self.sink, self.block_at, 0)
-        return self.block_at + 4
+        self.to = self.block_at
 
-    def begin_block(self, begin: cython.Py_ssize_t, at: cython.Py_ssize_t) -> None:
-        """Begin the block of the messages from `begin` on at `at`."""
+    def begin_block(self, begin: cython.Py_ssize_t) -> None:
+        """Begin the block of the messages from `begin` on."""
+        size: cython.Py_ssize_t = min(LZ4_BLOCK_BYTES, self.size - begin)
         self.begin = self.done = begin
-        self.stop = min(begin + LZ4_BLOCK_BYTES, self.size)
-        self.block_at, self.to = at, at + 4
+        self.stop = self.last_begin = self.last_end = begin + size
+        self.block_at = self.to
+        self.to += 4
+        if self.codec == LZ4:
+            self.last_begin -= LAST_REPEAT
+            self.last_end -= LAST_LITERALS
+        else:
+            while size > 0x7F:
+                self.sink[self.to] = size & 0x7F | 0x80
+                self.to += 1
+                size >>= 7
+            self.sink[self.to] = size
+            self.to += 1
 
     def end_block(self) -> None:
         """Write the rest of the block as literals, or all of it as it is where that is not more; begin the next."""
         size: cython.Py_ssize_t = self.stop - self.begin
-        self.to = self.put_literals(self.sink, self.to, self.messages, self.done, self.stop - self.done)
-        if self.to - self.block_at - 4 < size:
-            put_little32(self.sink, self.block_at, cython.cast(cython.uint, self.to - self.block_at - 4))
+        if self.codec != LZ4:
+            self.to = self.put_element(self.sink, self.to, self.messages, self.done, self.stop - self.done)
+            put32(self.sink, self.block_at, self.to - self.block_at - 4)
         else:
-            put_little32(self.sink, self.block_at, cython.cast(cython.uint, size) | LZ4_RAW_BLOCK)
-            copy(self.sink, self.block_at + 4, self.messages, self.begin, size)
-            self.to = self.block_at + 4 + size
-        self.begin_block(self.stop, self.to)
+            self.to = self.put_literals(self.sink, self.to, self.messages, self.done, self.stop - self.done)
+            if self.to - self.block_at - 4 < size:
+                put_little32(self.sink, self.block_at, cython.cast(cython.uint, self.to - self.block_at - 4))
+            else:
+                put_little32(self.sink, self.block_at, cython.cast(cython.uint, size) | LZ4_RAW_BLOCK)
+                copy(self.sink, self.block_at + 4, self.messages, self.begin, size)
+                self.to = self.block_at + 4 + size
+        self.begin_block(self.stop)

@@ -4,7 +4,7 @@ cimport cython
 
 from stepdown.protocol.records.kernel.blocks cimport *
 from stepdown.protocol.records.kernel.buffers cimport *
-from stepdown.protocol.records.kernel.carrying cimport Carrying
+from stepdown.protocol.records.kernel.carrying cimport Carrying, MOST_PARTS
 from stepdown.protocol.records.kernel.crc cimport crc_prepare
 from stepdown.protocol.records.kernel.down cimport *
 from stepdown.protocol.records.kernel.faults cimport *
@@ -33,7 +33,7 @@ cdef class SinglesDown:
     cdef int attributes
     cdef Py_ssize_t behind
     cdef Py_ssize_t wanted
-    cdef bint is_taken
+    cdef Py_ssize_t opened
     cdef long long records
     cdef long long temporary_bytes
     cdef object convert(self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end)
@@ -46,4 +46,4 @@ cdef class SinglesDown:
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
     cdef int take_opened(self, object opened) except -1
-    cdef Py_ssize_t close_carrying(self, RecordsDown down, Item item, Py_ssize_t size) noexcept nogil
+    cdef int carry(self, RecordsDown down, Item item, int codec) noexcept nogil

@@ -34,8 +34,8 @@ cdef class Blocks:
     cdef bint is_over
     cdef bint notes
     cdef bint begin(self, int codec, Source data, Py_ssize_t at, Py_ssize_t end, bint notes) noexcept nogil
+    cdef void keep_from(self, Py_ssize_t at, Py_ssize_t end) noexcept nogil
     cdef Py_ssize_t next(self, Sink out, Py_ssize_t to, Py_ssize_t room) noexcept nogil
-    cdef Py_ssize_t open_all(self, int codec, Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil
     cdef Py_ssize_t open_lz4(
         self, Source data, Py_ssize_t at, Py_ssize_t end, Sink out, Py_ssize_t to, Py_ssize_t room
     ) noexcept nogil

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from stepdown.protocol.records.kernel.blocks cimport LZ4_BLOCK_BYTES, LZ4_HEADER_BYTES, LZ4_RAW_BLOCK, STEP
+from stepdown.protocol.records.kernel.blocks cimport *
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
@@ -10,14 +10,16 @@ from stepdown.protocol.records.kernel.reading cimport *
 from stepdown.protocol.records.layout cimport *
 
 cdef enum:
-    MOST_PARTS = 4096
-    MOST_OPENED = 131072
+    MOST_PARTS = 8192
     CELL_BITS = 6
-    LEAST_REPEAT = 4
     LAST_LITERALS = 5
     LAST_REPEAT = 12
     FARTHEST = 65535
     SHORT_KEY = 16
+    LONGEST_COPY = 64
+    SHORT_COPY = 12
+    NEAR = 2048
+    SHORT_LITERALS = 60
 
 
 @cython.final
@@ -35,26 +37,18 @@ cdef class Carrying:
     cdef Py_ssize_t found_size
     cdef Py_ssize_t distance
     cdef Source messages
+    cdef int codec
     cdef Py_ssize_t size
     cdef Py_ssize_t begin
     cdef Py_ssize_t stop
     cdef Py_ssize_t done
+    cdef Py_ssize_t last_begin
+    cdef Py_ssize_t last_end
     cdef Sink sink
     cdef Py_ssize_t block_at
     cdef Py_ssize_t to
-    cdef Py_ssize_t close(
-        self,
-        Item item,
-        Source opened,
-        Py_ssize_t size,
-        Words repeats,
-        Py_ssize_t repeated,
-        Sink messages,
-        Py_ssize_t written,
-        int target,
-        Sink sink,
-        Py_ssize_t at,
-    ) noexcept nogil
+    cdef void begin_stream(self, int codec, int target, Sink sink, Py_ssize_t at) noexcept nogil
+    cdef Py_ssize_t end_stream(self) noexcept nogil
     cdef void carry(
         self,
         Item item,
@@ -68,17 +62,20 @@ cdef class Carrying:
     ) noexcept nogil
     cdef void carry_runs(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
-    cdef void carry_repeat(self, unsigned int at, unsigned int to, unsigned int size, unsigned int distance) noexcept nogil
+    cdef void carry_pieces(self, unsigned int to, unsigned int size, unsigned int source, Py_ssize_t part) noexcept nogil
     cdef void found(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void put_repeat(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void put_pieces(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void put_sequence(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef Py_ssize_t put_literals(
         self, Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size
     ) noexcept nogil
     cdef Py_ssize_t put_length(self, Sink sink, Py_ssize_t to, Py_ssize_t rest) noexcept nogil
-    cdef void begin_stream(
-        self, Source messages, Py_ssize_t size, int target, Sink sink, Py_ssize_t at
+    cdef void put_copies(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef Py_ssize_t put_element(
+        self, Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size
     ) noexcept nogil
-    cdef Py_ssize_t end_stream(self) noexcept nogil
-    cdef void begin_block(self, Py_ssize_t begin, Py_ssize_t at) noexcept nogil
+    cdef void begin_blocks(self, Source messages, Py_ssize_t size) noexcept nogil
+    cdef void end_blocks(self) noexcept nogil
+    cdef void begin_block(self, Py_ssize_t begin) noexcept nogil
     cdef void end_block(self) noexcept nogil
