@@ -4,8 +4,10 @@ The client library takes a lock and walks its buckets in Python for each observa
 one event loop's thread and a bisection, and turn into the library's metric families only when somebody scrapes.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -16,7 +18,31 @@ DURATION_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 
 SIZE_BUCKETS = tuple(float(256 * 4**n) for n in range(11))
 
 
-class CounterFamily:
+GaugeRow = tuple[tuple[str, ...], float]
+HistogramRow = tuple[tuple[str, ...], list[tuple[str, float]], float]
+R = TypeVar("R")
+
+
+class _Family(ABC, Generic[R]):
+    """Metrics of one name, a row for each set of label values."""
+
+    @abstractmethod
+    def rows(self) -> list[R]:
+        """The numbers of now."""
+
+    @abstractmethod
+    def shown(self, rows: Iterable[R]) -> Metric:
+        """The same for prometheus-client; in any thread."""
+
+    def later(self) -> Callable[[], Metric]:
+        """What shows the numbers of now."""
+        return partial(self.shown, self.rows())
+
+    def collect(self) -> Metric:
+        return self.later()()
+
+
+class CounterFamily(_Family[GaugeRow]):
     """Counters told apart by label values; at most `limit` of them, the rest fall together under "other"."""
 
     def __init__(self, name: str, help: str, labels: Sequence[str] = (), limit: int = 100_000) -> None:
@@ -42,14 +68,17 @@ class CounterFamily:
         """Drops the counter of something that is no more."""
         self._children.pop(values, None)
 
-    def collect(self) -> Metric:
+    def rows(self) -> list[GaugeRow]:
+        return [(values, child.value) for values, child in self._children.items()]
+
+    def shown(self, rows: Iterable[GaugeRow]) -> Metric:
         family = CounterMetricFamily(self.name, self.help, labels=self.labels)
-        for values, child in list(self._children.items()):
-            family.add_metric(values, child.value)
+        for values, number in rows:
+            family.add_metric(values, number)
         return family
 
 
-class HistogramFamily:
+class HistogramFamily(_Family[HistogramRow]):
     """Histograms told apart by label values that the broker itself chooses."""
 
     def __init__(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
@@ -67,17 +96,17 @@ class HistogramFamily:
     def observe(self, value: float) -> None:
         self._children[()].observe(value)
 
-    def collect(self) -> Metric:
+    def rows(self) -> list[HistogramRow]:
+        return [(values, child.cumulative(), child.total) for values, child in self._children.items()]
+
+    def shown(self, rows: Iterable[HistogramRow]) -> Metric:
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
-        for values, child in list(self._children.items()):
-            family.add_metric(values, child.cumulative(), child.total)
+        for values, buckets, total in rows:
+            family.add_metric(values, buckets, total)
         return family
 
 
-GaugeRow = tuple[tuple[str, ...], float]
-
-
-class GaugeFamily:
+class GaugeFamily(_Family[GaugeRow]):
     """Values read at scrape time: `read` gives one number, or rows of (label values, number)."""
 
     def __init__(
@@ -85,23 +114,23 @@ class GaugeFamily:
     ) -> None:
         self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
 
-    def collect(self) -> Metric:
+    def rows(self) -> list[GaugeRow]:
+        value = self._read()
+        return [((), float(value))] if isinstance(value, int | float) else list(value)
+
+    def shown(self, rows: Iterable[GaugeRow]) -> Metric:
         family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
-        for values, number in self.rows():
+        for values, number in rows:
             family.add_metric(values, number)
         return family
-
-    def rows(self) -> Iterable[GaugeRow]:
-        value = self._read()
-        return [((), float(value))] if isinstance(value, int | float) else value
 
 
 class TallyFamily(GaugeFamily):
     """Counters that somebody else keeps, read at scrape time as gauges are."""
 
-    def collect(self) -> Metric:
+    def shown(self, rows: Iterable[GaugeRow]) -> Metric:
         family = CounterMetricFamily(self.name, self.help, labels=self.labels)
-        for values, number in self.rows():
+        for values, number in rows:
             family.add_metric(values, number)
         return family
 
@@ -142,17 +171,21 @@ class Instruments(Collector):
         own = [family.collect() for family in self._families]
         return [*own, *(family for other in self._others for family in other.collect())]
 
-    async def read(self, breathe: Callable[[], Awaitable[None]]) -> AsyncIterator[Metric]:
-        """As `collect`, with a turn for others after each family."""
+    async def read(self, breathe: Callable[[], Awaitable[None]]) -> AsyncIterator[Callable[[], Metric]]:
+        """What makes the families of `collect`, of numbers read now, in any thread; a turn for others after each."""
         for family in self._families:
-            yield family.collect()
+            yield family.later()
             await breathe()
         for other in self._others:
             for shown in other.collect():
-                yield shown
+                yield partial(_itself, shown)
 
     def forget_topic(self, name: str) -> None:
         """Drops what was counted for a topic that is no more."""
         for family in self._families:
             if isinstance(family, CounterFamily) and family.labels == ("topic",):
                 family.forget(name)
+
+
+def _itself(shown: Metric) -> Metric:
+    return shown
