@@ -18,7 +18,7 @@ KEYS = (
     acted_on(
         "stepdown.request.memory.bytes",
         LONG,
-        67_108_864,
+        50_331_648,
         AtLeast(1),
         AT_START,
         "Memory for requests of more than 32 KiB that have not come whole yet, over all connections, where "
