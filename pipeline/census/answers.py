@@ -44,8 +44,8 @@ def _what_is_here(tables: Tables, counted: Counted) -> Answer:
     return Answer(
         question="What is here?",
         figure=size_text(counted.bytes),
-        about=f"{counted.place}: {topics:,} topics, {parts:,} partitions, {counted.segments:,} segments,"
-        f" {batches:,} batches; {records:,} records{more}. {', '.join(kinds)}.",
+        about=f"{counted.place}: {_many(topics, 'topic')}, {_many(parts, 'partition')},"
+        f" {_many(counted.segments, 'segment')}, {batches:,} batches; {records:,} records{more}. {', '.join(kinds)}.",
     )
 
 
@@ -54,7 +54,10 @@ def _who_pays(tables: Tables, counted: Counted) -> Answer:
     topics = {row["topic"]: (row["converted_share"] or 0) * row["bytes"] for row in tables["topics"]}
     down = sum(topics.values())
     if not down:
-        return Answer(question=question, figure="Nobody", about="All batches are of a magic that these clients read.")
+        refused = any(row["zstd_bytes"] for row in tables["topics"])
+        other = ", or are zstd, which is refused and not converted" if refused else ""
+        about = f"All batches are of a magic that these clients read{other}."
+        return Answer(question=question, figure="Nobody", about=about)
     about = f"Bytes that a broker converts when they are read once; most in {_named(topics)}. "
     exact = tables.get("conversion")
     if exact is None:
@@ -105,9 +108,13 @@ def _growth(tables: Tables) -> Answer:
     return Answer(
         question=question,
         figure=f"{size_text(sum(days.values()) / span)} a day",
-        about=f"Over {span:,} days, {first} to {last} (UTC, by the batches' largest timestamps); the last day has "
-        f"{size_text(days[last])}.",
+        about=f"Over {_many(span, 'day')}, {first} to {last} (UTC, by the batches' largest timestamps);"
+        f" the last day has {size_text(days[last])}.",
     )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _named(topics: Mapping[str, float]) -> str:

@@ -117,8 +117,9 @@ def _count_exactly(
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
     """One row a partition, magic, codec and day; everything else is summed up from these."""
     data = batches.where(~F.col("control")).withColumn("day", _day())
-    down = F.when(F.col("magic") > magic, F.col("size")).otherwise(0)
-    zstd = F.when(F.col("codec") == "zstd", F.col("size")).otherwise(0)
+    is_zstd = F.col("codec") == "zstd"  # refused, not converted
+    down = F.when((F.col("magic") > magic) & ~is_zstd, F.col("size")).otherwise(0)
+    zstd = F.when(is_zstd, F.col("size")).otherwise(0)
     return data.groupBy("topic", "partition", "magic", "codec", "day").agg(
         F.count("*").alias("batches"),
         F.sum("records").alias("records"),

@@ -36,10 +36,15 @@ SCHEMA = pa.schema(
 
 def read_manifest(files: PlaceFiles, directory: str, made_for: str) -> dict[tuple[str, int, int], Outcome]:
     """The segments that a former run finished. Raises: BadUsage when it was for something else than `made_for`."""
-    data = files.read_whole(f"{directory}/{NAME}", MAX_BYTES)
+    path = f"{directory}/{NAME}"
+    data = files.read_whole(path, MAX_BYTES)
     if data is None:
         return {}
-    table = pq.read_table(io.BytesIO(data))
+    try:
+        table = pq.read_table(io.BytesIO(data))
+    except (pa.ArrowException, OSError) as damage:
+        reason = str(damage).partition("\n")[0]
+        raise BadUsage(f"{path} cannot be read ({reason}): convert into another folder") from damage
     before = (table.schema.metadata or {}).get(_MADE_FOR, b"").decode()
     if before != made_for:
         raise BadUsage(f"{directory} holds a conversion to {before or 'something else'}, not to {made_for}")

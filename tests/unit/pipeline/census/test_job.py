@@ -27,6 +27,7 @@ def test_the_tables_tell_what_is_in_a_directory(
     assert plain["bytes"] == tables["conversion", "plain"]["stored_bytes"] == sizes["plain"]
     assert tables["topics", "packed"]["zstd_bytes"] == sizes["packed"]
     assert tables["topics", "plain"]["converted_share"] == 1.0
+    assert tables["topics", "packed"]["converted_share"] == 0.0, "zstd is refused, so nobody converts it"
     assert tables["partitions", "plain"]["skew"] == 1.0
     assert spark.read.parquet(str(out / "formats")).count() == 2
     assert spark.read.parquet(str(out / "conversion")).count() == 5

@@ -37,7 +37,7 @@ TABLES: dict[str, list[dict[str, object]]] = {
         formats("old", 1, "gzip", 7, None, 2 * MB),
     ],
     "topics": [
-        topic("orders", 40 * MB, 1.0, 0.9, 40 * MB),
+        topic("orders", 40 * MB, 0.0, 0.9, 40 * MB),
         topic(LONG, MB, 1.0, 0.05, 0),
         topic("old", 2 * MB, 0.0, 0.5, 0),
     ],
@@ -84,8 +84,8 @@ def test_the_first_screen_answers_what_people_ask(page: str) -> None:
     assert figure == "43.0 MB"
     assert "3 topics, 9 partitions, 12 segments, 127 batches" in about
     figure, about = found["Who pays for down-conversion (clients that read magic 1)"]
-    assert figure == "41.0 MB"
-    assert "orders (40.0 MB)" in about
+    assert figure == "1.0 MB", "without zstd, which is refused and not converted"
+    assert f"{LONG} (1.0 MB)" in about
     assert found["What can old clients not read"][0] == "40.0 MB"
     assert LONG in found["How full are batches, how even are partitions"][1]
     assert "2.50 times the mean" in found["How full are batches, how even are partitions"][1]
@@ -99,6 +99,16 @@ def test_an_empty_place_has_answers_as_well(tmp_path: Path) -> None:
     write_report(str(tmp_path), empty, Counted(place="here", segments=0, bytes=0, magic=1))
     found = cards((tmp_path / "report.html").read_text())
     assert [figure for figure, _ in found.values()] == ["0 B", "Nobody", "Nothing", "-", "-"]
+
+
+def test_where_all_is_zstd_nobody_pays(tmp_path: Path) -> None:
+    """The page said that a broker converts all of it."""
+    tables = TABLES | {"topics": [topic("orders", 40 * MB, 0.0, 0.9, 40 * MB)]}
+    write_report(str(tmp_path), tables, ABOUT)
+    figure, about = cards((tmp_path / "report.html").read_text())[
+        "Who pays for down-conversion (clients that read magic 1)"
+    ]
+    assert (figure, "zstd, which is refused and not converted" in about) == ("Nobody", True)
 
 
 @pytest.mark.parametrize(("size", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e12, "2.5 TB")])

@@ -39,6 +39,10 @@ def test_a_converted_directory_opens_and_a_second_run_skips_it(
     log = logs.logs["topic", 1]
     assert [record.offset for record in read_all(log)] == list(range(80))
     logs.shutdown()
+    half = (out / "manifest.parquet").read_bytes()[:100]
+    (out / "manifest.parquet").write_bytes(half)
+    assert main(words) == 2, "it was a traceback"
+    assert "manifest.parquet cannot be read (" in capsys.readouterr().err
 
 
 def test_bad_usage_is_one_line(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
