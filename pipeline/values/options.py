@@ -46,7 +46,11 @@ class ValueOptions:
         else:
             one = None if self.schema_path is None else schema_of_file(files, self.schema_path, self.format)
             found = ValueSchemas(format=self.format, is_framed=self.is_framed, one=one, message=self.message)
-        for problem in ValueDecoder(found).problems():
+        try:
+            decoder = ValueDecoder(found)
+        except BadUsage as wrong:
+            raise BadUsage(f"{self.schema_path}: {wrong}" if self.schema_path else str(wrong)) from wrong
+        for problem in decoder.problems():
             say(f"{problem}; values with this id are not decoded")
         return found
 

@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -282,3 +283,11 @@ def test_without_topics_the_subjects_have_to_be_named(topics: list[str] | None) 
 def test_schemas_that_cannot_be_had_are_bad_usage(make: Callable[[Any], object], said: str, tmp_path: Any) -> None:
     with pytest.raises(BadUsage, match=said):
         make(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "said"), [("avro", "no Avro schema"), ("json", "no JSON Schema")])
+def test_a_schema_file_that_cannot_be_used_is_named(kind: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "order.schema"
+    file.write_text('{"type": "recrd"')
+    with pytest.raises(BadUsage, match=f"^{file}: {said}"):
+        decoder(valueFormat=kind, valueSchema=str(file))
