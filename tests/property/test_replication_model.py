@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.replication_mutations import FAULTS, ROOT
 from support.replication_storm import storm
 
 TESTS = Path(__file__).parents[1]
@@ -32,6 +33,13 @@ def test_no_step_breaks_a_promise_in_a_thousand_more_runs(first: int) -> None:
     command = [sys.executable, "-m", "support.replication_storm", str(first), str(first + 1000)]
     done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "right"), [(path, right) for _, path, right, _ in FAULTS], ids=[what for what, *_ in FAULTS]
+)
+def test_a_fault_has_its_place_in_the_code_of_today(path: str, right: str) -> None:
+    assert right in (ROOT / path).read_text()
 
 
 @pytest.mark.slow

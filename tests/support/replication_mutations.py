@@ -55,7 +55,7 @@ FAULTS = (
     ("a new leader has the epoch of the old one", CHANGE, "leader_epoch=record.leader_epoch + 1,",
      "leader_epoch=record.leader_epoch,"),
     ("a follower is not woken by appends", PARTITION,
-     "                follower.stop_waiting(now_ms)\n                self._host.wake",
+     "                follower.stop_waiting(now_ms)\n                self._host.answer",
      "                follower.is_waiting = False\n                (lambda *_: None)"),
     ("a follower takes its leader's high watermark though its own log is shorter", PARTITION,
      "reached = min(high_watermark, self.log.log_end_offset)", "reached = high_watermark"),
