@@ -10,7 +10,7 @@
 # make pipeline-range  eleven offsets of a log of 10 GB by time and bytes, all rows from S3 beside a path, and with BESIDE=PYTHON those of another checkout (GB=10)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc)
-# make client-suites  run the clients' own tests against a broker: franz-go (needs Go), kafka-python; old and new clients through each listener
+# make client-suites  run the clients' own tests against a broker: franz-go (needs Go), librdkafka (needs Debian's sources), kafka-python; old and new clients through each listener
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make mutated-logins  throw a million mutated logins at a broker, before and during SASL and TLS (INPUTS=… SEED=…)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)

@@ -1,6 +1,6 @@
-"""The integration tests of franz-go and kafka-python, as their authors wrote them, against stepdown.
+"""The integration tests of franz-go, librdkafka and kafka-python, as their authors wrote them, against stepdown.
 
-franz-go comes through the Go module proxy, kafka-python from PyPI.
+franz-go comes through the Go module proxy, librdkafka from Debian's source package, kafka-python from PyPI.
 """
 
 import asyncio
@@ -13,9 +13,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from stepdown.testing.process import RunningProcess
 from support.broker import Stepdown
 from support.certificates import Authority
 from support.clients_go import SUITE_TIMEOUT_S, go, require_go
+from support.librdkafka_suite import librdkafka_suite, run_suite
 from support.maven import skip_or_fail
 from support.secure import USER, secure_broker, secure_settings, set_password
 
@@ -91,6 +93,35 @@ async def test_franz_go_passes_its_own_tests_over_tls_and_scram(franz_go: Path, 
     assert not outcomes(printed, "FAIL"), printed[-8000:]
     wanted = {"TestGroupETL", "TestTxnEtl", "TestSCRAMAuth", "TestSCRAMAuthBadCredentials"}
     assert wanted <= outcomes(printed, "PASS"), printed[-8000:]
+
+
+LIBRDKAFKA_CLUSTER = {
+    "num.partitions": "4",
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.initial.rebalance.delay.ms": "3000",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+    "connections.max.reauth.ms": "10000",
+}
+"""As librdkafka's authors set up Kafka for them: three brokers, ACLs for who asks for some."""
+NEEDS_HEADERS = frozenset({"0053_stats", "0098_consumer_txn", "0110_batch_size"})
+"""Of RapidJSON; skipped where Debian's rapidjson-dev was not installed when they were built."""
+SKIPPED_BY_LIBRDKAFKA = {
+    "0082_fetch_max_bytes": "is not in the quick form",
+    "0097_ssl_verify": "wants certificates in the files that trivup makes",
+    "0101_fetch_from_follower": "wants brokers in the racks that trivup names",
+    "0126_oauthbearer_oidc": "wants a server that issues tokens",
+}
+WANT_SASL = frozenset({"0135_sasl_credentials", "0142_reauthentication"})
+
+
+def test_librdkafka_passes_its_own_tests(tmp_path: Path) -> None:
+    folder = librdkafka_suite()
+    with RunningProcess(brokers=3, config=LIBRDKAFKA_CLUSTER) as kafka:
+        outcomes = run_suite(folder, kafka.clients.confluent_kafka(), tmp_path, brokers=kafka.bootstrap)
+    assert not outcomes.failed, f"{outcomes.failed}: {outcomes.printed[-8000:]}"
+    assert outcomes.skipped.keys() <= SKIPPED_BY_LIBRDKAFKA.keys() | NEEDS_HEADERS | WANT_SASL, outcomes.skipped
+    assert {"0081_admin", "0103_transactions", "0115_producer_auth", "0119_consumer_auth"} <= outcomes.passed
 
 
 @pytest.fixture
