@@ -19,7 +19,7 @@ from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
 from ..load.plan import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.process import LoadProcess
-from ..load.topics import Filling, await_leaders, fetch_request, fill
+from ..load.topics import BATCH_BYTES, Filling, await_leaders, fetch_request, fill
 from ..load.values import Data
 from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.contenders import Server
@@ -44,6 +44,7 @@ class MemoryTest:
     partitions: int = 250
     records: int = 4000
     record_bytes: int = 1000
+    batch_bytes: int = BATCH_BYTES
     codec: Codec = Codec.NONE
     partition_fetch_bytes: int = 1 << 20
     fetch_bytes: int = 250 << 20
@@ -56,6 +57,7 @@ class MemoryTest:
             partitions=self.partitions,
             partition_bytes=self.records * self.record_bytes,
             record_bytes=self.record_bytes,
+            batch_bytes=self.batch_bytes,
             codec=self.codec,
         )
         giant = replace(
@@ -129,6 +131,7 @@ class MemoryCase:
             "partitions": test.partitions,
             "records": test.records,
             "record_bytes": test.record_bytes,
+            "batch_bytes": test.batch_bytes,
             "codec": test.codec.name.lower(),
             "partition_fetch_bytes": test.partition_fetch_bytes,
             "fetch_bytes": test.fetch_bytes,
