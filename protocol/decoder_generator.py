@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from .code_buffer import Source
 from .errors import MalformedFrame, TooManyItems
-from .fields import Field
+from .field_declarations import Field
 from .primitives import (
     MAX_ITEMS,
     MAX_TAGGED_FIELDS,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from .code_buffer import Source
-from .fields import Field
+from .field_declarations import Field
 from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind, Piece, repeated, write_uvarint
 from .unencodable_field import describe_misfit
 

@@ -24,7 +24,7 @@ from typing import Any, TypeVar, dataclass_transform
 from .decoder_generator import Decode, compile_decoder
 from .encoder_generator import Encode, compile_encoder
 from .errors import MalformedFrame
-from .fields import (
+from .field_declarations import (
     NEVER,
     Field,
     Versions,

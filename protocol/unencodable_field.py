@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from .fields import Field
+from .field_declarations import Field
 from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import partial
 
-from ..broker.cluster import BrokerCluster
-from ..broker.controlled_broker import ControlledBroker
-from ..broker.controlled_cluster import ControlledCluster
+from ..broker.broker_cluster import BrokerCluster
+from ..broker.broker_with_control_port import ControlledBroker
+from ..broker.cluster_with_control_port import ControlledCluster
 from ..broker.faults.copy_on_write_files import TestDisk
 from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load

@@ -14,8 +14,8 @@ from .control_client import HttpControl
 from .kafka import Kafka
 from .records import as_text
 from .security.client_settings import ClientSettings
-from .security.own_access import USERS, OwnAccess
 from .security.secured_listener import SecuredListener
+from .security.superuser import USERS, OwnAccess
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0

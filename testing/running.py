@@ -15,8 +15,8 @@ from .kafka import Kafka
 from .loop_thread import LoopThread
 from .records import as_text
 from .security.client_settings import ClientSettings
-from .security.own_access import USERS, OwnAccess
 from .security.secured_listener import PROTOCOLS, SecuredListener
+from .security.superuser import USERS, OwnAccess
 
 
 def running(

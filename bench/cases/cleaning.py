@@ -32,13 +32,13 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ..failures import BenchFailed
 from ..load.admin_connection import Connection
+from ..load.filled_topics import TIMEOUT_MS, Filling, Writing, create_topic, delete_topic
 from ..load.process import LoadProcess
-from ..load.topics import TIMEOUT_MS, Filling, Writing, create_topic, delete_topic
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server, Stepdown
 from ..servers.kafka import KafkaServer
 from ..servers.maven import JarStore
-from .comparison import Terms, Told, contestants, quantile
+from .alternating_runs import Terms, Told, contestants, quantile
 
 COMPACTED, WRITTEN = "compacted", "written"
 PARTITIONS = 12

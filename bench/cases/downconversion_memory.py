@@ -17,15 +17,15 @@ from time import sleep
 from ...protocol.records.layout import Codec
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
+from ..load.filled_topics import BATCH_BYTES, Filling, await_leaders, fetch_request, fill
 from ..load.plan import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.process import LoadProcess
-from ..load.topics import BATCH_BYTES, Filling, await_leaders, fetch_request, fill
 from ..load.values import Data
 from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
 from ..servers.scrape import Moment, Watch
-from .comparison import Terms, Told, contestants, reaching, secured_case
+from .alternating_runs import Terms, Told, contestants, reaching, secured_case
 
 SETTLE_S = 1.0
 STALL = Stall(after_bytes=64 * 1024, seconds=3.0)

@@ -13,14 +13,14 @@ from pathlib import Path
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
 from ..load.admin_connection import frame_of
+from ..load.filled_topics import BATCH_BYTES, Filling, check_fetch, fetch_request, fill
 from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
-from ..load.topics import BATCH_BYTES, Filling, check_fetch, fetch_request, fill
 from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server, Stepdown
 from ..servers.maven import JarStore
-from .comparison import Contest, Terms, Told, contestants
+from .alternating_runs import Contest, Terms, Told, contestants
 
 PARTITION_FETCH_BYTES = 1 << 20
 STORED_BYTES = 2 << 20

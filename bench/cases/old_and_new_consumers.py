@@ -14,13 +14,13 @@ from pathlib import Path
 
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
+from ..load.filled_topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
 from ..load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult
 from ..load.process import LoadProcess
-from ..load.topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
 from ..results.results import Journal, Result
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
-from .comparison import MEGABYTE, Contest, Terms, Told, contestants, quantile
+from .alternating_runs import MEGABYTE, Contest, Terms, Told, contestants, quantile
 
 OLD_VERSION, MODERN_VERSION = 2, 4
 PACE_S = 0.01

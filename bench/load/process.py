@@ -7,8 +7,8 @@ server's CPU clock, and gets a `LoadResult`.
 import multiprocessing
 
 from ..failures import BenchFailed
+from .load_generator import serve
 from .plan import LoadPlan, LoadResult
-from .runner import serve
 
 
 class LoadProcess:

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from stepdown.bench.cases.fetching import SETTINGS, FetchCase, FetchGrid, reading, topic_of
+from stepdown.bench.load.filled_topics import fill
 from stepdown.bench.load.plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.load.topics import fill
 from stepdown.bench.servers.contenders import Server, Stepdown
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store

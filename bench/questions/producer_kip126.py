@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from stepdown.bench.load.topics import create_topic
+from stepdown.bench.load.filled_topics import create_topic
 from stepdown.producer import Producer
 from stepdown.producer.accumulator.compression_estimator import INITIAL, CompressionRatios
 from stepdown.producer.dependencies import Dependencies

@@ -18,7 +18,7 @@ from statistics import quantiles
 from typing import Any
 from uuid import uuid4
 
-from stepdown.bench.load.topics import create_topic
+from stepdown.bench.load.filled_topics import create_topic
 from stepdown.producer import Producer, ProducerError, RecordMetadata
 
 PROPOSAL = {("sticky", 16, 1000): 204.0, ("round-robin", 16, 1000): 1017.0}

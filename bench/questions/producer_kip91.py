@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from stepdown.bench.load.topics import create_topic
+from stepdown.bench.load.filled_topics import create_topic
 from stepdown.config import HostPort
 from stepdown.producer import Producer, ProducerError, RecordMetadata, Timeout
 from stepdown.producer.clock import Clock

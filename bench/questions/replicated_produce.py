@@ -17,8 +17,15 @@ from statistics import median
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailed
 from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.load.filled_topics import (
+    CREATE_VERSION,
+    TIMEOUT_MS,
+    Writing,
+    await_leaders,
+    create_topic,
+    delete_topic,
+)
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.load.topics import CREATE_VERSION, TIMEOUT_MS, Writing, await_leaders, create_topic, delete_topic
 from stepdown.bench.servers.contenders import Stepdown
 from stepdown.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 

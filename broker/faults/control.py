@@ -28,7 +28,7 @@ from .armed_faults import ArmedFault, ArmedFaults
 from .copy_on_write_files import FaultyDisk, spoil_last_batch
 from .event_log import EventLog, OtherEvent
 from .fault import WrongFault, fault_of
-from .fault_parsing import count, duration_ms, text
+from .field_values import count, duration_ms, text
 from .injector import Injector
 from .request_scope import is_about
 

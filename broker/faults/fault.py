@@ -29,8 +29,8 @@ from typing import Any, Final
 from ...config.similar_names import nearest
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
-from .fault_parsing import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
-from .hook import Hook, async_function
+from .field_values import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
+from .request_function import Hook, async_function
 
 Versions = tuple[int, int]
 NO_VERSIONS: Final = (0, -1)

@@ -23,8 +23,8 @@ from .corrupt_responses import cut_after, has_records, with_spoilt_records, with
 from .error_responses import codes_in, joined, split, with_error
 from .event_log import EventLog, RequestEvent
 from .fault import WITHOUT_REQUEST, Fault
-from .hook import CLOSE, PASS, SILENCE, HookedRequest, ask
 from .metadata_responses import leaders_now, with_leader, with_old_leaders
+from .request_function import CLOSE, PASS, SILENCE, HookedRequest, ask
 from .request_scope import groups_of, is_about, places_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from ...protocol.errors import RecordTooLarge
 from ...storage.compaction.cleanable_range import Cleanable
-from ...storage.compaction.cleaned_segment import swap_in
 from ...storage.compaction.compaction import Compaction, Exchange, Limits
+from ...storage.compaction.segment_replacement import swap_in
 from ..metadata.partition import Partition
 from ..scheduling.worker_threads import WorkerThreads
 

@@ -157,7 +157,7 @@ def produce(
 ) -> None:
     """Compare produce throughput, with and without recompression."""
     from ...bench.cases.producing import ProduceGrid, run_produce
-    from ...bench.load.topics import Writing
+    from ...bench.load.filled_topics import Writing
 
     grid = ProduceGrid(
         batch_bytes=_numbers(batch_bytes),
@@ -238,7 +238,7 @@ def reference(
 ) -> None:
     """Measure every target beside Kafka, and say which are met."""
     from ...bench.cases.downconversion_memory import MemoryTest
-    from ...bench.reference.run import Extent, run_reference, summary
+    from ...bench.reference.full_run import Extent, run_reference, summary
 
     to.mkdir(parents=True, exist_ok=True)
     kept = to / f"{date.today().isoformat()}.jsonl"

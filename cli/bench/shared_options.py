@@ -18,7 +18,7 @@ import typer
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
-    from ...bench.cases.comparison import Terms, Told
+    from ...bench.cases.alternating_runs import Terms, Told
     from ...bench.results.results import Journal
     from ...bench.servers.maven import JarStore
 
@@ -150,7 +150,7 @@ class Desk:
 
     def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
         """What was asked for."""
-        from ...bench.cases.comparison import Terms
+        from ...bench.cases.alternating_runs import Terms
 
         return Terms(
             peer=self.shared.peer,

@@ -134,7 +134,7 @@ async def _run(loaded: Loaded, users: Sequence[tuple[str, str]]) -> int:
 def _broker(loaded: Loaded) -> Broker:
     if loaded.settings.stepdown_control_listen is None:
         return Broker(loaded.settings, loaded.layers)
-    from ...broker.controlled_broker import ControlledBroker
+    from ...broker.broker_with_control_port import ControlledBroker
 
     return ControlledBroker(loaded.settings, loaded.layers)
 

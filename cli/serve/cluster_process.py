@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from ...broker.broker import Broker
-from ...broker.cluster import BrokerCluster, LoadSettings, own_settings
-from ...broker.controlled_cluster import ControlledCluster
+from ...broker.broker_cluster import BrokerCluster, LoadSettings, own_settings
+from ...broker.cluster_with_control_port import ControlledCluster
 from ...broker.scheduling.clock import Clock
 from ...config import Endpoint, Given, Loaded, Origin
 from ...storage.files.files import Files

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..failures import BadUsage
+from ..job_output import say
 from ..places.place_files import is_remote
-from ..printing import say
 from ..spark_packages import broker_errors, read_options
 from .log_archive import Format
 from .state import FILE_NAME

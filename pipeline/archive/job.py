@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import cache, partial
 
 from ..failures import BadUsage
+from ..job_output import print_rows, say
 from ..job_source import add_source_options, source_of
 from ..places.place_files import PlaceFiles, located
-from ..printing import print_rows, say
 from ..session import build_session
 from ..sources.options import read_options, size
 from ..spark_packages import DELTA_SETTINGS, check_reachable, jar_settings

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
 from ..failures import BadUsage
+from ..job_output import say
 from ..places.place_files import PlaceFiles
-from ..printing import say
 from ..progress import progress
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ..failures import BadUsage
 from ..html_report import Section, write_page
-from ..printing import print_rows, say
+from ..job_output import print_rows, say
 from ..report_picture import Picture
 from . import tables
 from .pictures import draw_latency, draw_memory, draw_throughput

@@ -26,7 +26,7 @@ from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.message_set import LegacyBatch
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.segment_file import SegmentFile
+from ..reading.segment_location import SegmentFile
 
 CHUNK_BYTES = 128 * 1024
 WINDOW_BYTES = 1 << 20

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ..job_output import print_rows, say
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles
-from ..printing import print_rows, say
 from ..progress import progress
 from ..session import build_session
 from .answers import Counted

@@ -13,9 +13,9 @@ from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ...storage.files.file_names import segment_file
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..failures import BadUsage, PipelineFailure
+from ..job_output import print_rows, say
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, located
-from ..printing import print_rows, say
 from ..progress import progress
 from ..session import build_session, parallelized
 from .manifest import read_manifest, write_manifest

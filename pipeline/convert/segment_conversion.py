@@ -22,7 +22,7 @@ from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2, Codec
 from ...protocol.records.record import Buffer
-from ...storage.compaction.cleaned_segment import CleanedSegment
+from ...storage.compaction.segment_replacement import CleanedSegment
 from ...storage.files.file_names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
 from ...storage.files.files import Files
 from ...storage.log.log_config import LogConfig
@@ -30,7 +30,7 @@ from ..failures import PipelineFailure
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.rows import allocate
-from ..reading.segment_file import SegmentFile
+from ..reading.segment_location import SegmentFile
 from .up_conversion import convert_chunk_up
 
 CHUNK_BYTES = 128 * 1024

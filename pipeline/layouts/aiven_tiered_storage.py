@@ -25,7 +25,7 @@ from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.chunked_file import Chunks, unpacked
-from ..reading.segment_file import FilePart, SegmentFile
+from ..reading.segment_location import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
 MANIFEST = ".rsm-manifest"

@@ -15,7 +15,7 @@ from ...storage.files.file_names import LOG
 from ...storage.files.files import DirectoryEntry
 from ..places.place_files import PlaceFiles
 from ..reading.log_end import segment_end_offset
-from ..reading.segment_file import SegmentFile
+from ..reading.segment_location import SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
 EPOCHS = ".leader_epoch_checkpoint"

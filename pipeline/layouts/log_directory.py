@@ -13,7 +13,7 @@ from ...storage.files.files import DirectoryEntry
 from ..places.place_files import PlaceFiles
 from ..reading.partition_log import PartitionLog
 from ..reading.preallocated_tail import without_preallocated_tail
-from ..reading.segment_file import SegmentFile
+from ..reading.segment_location import SegmentFile
 
 
 def logs_of_directory(

@@ -17,7 +17,7 @@ from ...storage.log.leader_epochs import EpochEntry
 from ..places.place_files import PlaceFiles
 from ..reading.index_files import offset_entries
 from ..reading.partition_log import PartitionLog
-from ..reading.segment_file import SegmentFile
+from ..reading.segment_location import SegmentFile
 from .tiered_segment import UNKNOWN_END, OffsetRange, TieredPartition, TieredSegment, epoch_ranges
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...protocol.errors import DiskFault
 from ...storage.files.checkpoint_file import parse_lines
 from ...storage.log.leader_epochs import EpochEntry
-from ..reading.segment_file import SegmentFile
+from ..reading.segment_location import SegmentFile
 
 UNKNOWN_END = (1 << 63) - 1
 

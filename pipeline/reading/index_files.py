@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...protocol.errors import DiskFault
 from ...storage.files.file_names import OFFSET_INDEX, TIME_INDEX
 from ..places.place_files import PlaceFiles
-from .segment_file import SegmentFile
+from .segment_location import SegmentFile
 
 _OFFSET_ENTRY = np.dtype([("key", ">i4"), ("value", ">i4")])
 _TIME_ENTRY = np.dtype([("key", ">i8"), ("value", ">i4")])

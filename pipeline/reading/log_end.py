@@ -5,7 +5,7 @@ from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
 from .partition_log import PartitionLog
-from .segment_file import SegmentFile
+from .segment_location import SegmentFile
 
 
 def log_end_offset(files: PlaceFiles, log: PartitionLog) -> int:

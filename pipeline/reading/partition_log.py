@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .segment_file import SegmentFile
+from .segment_location import SegmentFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

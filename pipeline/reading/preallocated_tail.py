@@ -13,7 +13,7 @@ from ...storage.log.batch_scan import batch_headers
 from ...storage.log.preallocated import is_preallocated
 from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
-from .segment_file import SegmentFile
+from .segment_location import SegmentFile
 
 TRIES = 8
 """How often the file is looked at again when its size has changed meanwhile."""

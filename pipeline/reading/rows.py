@@ -18,7 +18,7 @@ from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERH
 from ...protocol.records.record import Buffer
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from .segment_file import open_stored
+from .segment_location import open_stored
 from .splits import Split
 from .transactions import AbortedBatches
 

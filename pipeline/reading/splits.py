@@ -17,7 +17,7 @@ from ..places.place_files import PlaceFiles
 from .chunked_file import Chunks
 from .index_files import OffsetEntries, largest_timestamp, offset_entries
 from .partition_log import PartitionLog
-from .segment_file import SegmentFile
+from .segment_location import SegmentFile
 
 MAX_OFFSET = (1 << 63) - 1
 DEFAULT_SPLIT_BYTES = 32 << 20

@@ -27,7 +27,7 @@ from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
 from .log_end import log_end_offset
 from .partition_log import PartitionLog
-from .segment_file import SegmentFile
+from .segment_location import SegmentFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,11 @@ from ...protocol.errors import ApiError, CorruptRecord
 from ...protocol.records.batch_header import BatchHeader
 from ...storage.log.batch_scan import batch_headers
 from ..failures import BadUsage, PipelineFailure
+from ..job_output import say
 from ..places.place_files import PlaceFiles
-from ..printing import say
 from ..reading.batch_header_columns import TYPES, header_batch
 from ..reading.partition_log import PartitionLog
-from ..reading.segment_file import open_stored
+from ..reading.segment_location import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
 from .options import BATCH_OPTIONS, ReadOptions, read_options

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from ..failures import BadUsage
+from ..job_output import say
 from ..layouts.partition_logs import partition_logs
 from ..places.place_files import PlaceFiles, located, store_options
-from ..printing import say
 from ..reading.log_end import log_end_offset
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET

@@ -33,8 +33,8 @@ from pyspark.sql.types import (
 )
 
 from ..failures import BadUsage
+from ..job_output import say
 from ..places.place_files import PlaceFiles
-from ..printing import say
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import Range, SplitPlanner
 from ..values.decoded_columns import ADDED

@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
-from ..printing import say
+from ..job_output import say
 from ..reading.arrow_columns import ArrowRows
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss, Leniency, SplitRows

@@ -15,8 +15,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ..failures import BadUsage
+from ..job_output import say
 from ..places.place_files import PlaceFiles
-from ..printing import say
 from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from .schemas import ValueSchemas
-from .value_decoder import ValueDecoder
+from .values_to_json import ValueDecoder
 
 VALUE = "value"
 DECODED = "value_decoded"

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ..failures import BadUsage
+from ..job_output import say
 from ..places.place_files import PlaceFiles, located
-from ..printing import say
 from .registry import Registry
 from .schemas import FORMATS, Schema, ValueFormat, ValueSchemas, schema_of_file
-from .value_decoder import ValueDecoder
+from .values_to_json import ValueDecoder
 
 FRAMINGS = ("confluent", "none")
 OPTIONS = ("valueFormat", "valueSchema", "valueMessage", "valueRegistryUrl", "valueSubjects", "valueFraming")

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 from ...protocol.records.layout import Codec
 from ..failures import BadUsage
-from ..printing import print_rows, say
+from ..job_output import print_rows, say
 from ..spark_packages import check_reachable, jar_settings
 from .log_directory import write_log_directory
 from .records import KEYS, START_MS, Workload

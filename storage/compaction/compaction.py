@@ -27,10 +27,10 @@ from ..log.segment import Segment
 from ..log.segment_windows import windows
 from ..producers.aborted_batches import AbortedData
 from .cleanable_range import Cleanable
-from .cleaned_segment import CleanedSegment
 from .dirty_keys import DirtyKeys
 from .retained_records import LastOfProducer, RetainedRecords, Terms
 from .segment_groups import groups_of
+from .segment_replacement import CleanedSegment
 
 NOBODY_WAITS = 1 << 62
 SLOTS_AT_LEAST = 16

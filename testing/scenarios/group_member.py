@@ -26,7 +26,7 @@ from ...protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from ..wire_client import KafkaError, check
-from .coordinator_client import CoordinatorClient
+from .group_coordinator_lookup import CoordinatorClient
 
 DEFAULTS: Mapping[str, Any] = {
     "group.id": None,

@@ -15,7 +15,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from ...broker.controlled_broker import ControlledBroker
+from ...broker.broker_with_control_port import ControlledBroker
 from ...broker.faults.event_log import Event, OtherEvent, RequestEvent
 from ...broker.scheduling.movable_clock import MovableClock
 from ...config import HostPort

@@ -21,7 +21,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ...broker.faults.fault_parsing import duration_ms
+from ...broker.faults.field_values import duration_ms
 from ...producer import Delivery, Producer, ProducerError
 from .stage import Sent, Stage
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stepdown.broker.cluster import BrokerCluster
+from stepdown.broker.broker_cluster import BrokerCluster
 from support.kafka_cluster import ApacheKafkaCluster
 from support.replication_walk import SETTINGS, Walk
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stepdown.broker.cluster import BrokerCluster, Election
+from stepdown.broker.broker_cluster import BrokerCluster, Election
 from support.brokers import create_topic, produced, running_cluster, values_in
 from support.clients_raw import FetchAsk, Raw
 from support.clock import ManualClock, settle

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepdown.protocol.api import API, ApiKey
-from stepdown.protocol.fields import Field
+from stepdown.protocol.field_declarations import Field
 from stepdown.protocol.primitives import Kind
 from stepdown.protocol.schema import decode, encode, schema_of
 from support.java_oracle import JavaError, JavaOracle

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepdown.broker.broker import Broker
-from stepdown.broker.cluster import BrokerCluster
+from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.handlers import fetch, produce
 from stepdown.broker.network.call import Call
 from stepdown.broker.network.connection import Peer

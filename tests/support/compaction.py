@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from stepdown.storage.compaction.cleanable_range import Cleanable, cleanable
-from stepdown.storage.compaction.cleaned_segment import swap_in
 from stepdown.storage.compaction.compaction import Compaction, Exchange, Limits
+from stepdown.storage.compaction.segment_replacement import swap_in
 from stepdown.storage.log.log import Log
 from support.files import Crash
 

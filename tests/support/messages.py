@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 from stepdown.protocol.api import API, ApiSpec
 from stepdown.protocol.errors import ErrorCode
-from stepdown.protocol.fields import Field
+from stepdown.protocol.field_declarations import Field
 from stepdown.protocol.primitives import Kind
 from stepdown.protocol.schema import schema_of
 

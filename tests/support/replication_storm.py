@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from stepdown.broker.cluster import BrokerCluster
+from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.replication import fetcher
 from stepdown.broker.replication.follower_fetch import Ask, serve
 from stepdown.broker.replication.replicated_partition import ReplicatedPartition

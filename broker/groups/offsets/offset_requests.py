@@ -30,7 +30,7 @@ from ..group_limits import GroupRules
 from ..state.record_store import GroupStore, Producer, Stored, offset_error
 from ..state.registry import Group, Groups
 from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
-from .expiration import expired_offsets
+from .expiration_rule import expired_offsets
 
 NO_GENERATION = -1
 NO_RETENTION = -1

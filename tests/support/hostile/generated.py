@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from stepdown.protocol.fields import Field
+from stepdown.protocol.field_declarations import Field
 from stepdown.protocol.primitives import Kind
 from stepdown.protocol.schema import schema_of
 

@@ -8,8 +8,8 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.compaction.cleaned_segment import swap_in
 from stepdown.storage.compaction.compaction import Compaction, Exchange
+from stepdown.storage.compaction.segment_replacement import swap_in
 from stepdown.storage.log.log import Log
 from stepdown.storage.validation.prepared_append import AppendOrigin
 from support.clock import ManualClock

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ..failures import BadUsage
-from .avro_values import AvroValues
+from .avro_to_json import AvroValues
 from .json_values import JsonValues
 from .protobuf_values import ProtobufValues
 from .schemas import Schema, ValueSchemas

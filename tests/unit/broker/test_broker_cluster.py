@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from stepdown.broker.cluster import BrokerCluster, Election
+from stepdown.broker.broker_cluster import BrokerCluster, Election
 from stepdown.broker.handlers import (
     delete_records,
     find_coordinator,

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from stepdown.bench.cases.comparison import Contest, Measured, Terms, quantile
+from stepdown.bench.cases.alternating_runs import Contest, Measured, Terms, quantile
 from stepdown.bench.failures import BenchFailed
 from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult
 from stepdown.bench.load.process import LoadProcess

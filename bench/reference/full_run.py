@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...protocol.records.layout import Codec
-from ..cases.comparison import Terms, Told
+from ..cases.alternating_runs import Terms, Told
 from ..cases.downconversion_memory import MemoryTest, Readers, run_memory
 from ..cases.fetching import FetchGrid, run_fetches
 from ..cases.old_and_new_consumers import run_mixed
 from ..cases.producing import ProduceGrid, run_produce
 from ..cases.starting import Directory, run_starts
-from ..load.topics import Writing
+from ..load.filled_topics import Writing
 from ..results.results import Journal, Result
 from ..servers.maven import JarStore
 from .target_values import BARS, COMPRESSED_BATCH_BYTES, COMPRESSED_DATA, MEBIBYTE, Judged, judge

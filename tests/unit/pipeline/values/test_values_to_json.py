@@ -15,7 +15,7 @@ from stepdown.pipeline.failures import BadUsage
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.values.options import value_options
 from stepdown.pipeline.values.schemas import Schema, ValueSchemas
-from stepdown.pipeline.values.value_decoder import ValueDecoder
+from stepdown.pipeline.values.values_to_json import ValueDecoder
 from support.schema_registry import SchemaRegistry, schema_registry
 from support.serialized_values import (
     INLINE_ORDER,

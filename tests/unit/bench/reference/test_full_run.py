@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from stepdown.bench.reference.run import TITLES, summary
+from stepdown.bench.reference.full_run import TITLES, summary
 from stepdown.bench.reference.target_values import BARS, Bar, judge
 from stepdown.bench.results.results import Journal, Kind, Result, Value
 

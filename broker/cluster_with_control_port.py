@@ -22,11 +22,11 @@ from typing import Any, Protocol, Self
 from ..config import HostPort
 from ..storage.files.files import Files
 from .broker import Broker
-from .cluster import BrokerCluster, Election
+from .broker_cluster import BrokerCluster, Election
 from .faults.control import Answer, Body, Control, Reader, values_of
 from .faults.copy_on_write_files import FaultyDisk
 from .faults.fault import WrongFault
-from .faults.fault_parsing import count, duration_ms, flag, number, text
+from .faults.field_values import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
 from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock

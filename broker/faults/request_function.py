@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError
-from .fault_parsing import code as code_of
+from .field_values import code as code_of
 
 
 class Outcome(Enum):

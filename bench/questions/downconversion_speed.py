@@ -4,7 +4,7 @@ Prints megabytes of stored batches per second of CPU, and the ratio to aiokafka'
 bytes in the same run; then the kernel's checksums against zlib's and the crc32c package's; then batches that need a
 codec, per byte stored and per byte opened.
 
-    python bench/questions/record_kernel.py
+    python bench/questions/downconversion_speed.py
 """
 
 import binascii
