@@ -17,7 +17,7 @@
 | `stale_metadata` | Metadata names the leaders of the time when the fault was armed | |
 | `disk` | writing to a partition fails: `full` or `error` | `what` |
 | `lose_marker` | the end of a transaction does not reach a partition, which keeps it open | |
-| `hook` | what an async function of Python says, see `hook.py` | `function` |
+| `hook` | what an async function of Python says, see `request_function.py` | `function` |
 
 `when` is `before` (nothing has happened yet: the usual) or `after` (the request has had its effect).
 """

@@ -3,7 +3,7 @@
     1. dirty part -> map of keys                     `dirty_keys.py`
     2. for each group of segments, from the log's first to where the map ended:
          copy what stays into `<base>.*.cleaned`     `protocol/records/offset_map.py`, `retained_records.py`
-         sync, put it in place of the group          `cleaned_segment.py`
+         sync, put it in place of the group          `segment_replacement.py`
 
 Offsets never change. The work goes step by step and may be done by any thread, one step at a time; only putting in
 place is for the thread that appends to the log. Memory: the map (24 bytes a key, never more than allowed), two
