@@ -66,11 +66,13 @@ class Tally:
     def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
         """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
         self._open += 1
-        magic, target = converted.first_magic, converted.rules.target
-        key = magic, target, converted.first_attributes
+        header, converted.first_header = converted.first_header, None
+        magic, attributes = (-1, 0) if header is None else (header.magic, header.attributes)
+        target = converted.rules.target
+        key = magic, target, attributes
         counter = self._bytes.get(key)
         if counter is None:
-            labels = str(magic), str(min(magic, target)), codec_label(converted.first_attributes)
+            labels = str(magic), str(min(magic, target)), codec_label(attributes)
             counter = self._bytes[key] = self._metrics.conversion_bytes.of(*labels)
         counter.add(converted.size_bytes)
         hearer = self._hearers.get(topic)

@@ -43,19 +43,17 @@ class Held(Protocol):
 class ConvertedSlice:
     """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
 
-    `first_magic` and `first_attributes` are those of the first batch, -1 and 0 where there is none. `on_done`, if set,
-    hears the stats once, when nothing more will be asked for. `first`: the buffer that `promise` filled, if it is kept,
-    which is dropped with the slice.
+    `first_header` is that of the first batch, None where there is none; who has read it forgets it, since stalled readers
+    hold many slices. `on_done`, if set, hears the stats once, when nothing more will be asked for. `first`: the buffer
+    that `promise` filled, if it is kept, which is dropped with the slice.
     """
 
     __slots__ = (
         "_at",
         "_begins_in_worker",
-        "_first",
         "_stream",
         "first",
-        "first_attributes",
-        "first_magic",
+        "first_header",
         "needs_worker",
         "next_offset",
         "on_done",
@@ -75,9 +73,8 @@ class ConvertedSlice:
         self.on_done: Callable[[ConversionStats], None] | None = None
         self.first: Held | None = None
         self._stream: ConvertedStream | None = None
-        self._first = first = batch_at(source, 0)
+        self.first_header = first = batch_at(source, 0)
         self._begins_in_worker = self.needs_worker = first is not None and is_for_worker(first, rules.target)
-        self.first_magic, self.first_attributes = (-1, 0) if first is None else (first.magic, first.attributes)
 
     @property
     def claim_bytes(self) -> int:
@@ -87,8 +84,8 @@ class ConvertedSlice:
     @property
     def first_buffer_bytes(self) -> int:
         """How large a buffer `promise` may have, 0 if it has no use for one."""
-        header = self._first
-        if header is None or header.size_bytes <= self.rules.chunk_bytes:
+        header = self.first_header
+        if header is None or self._at or header.size_bytes <= self.rules.chunk_bytes:
             return 0
         return buffer_for(self.source, 0, True) if has_to_be_opened(header, self.rules.target) else 0
 
@@ -106,7 +103,7 @@ class ConvertedSlice:
         does, or that more memory has to be claimed: then it is to be called again. Raises: UnsupportedCompression,
         CorruptRecord, InvalidRecord for the first batch that does not vanish; DiskFault.
         """
-        header, self._first = self._first, None  # looked at already, kept no longer
+        header = None if self._at else self.first_header  # looked at already
         began = self._at
         while (header := header or batch_at(self.source, self._at)) is not None:
             if not self.needs_worker and is_for_worker(header, self.rules.target):
