@@ -43,9 +43,9 @@ class Held(Protocol):
 class ConvertedSlice:
     """`source` as a client of an older magic reads it. `promise` comes first: it tells `size_bytes`.
 
-    `first_header` is that of the first batch, None where there is none; who has read it forgets it: a stalled reader holds
-    hundreds of slices. `on_done`, if set, hears the stats once, when nothing more will be asked for. `first`: the buffer
-    that `promise` filled, if it is kept, which is dropped with the slice.
+    `first_header` is that of the first batch, None where there is none; who has read it forgets it: a stalled reader
+    holds hundreds of slices. `on_done`, if set, hears the stats once, when nothing more will be asked for. `first`: the
+    buffer that `promise` filled, if it is kept, which is dropped with the slice.
     """
 
     __slots__ = (
