@@ -38,7 +38,7 @@ SLOW_REQUEST_MS = 1_000
 DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
-LONG_REQUESTS_AT_ONCE = 2
+LONG_REQUESTS_AT_ONCE = 4
 UNREAD_ANSWERS_SHARE = 2
 """Long answers that their readers have not taken may have one part in so many of the memory for requests, beside it."""
 CONVERSION_BUFFERS_SHARE = 2
