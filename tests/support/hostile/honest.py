@@ -59,7 +59,7 @@ def consume(address: str, seconds: float) -> float:
                 replica_id=-1, max_wait_ms=500, min_bytes=1, topics=(FetchTopic(topic=TOPIC, partitions=(partition,)),)
             )
             answer = connection.call(request, FETCH_VERSION).responses[0].partitions[0]
-            assert answer.error_code == 0
+            assert answer.error_code == 0, f"error {answer.error_code} at offset {end}"
             for batch in iter_batches(memoryview(answer.records or b"")):
                 end = batch.last_offset + 1
     return (end - first) / took_s
