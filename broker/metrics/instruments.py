@@ -28,18 +28,24 @@ class _Family(ABC, Generic[R]):
 
     @abstractmethod
     def rows(self) -> list[R]:
-        """The numbers of now."""
+        """The current values."""
 
     @abstractmethod
     def shown(self, rows: Iterable[R]) -> Metric:
-        """The same for prometheus-client; in any thread."""
+        """The rows as prometheus-client's metric family; in any thread."""
 
-    def later(self) -> Callable[[], Metric]:
-        """What shows the numbers of now."""
+    def snapshot(self) -> Callable[[], Metric]:
+        """Reads the current values; what it returns makes their metric family, in any thread."""
         return partial(self.shown, self.rows())
 
     def collect(self) -> Metric:
-        return self.later()()
+        return self.shown(self.rows())
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
+    for values, number in rows:
+        family.add_metric(values, number)
+    return family
 
 
 class CounterFamily(_Family[GaugeRow]):
@@ -72,10 +78,7 @@ class CounterFamily(_Family[GaugeRow]):
         return [(values, child.value) for values, child in self._children.items()]
 
     def shown(self, rows: Iterable[GaugeRow]) -> Metric:
-        family = CounterMetricFamily(self.name, self.help, labels=self.labels)
-        for values, number in rows:
-            family.add_metric(values, number)
-        return family
+        return _filled(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class HistogramFamily(_Family[HistogramRow]):
@@ -119,20 +122,14 @@ class GaugeFamily(_Family[GaugeRow]):
         return [((), float(value))] if isinstance(value, int | float) else list(value)
 
     def shown(self, rows: Iterable[GaugeRow]) -> Metric:
-        family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
-        for values, number in rows:
-            family.add_metric(values, number)
-        return family
+        return _filled(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class TallyFamily(GaugeFamily):
     """Counters that somebody else keeps, read at scrape time as gauges are."""
 
     def shown(self, rows: Iterable[GaugeRow]) -> Metric:
-        family = CounterMetricFamily(self.name, self.help, labels=self.labels)
-        for values, number in rows:
-            family.add_metric(values, number)
-        return family
+        return _filled(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily, TallyFamily)
@@ -172,9 +169,9 @@ class Instruments(Collector):
         return [*own, *(family for other in self._others for family in other.collect())]
 
     async def read(self, breathe: Callable[[], Awaitable[None]]) -> AsyncIterator[Callable[[], Metric]]:
-        """What makes the families of `collect`, of numbers read now, in any thread; a turn for others after each."""
+        """A snapshot of each family of `collect`, with a turn for others after each."""
         for family in self._families:
-            yield family.later()
+            yield family.snapshot()
             await breathe()
         for other in self._others:
             for shown in other.collect():

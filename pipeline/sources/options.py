@@ -7,8 +7,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
+from ...config.similar_names import nearest
 from ..failures import BadUsage
 from ..job_output import say
 from ..layouts.partition_logs import partition_logs
@@ -142,12 +142,13 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
     """Raises: BadUsage for an option that nobody reads: without it rows would not be those that were asked for."""
-    names = {name.lower(): name for name in known}
+    names = tuple(known)
+    lower = {name.lower() for name in names}
     for name in given:
-        if name.lower() in names or name.lower().startswith(STORE_PREFIX):
+        if name.lower() in lower or name.lower().startswith(STORE_PREFIX):
             continue
-        near = get_close_matches(name.lower().removeprefix("kafka."), names, 1)
-        hint = f"is {names[near[0]]} meant?" if near else f"there are {', '.join(names.values())}"
+        near = nearest(name.removeprefix("kafka."), names)
+        hint = f"is {near} meant?" if near else f"there are {', '.join(names)}"
         raise BadUsage(f"no option {name}: {hint}")
 
 
