@@ -111,12 +111,12 @@ class ConvertedSlice:
                 return False
             if self._at > began and self.needs_worker and self.claim_bytes > claim_for(self.source, began, True):
                 return False
-            self.next_offset = max(self.next_offset, header.last_offset + 1)
             size = self._fill_first(buffer) if buffer is not None and self._at == 0 else 0
             size = size or self._converted_bytes(header, self._at)
             if size:
                 self.size_bytes = max(self.source.size_bytes, size)
                 return True
+            self.next_offset = max(self.next_offset, header.last_offset + 1)
             self._at += header.size_bytes
             header = None
         if self._at == 0 and self.source.size_bytes and self.rules.shows_too_large:
