@@ -144,7 +144,12 @@ class Topics:
             return await self._create(wanted)
 
     async def ensure(self, name: str) -> Topic:
-        """The topic of this name, created with the broker's defaults if it is missing. Raises ApiError."""
+        """The topic of this name, created with the broker's defaults if it is missing. Raises ApiError.
+
+        One that is there is had at once, whatever else is being created.
+        """
+        if name in self.cluster.topics:
+            return self.cluster.topics[name]
         async with self._turns:
             if name not in self.cluster.topics:
                 failed = await self._create([self.plan_default(name)])

@@ -1,5 +1,6 @@
 """Topics on the disk and in the image, over restarts and crashes."""
 
+import asyncio
 import shutil
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -195,6 +196,16 @@ async def test_a_missing_internal_topic_is_made_once(tmp_path: Path) -> None:
         made = await broker.topics.ensure("__consumer_offsets")
         assert (made.is_internal, len(made.partitions)) == (True, 4)
         assert await broker.topics.ensure("__consumer_offsets") is made
+
+
+async def test_an_internal_topic_that_is_there_is_had_while_others_are_created(tmp_path: Path) -> None:
+    async with started(tmp_path) as broker:
+        made = await broker.topics.ensure("__consumer_offsets")
+        creating = asyncio.create_task(create(broker, "orders", partitions=20))
+        await asyncio.sleep(0)
+        assert await broker.topics.ensure("__consumer_offsets") is made
+        assert not creating.done()
+        assert await creating == {}
 
 
 async def test_a_stored_setting_that_cannot_be_used_is_left_out(tmp_path: Path) -> None:
