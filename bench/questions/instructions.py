@@ -5,14 +5,16 @@
     python bench/questions/instructions.py ROW …      # these rows only
 
 Each row is a broker that is counted and a client that is not, in two processes, run twice with different numbers of
-requests; the difference between the two, for each record, leaves the start out. One request is in flight: how many come
-at once would depend on what else the machine has to do. Instructions in user space are counted by `perf stat` where the
-machine has the counter, else by valgrind's callgrind (which hides AVX-512 from the program, so what the two count is
-kept apart). What moved by more than 3 % is named; the status is 1 then.
+requests; the difference between the two, for each record, leaves the start out. One request is in flight, the broker's
+clock stands still, and its garbage collector looks at what is new alone: how many requests come at once, what is done
+every second and when all is looked at would depend on what else the machine has to do. Instructions in user space are
+counted by `perf stat` where the machine has the counter, else by valgrind's callgrind (which hides AVX-512 from the
+program, so what the two count is kept apart). What moved by more than 3 % is named; the status is 1 then.
 """
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import re
@@ -82,13 +84,17 @@ def serve() -> None:
 
 async def _serve(folder: str) -> None:
     from stepdown.broker.broker import Broker
+    from stepdown.broker.scheduling.movable_clock import MovableClock
     from stepdown.config import load
 
+    clock = MovableClock()
+    clock.pause()
     given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, "num.partitions": "4"}
     loaded = load(overrides=[f"{key}={value}" for key, value in given.items()])
-    broker = Broker(loaded.settings, loaded.layers)
+    broker = Broker(loaded.settings, loaded.layers, clock=clock)
     await broker.start()
     await broker.topics.ensure(TOPIC)
+    gc.freeze()
     print(broker.address.port, flush=True)
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
