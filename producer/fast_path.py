@@ -362,8 +362,8 @@ class Delivery:
         return RecordMetadata(topic=self.topic, partition=partition, offset=UNKNOWN_OFFSET, timestamp=-1)
 
     async def accepted(self):
-        """Itself, when the record lies in a batch or was refused."""
-        while self.batch is None and self._refusal is None and not self._cancelled:
+        """Itself, when the record lies in a batch or was refused, also for one that was cancelled."""
+        while self.batch is None and self._refusal is None:
             await self._news()
         return self
 

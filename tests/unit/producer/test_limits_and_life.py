@@ -188,6 +188,27 @@ async def test_who_cancels_a_delivery_hears_no_more_and_the_record_goes_its_way(
         assert told == [0] and stage.cluster.log["t", 0] == [b"v"]
 
 
+@pytest.mark.parametrize("call", ["flush", "close"])
+async def test_a_flush_and_a_close_wait_for_a_cancelled_delivery_that_is_in_line_too(call: str) -> None:
+    """They took a cancelled one for one that has its place: a flush left it out, and a close never let the loop go on."""
+    async with producing(lambda cluster: cluster.topics.clear()) as stage:
+        sent = stage.producer.send("t", b"v")
+        await stage.advance()
+        sent.cancel()
+        placed = asyncio.ensure_future(sent.accepted())
+        await stage.advance()
+        assert not placed.done()
+        ends = asyncio.ensure_future(getattr(stage.producer, call)())
+        await stage.advance()
+        assert not ends.done()
+        stage.cluster.topics["t"] = 1
+        [asked] = await stage.produced(2000)
+        assert asked.values() == [b"v"] and placed.done() and not ends.done()
+        asked.answer()
+        await stage.advance()
+        await ends
+
+
 async def test_a_task_that_waits_may_be_cancelled_and_others_still_hear() -> None:
     async with producing() as stage:
         sent = stage.producer.send("t", b"v")

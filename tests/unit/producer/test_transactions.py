@@ -150,6 +150,18 @@ async def test_a_commit_waits_for_records_whose_topic_is_not_known_yet() -> None
         assert (await delivery).offset == 0
 
 
+async def test_a_commit_waits_for_a_cancelled_record_that_is_in_line_too() -> None:
+    """It asked again and again, and never let the loop go on."""
+    async with transacting(lambda cluster: cluster.topics.clear()) as (stage, coordinators):
+        stage.producer.begin_transaction()
+        stage.producer.send("t", b"v").cancel()
+        commit = asyncio.ensure_future(stage.producer.commit_transaction())
+        await stage.advance()
+        stage.cluster.topics["t"] = 1
+        await during(stage, commit)
+        assert stage.cluster.log["t", 0] == [b"v"]
+
+
 async def test_an_abort_drops_what_was_not_sent_and_waits_for_what_was() -> None:
     async with transacting(batch_size=1, max_in_flight_requests_per_connection=1) as (stage, coordinators):
         stage.producer.begin_transaction()
