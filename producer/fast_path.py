@@ -392,8 +392,7 @@ class Delivery:
                 where = f"{self.topic}-{metadata.partition}"
                 context = {"message": f"a callback for {where} failed", "exception": fault}
                 asyncio.get_running_loop().call_exception_handler(context)
-        if not self._cancelled:
-            self._tell()
+        self._tell()
 
     def follow(self):
         """The batch that has the record, now: where its batch was split, the child."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ..accumulator.producer_batch import TopicPartition
+from ..record import ensure_valid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +33,23 @@ class OffsetAndMetadata:
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 """(topic, partition) to the next offset to read."""
+
+MAX_OFFSET: Final = 2**63 - 1
+
+
+def places_of(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+    """The offsets by place. Raises: TypeError, ValueError for what no request can hold."""
+    if not isinstance(offsets, Mapping):
+        raise TypeError(f"offsets are a mapping of (topic, partition) to offset, found {type(offsets).__name__}")
+    places = {}
+    for at, given in offsets.items():
+        if not (isinstance(at, tuple) and len(at) == 2):
+            raise TypeError(f"offsets are by (topic, partition), found {at!r}")
+        place = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(offset=given)
+        ensure_valid(*at, None)
+        if not isinstance(place.offset, int):
+            raise TypeError(f"the offset of {at} is an int or an OffsetAndMetadata, found {place.offset!r}")
+        if not 0 <= place.offset <= MAX_OFFSET:
+            raise ValueError(f"the offset of {at} is {place.offset}, negative or no 64-bit number")
+        places[at] = place
+    return places

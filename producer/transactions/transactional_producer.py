@@ -46,6 +46,13 @@ class TransactionCalls:
     _appender: Appender
     _transactions: Transactions | None = None
     _closed: bool
+    _started: bool
+
+    def _ensure_own_loop(self) -> None:
+        raise NotImplementedError
+
+    def _ensure_own_thread(self) -> None:
+        raise NotImplementedError
 
     async def init_transactions(self) -> None:
         """Once, before all others: takes the transactional id, ends what an earlier holder left open, and fences it."""
@@ -55,7 +62,7 @@ class TransactionCalls:
     def begin_transaction(self) -> None:
         """From here on each record belongs to the transaction."""
         with self._timed("txn-begin"):
-            self._called().begin()
+            self._own().begin()
 
     async def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commits a consumer's offsets, each the next one to read, if and when the transaction commits."""
@@ -90,10 +97,18 @@ class TransactionCalls:
             raise
 
     def _called(self) -> Transactions:
+        transactions = self._own()
+        self._ensure_own_loop()
+        return transactions
+
+    def _own(self) -> Transactions:
         if self._transactions is None:
             raise WrongState("the producer has no transactional.id")
         if self._closed:
             raise WrongState("the producer is closed")
+        if not self._started:
+            raise WrongState("the producer has not been started")
+        self._ensure_own_thread()
         return self._transactions
 
     @contextmanager

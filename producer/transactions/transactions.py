@@ -14,7 +14,7 @@ from ..call_result import CallResult
 from ..clock import Clock
 from ..errors import ProducerError, WrongState
 from .caller import TransactionalCaller
-from .consumed_offsets import GroupMetadata, OffsetAndMetadata, Offsets
+from .consumed_offsets import GroupMetadata, Offsets, places_of
 from .requests import AddOffsets, EndTxn, InitProducerId
 from .state import State
 
@@ -54,11 +54,9 @@ class Transactions:
             raise WrongState(f"offsets need a transaction: the producer is {self.state.name}")
         if not offsets:
             return
-        places = {
-            place: offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset=offset)
-            for place, offset in offsets.items()
-        }
-        result = self._caller.enqueue(AddOffsets(self._caller.own, places, group))
+        if not isinstance(group, GroupMetadata):
+            raise TypeError(f"a group is its name or a GroupMetadata, found {type(group).__name__}")
+        result = self._caller.enqueue(AddOffsets(self._caller.own, places_of(offsets), group))
         self._wake()
         await result.wait(self._clock, self._max_block_ms, call)
 

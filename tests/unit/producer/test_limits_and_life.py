@@ -131,6 +131,19 @@ async def test_another_event_loop_is_told_so() -> None:
         assert [type(error) for error in told] == [WrongState] * 3
 
 
+async def test_a_transaction_is_refused_before_the_start_and_in_another_event_loop() -> None:
+    """It was waited for until `max.block.ms` was over, and had to be called again then."""
+    producer = Producer("127.0.0.1:1", transactional_id="tx")
+    with pytest.raises(WrongState, match="has not been started"):
+        await producer.init_transactions()
+    with pytest.raises(WrongState, match="has not been started"):
+        producer.begin_transaction()
+    async with producer:
+        for call in (lambda: asyncio.run(producer.init_transactions()), producer.begin_transaction):
+            with pytest.raises(WrongState, match="from the thread that started it"):
+                await asyncio.to_thread(call)
+
+
 async def test_partitions_are_told_and_a_topic_that_is_not_there_times_out() -> None:
     async with producing(lambda cluster: cluster.topics.update(t=3), max_block_ms=500) as stage:
         asks = [asyncio.ensure_future(stage.producer.partitions_for(topic)) for topic in ("t", "none")]
@@ -190,7 +203,7 @@ async def test_who_cancels_a_delivery_hears_no_more_and_the_record_goes_its_way(
 
 @pytest.mark.parametrize("call", ["flush", "close"])
 async def test_a_flush_and_a_close_wait_for_a_cancelled_delivery_that_is_in_line_too(call: str) -> None:
-    """They took a cancelled one for one that has its place: a flush left it out, and a close never let the loop go on."""
+    """A flush left it out, as if it had its place, and a close kept the loop from going on."""
     async with producing(lambda cluster: cluster.topics.clear()) as stage:
         sent = stage.producer.send("t", b"v")
         await stage.advance()
@@ -207,6 +220,17 @@ async def test_a_flush_and_a_close_wait_for_a_cancelled_delivery_that_is_in_line
         asked.answer()
         await stage.advance()
         await ends
+
+
+async def test_a_close_ends_when_a_cancelled_delivery_is_refused() -> None:
+    async with producing(lambda cluster: cluster.topics.clear(), max_block_ms=1000) as stage:
+        stage.producer.send("t", b"v").cancel()
+        closes = asyncio.ensure_future(stage.producer.close())
+        await stage.advance()
+        assert not closes.done()
+        await stage.advance(1001)
+        await stage.advance()
+        assert closes.done()
 
 
 async def test_a_task_that_waits_may_be_cancelled_and_others_still_hear() -> None:

@@ -152,7 +152,7 @@ async def test_a_commit_waits_for_records_whose_topic_is_not_known_yet() -> None
 
 async def test_a_commit_waits_for_a_cancelled_record_that_is_in_line_too() -> None:
     """It asked again and again, and never let the loop go on."""
-    async with transacting(lambda cluster: cluster.topics.clear()) as (stage, coordinators):
+    async with transacting(lambda cluster: cluster.topics.clear()) as (stage, _):
         stage.producer.begin_transaction()
         stage.producer.send("t", b"v").cancel()
         commit = asyncio.ensure_future(stage.producer.commit_transaction())
@@ -526,6 +526,30 @@ async def test_what_belongs_to_no_transaction_is_refused() -> None:
     async with producing() as stage:
         with pytest.raises(WrongState, match=r"transactional\.id"):
             await stage.producer.init_transactions()
+
+
+WRONG_OFFSETS: dict[str, tuple[Any, Any, type[Exception], str]] = {
+    "no partition": ({"in": 1}, GROUP, TypeError, r"by \(topic, partition\), found 'in'"),
+    "no mapping": ([("in", 0, 1)], GROUP, TypeError, "a mapping"),
+    "a partition of text": ({("in", "0"): 1}, GROUP, TypeError, "a partition is an int"),
+    "an offset of text": ({("in", 0): "1"}, GROUP, TypeError, "is an int or an OffsetAndMetadata"),
+    "a negative offset": ({("in", 0): -1}, GROUP, ValueError, "negative"),
+    "a large offset": ({("in", 0): 1 << 63}, GROUP, ValueError, "64-bit"),
+    "no group": ({("in", 0): 1}, None, TypeError, "a group is its name or a GroupMetadata"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_OFFSETS)
+async def test_offsets_that_no_request_can_hold_are_told_at_once_and_the_transaction_goes_on(name: str) -> None:
+    """The request was made again and again, and the transaction never ended."""
+    offsets, group, error, text = WRONG_OFFSETS[name]
+    async with transacting() as (stage, coordinators):
+        stage.producer.begin_transaction()
+        with pytest.raises(error, match=text):
+            await stage.producer.send_offsets_to_transaction(offsets, group)
+        stage.producer.send("t", b"v")
+        await during(stage, stage.producer.commit_transaction())
+        assert len(coordinators.of(ApiKey.END_TXN)) == 1
 
 
 async def test_the_block_commits_and_an_exception_in_it_aborts() -> None:
