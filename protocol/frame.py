@@ -11,9 +11,10 @@ request header 0. The ApiVersions response keeps header 0: its reader does not k
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
 from .errors import MalformedFrame
@@ -121,7 +122,8 @@ class FrameParser:
         raise MalformedFrame(f"a frame of {size} bytes is announced, {self.max_bytes} is the most")
 
 
-class RequestHeader(NamedTuple):
+@dataclass(slots=True)
+class RequestHeader:
     """What stands before the body of a request. A null client id is kept as None and counts as empty."""
 
     api_key: int

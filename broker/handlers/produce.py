@@ -237,14 +237,13 @@ def _check_transaction(
     broker: "Services", outcome: Outcome, transactional_id: str, version: int, prepared: PreparedAppend
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
-    if not any(batch.is_transactional for batch in prepared.batches):
+    if not prepared.is_transactional:
         return
     assert outcome.partition is not None
-    first = prepared.batches[0]
     outcome.reached_log = False
     verify_produce(
         broker.settings, lambda: broker.transactions_for(transactional_id), outcome.partition,
-        transactional_id, first.producer_id, first.producer_epoch,
+        transactional_id, prepared.producer_id, prepared.producer_epoch,
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip
     outcome.reached_log = True

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ...protocol.api import ApiKey
 from ...protocol.errors import MalformedFrame
@@ -81,7 +81,8 @@ class Peer:
         return f"{self.host}:{self.port}"
 
 
-class Reply(NamedTuple):
+@dataclass(slots=True)
+class Reply:
     """A response in pieces, None when none is due; who counts it, when its request came and when it was ready.
 
     `throttle_ms`: for how long the peer is not listened to after it. `claim`: the memory that it is charged with.

@@ -159,5 +159,5 @@ def _count_conversions(
     metrics.produce_conversions.of(topic.name).add(prepared.conversions)
     magic = records[MAGIC_OFFSET]
     attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
-    kept = prepared.batches[0].head[V2_CODEC_OFFSET]
+    kept = prepared.head[V2_CODEC_OFFSET]
     metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)

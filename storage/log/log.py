@@ -8,7 +8,7 @@ end, producer state, transaction index, leader epochs. What fails before or whil
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 from uuid import UUID
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
@@ -32,7 +32,8 @@ from .segments import Segments
 _logger = logging.getLogger(__name__)
 
 
-class AppendInfo(NamedTuple):
+@dataclass(slots=True)
+class AppendInfo:
     """Where a record set went; offsets include both ends and are -1 for an empty set.
 
     A duplicate was not written: its offsets and time are those of the batch it repeats.
@@ -131,34 +132,26 @@ class Log(LogReading):
     # Appending
 
     def append(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
-        """Give the batches their offsets and write them, all or none.
+        """Give the batch its offsets and write it.
 
         Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52; DiskFault.
         """
-        batches = prepared.batches
-        if not batches:
+        if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
-        has_producer = batches[0].producer_id >= 0
+        has_producer = prepared.producer_id >= 0
         if has_producer and (repeated := self.producers.check(prepared)) is not None:
             return self._duplicate(repeated)
-        first_offset = offset = self.log_end_offset
-        pieces: list[Buffer] = []
-        max_timestamp, max_timestamp_offset = -1, first_offset
-        for batch in batches:
-            pieces.append(batch.stamped_head(offset, leader_epoch))
-            pieces.append(batch.body)
-            if batch.max_timestamp > max_timestamp:
-                max_timestamp = batch.max_timestamp
-                max_timestamp_offset = offset + batch.offset_delta_of_max_timestamp
-            offset += batch.last_offset_delta + 1
-        self._write(pieces, prepared.size_bytes, first_offset, offset - 1, max_timestamp, max_timestamp_offset)
+        first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
+        last_offset = first_offset + prepared.last_offset_delta
+        pieces = prepared.pieces(first_offset, leader_epoch)
+        self._write(pieces, prepared.size_bytes, first_offset, last_offset, max_timestamp, last_offset)
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
         if has_producer:
             for aborted in self.producers.remember(prepared, first_offset):
                 self.segments.active.transactions().append(aborted)
         self._flush_if_many()
-        return AppendInfo(first_offset, offset - 1, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
+        return AppendInfo(first_offset, last_offset, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
 
     def append_as_is(self, data: Buffer) -> AppendInfo:
         """Write whole batches of any magic whose offsets are already given, as a follower does.
@@ -213,7 +206,7 @@ class Log(LogReading):
 
     def _write(
         self,
-        pieces: list[Buffer],
+        pieces: Sequence[Buffer],
         size_bytes: int,
         first_offset: int,
         last_offset: int,

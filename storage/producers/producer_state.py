@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode
-from ..validation.prepared_append import AppendOrigin, PreparedBatch
+from ..validation.prepared_append import AppendOrigin, PreparedAppend
 from .control_marker import Marker
 
 BATCHES_REMEMBERED = 5
@@ -88,7 +88,7 @@ class ProducerEntry:
     def last_data_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
-    def duplicate_of(self, batch: PreparedBatch) -> BatchSequence | None:
+    def duplicate_of(self, batch: PreparedAppend) -> BatchSequence | None:
         """The remembered batch that has exactly these sequences, if there is one."""
         if batch.producer_epoch != self.epoch:
             return None
@@ -127,12 +127,12 @@ class ProducerState:
 
     # Before a batch is written
 
-    def check(self, batch: PreparedBatch, origin: AppendOrigin) -> BatchSequence | None:
+    def check(self, batch: PreparedAppend) -> BatchSequence | None:
         """The batch of which this one is a repetition, or None when it may be appended.
 
         Raises: ApiError 45, 47, 48.
         """
-        entry = self.producers.get(batch.producer_id)
+        entry, origin = self.producers.get(batch.producer_id), batch.origin
         if origin is AppendOrigin.REPLICATION:
             return None
         if entry is None:
@@ -156,7 +156,7 @@ class ProducerState:
             )  # fmt: skip
         return None
 
-    def _check_sequence(self, entry: ProducerEntry, batch: PreparedBatch) -> None:
+    def _check_sequence(self, entry: ProducerEntry, batch: PreparedAppend) -> None:
         if entry.epoch == NO_EPOCH:
             return
         if batch.producer_epoch != entry.epoch:
@@ -182,7 +182,7 @@ class ProducerState:
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
             )
 
-    def _refusal(self, batch: PreparedBatch, code: ErrorCode, what: str) -> ApiError:
+    def _refusal(self, batch: PreparedAppend, code: ErrorCode, what: str) -> ApiError:
         return ApiError(f"{self.name}: producer {batch.producer_id}: {what}", code)
 
     # After a batch is written, or when it is read again

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from ...protocol.records.batch_header import BatchHeader
 from ..files.file_handle import Buffer
 from ..index.transaction_index import AbortedTransaction
-from ..validation.prepared_append import PreparedAppend, PreparedBatch
+from ..validation.prepared_append import PreparedAppend
 from .control_marker import Marker, parse_marker
 from .producer_snapshot import Snapshots
 from .producer_state import BatchSequence, CompletedTransaction, ProducerState
@@ -28,36 +28,26 @@ class ProducerTracking:
 
         Raises: ApiError 45, 47, 48, 52; InvalidRecord for a marker that is not whole.
         """
-        for batch in prepared.batches:
-            if batch.producer_id < 0:
-                continue
-            repeated = self.state.check(batch, prepared.origin)
-            if repeated is not None:
-                return repeated
-            marker = parse_marker(batch.body) if batch.is_control else None
-            if marker is not None:
-                self.state.check_marker(batch.producer_id, marker)
-        return None
+        if prepared.producer_id < 0:
+            return None
+        repeated = self.state.check(prepared)
+        if repeated is None and prepared.is_control and (marker := parse_marker(prepared.body)) is not None:
+            self.state.check_marker(prepared.producer_id, marker)
+        return repeated
 
     def remember(self, prepared: PreparedAppend, first_offset: int) -> Iterator[AbortedTransaction]:
-        """Take in what was written; the transactions it aborted."""
-        offset = first_offset
-        for batch in prepared.batches:
-            if batch.producer_id >= 0:
-                yield from self._remember(batch, offset)
-            offset += batch.last_offset_delta + 1
-
-    def _remember(self, batch: PreparedBatch, first_offset: int) -> Iterator[AbortedTransaction]:
-        if not batch.is_control:
+        """Take in what was written; the transaction it aborted, if any."""
+        producer_id, epoch, timestamp = prepared.producer_id, prepared.producer_epoch, prepared.max_timestamp
+        if producer_id < 0:
+            return
+        if not prepared.is_control:
             self.state.add_batch(
-                batch.producer_id, batch.producer_epoch, batch.last_sequence, first_offset=first_offset,
-                last_offset=first_offset + batch.last_offset_delta, timestamp=batch.max_timestamp,
-                is_transactional=batch.is_transactional,
+                producer_id, epoch, prepared.last_sequence, first_offset=first_offset,
+                last_offset=first_offset + prepared.last_offset_delta, timestamp=timestamp,
+                is_transactional=prepared.is_transactional,
             )  # fmt: skip
-        elif (marker := parse_marker(batch.body)) is not None:
-            yield from self._end(
-                batch.producer_id, batch.producer_epoch, marker, offset=first_offset, timestamp=batch.max_timestamp
-            )
+        elif (marker := parse_marker(prepared.body)) is not None:
+            yield from self._end(producer_id, epoch, marker, offset=first_offset, timestamp=timestamp)
 
     def replay(self, header: BatchHeader, body: Buffer | Callable[[], Buffer]) -> Iterator[AbortedTransaction]:
         """Take in a batch that is in the log already; the transaction it aborted, if any.

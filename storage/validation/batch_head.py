@@ -27,7 +27,7 @@ from ...protocol.records.layout import (
     Codec,
     TimestampType,
 )
-from .prepared_append import PreparedBatch
+from .prepared_append import PreparedAppend
 
 _KEPT_IN_PLACE = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
 
@@ -56,7 +56,7 @@ class Head:
             transactional=batch.is_transactional,
         )
 
-    def seal(self, body: memoryview) -> PreparedBatch:
+    def seal(self, body: memoryview) -> PreparedAppend:
         """The batch of this head and `body`, which takes `record_count` offsets."""
         attributes = self.codec | TRANSACTIONAL_BIT * self.transactional
         if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -71,13 +71,12 @@ class Head:
             self.base_sequence,
             self.record_count,
         )
-        return PreparedBatch(
+        return PreparedAppend(
             head=_pack(fields, body),
             body=body,
             record_count=self.record_count,
             last_offset_delta=self.record_count - 1,
             max_timestamp=self.max_timestamp,
-            offset_delta_of_max_timestamp=self.record_count - 1,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=self.base_sequence,
@@ -85,7 +84,7 @@ class Head:
         )
 
 
-def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedBatch:
+def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedAppend:
     """The batch as it is, but for timestamp type and max timestamp; the checksum changes only with them."""
     body = batch.body
     if batch.timestamp_type is timestamp_type and batch.max_timestamp == max_timestamp:
@@ -103,13 +102,12 @@ def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) 
             batch.record_count,
         )
         head = _pack(fields, body)
-    return PreparedBatch(
+    return PreparedAppend(
         head=head,
         body=body,
         record_count=batch.record_count,
         last_offset_delta=batch.last_offset_delta,
         max_timestamp=max_timestamp,
-        offset_delta_of_max_timestamp=batch.last_offset_delta,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,

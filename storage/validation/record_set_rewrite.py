@@ -21,7 +21,7 @@ from ...protocol.records.message_set import LegacyBatch
 from ...protocol.records.record import Buffer, Record, encode_record
 from .append_rules import AppendRules
 from .batch_head import Head
-from .prepared_append import PreparedBatch
+from .prepared_append import PreparedAppend
 from .record_checks import check_records, legacy_records, open_records, survey
 
 
@@ -29,7 +29,7 @@ from .record_checks import check_records, legacy_records, open_records, survey
 class Rebuilt:
     """One new batch; bytes read and written count records uncompressed, and a 61-byte head for each batch."""
 
-    batch: PreparedBatch
+    batch: PreparedAppend
     read_bytes: int
     written_bytes: int
 

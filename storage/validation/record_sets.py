@@ -19,6 +19,7 @@ needed, so this may run on any thread; `prepare_inline` does what takes no other
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ...protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, UnsupportedCompression
@@ -39,7 +40,7 @@ from ...protocol.records.message_set import LegacyBatch
 from .append_rules import AppendRules, Path, Shape, choose
 from .batch_head import keep
 from .errors import ChecksumMismatch, InvalidBatch, Reason
-from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch, empty_append
+from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
 from .record_checks import check_records, open_records, survey, survey_plain
 from .record_set_rewrite import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .usual_batch import prepare_usual
@@ -125,7 +126,7 @@ def prepare(
         return _prepare_batch(only, only.codec, rules, now_ms, origin)
     first = next(iter_batches(records), None)
     if first is None:
-        return empty_append(origin)
+        return EMPTY_APPEND
     if isinstance(first, RecordBatch):
         source = _check_each(records, rules, origin)
         return _prepare_batch(first, source, rules, now_ms, origin)
@@ -264,7 +265,7 @@ def _new(
 
 
 def _whole(
-    batch: PreparedBatch,
+    batch: PreparedAppend,
     received_bytes: int,
     rules: AppendRules,
     now_ms: int,
@@ -273,11 +274,9 @@ def _whole(
     temporary_bytes: int,
     conversions: int = 0,
 ) -> PreparedAppend:
-    return PreparedAppend(
-        batches=(batch,),
+    return replace(
+        batch,
         origin=origin,
-        record_count=batch.record_count,
-        size_bytes=batch.size_bytes,
         received_bytes=received_bytes,
         log_append_time_ms=now_ms if rules.stamps_append_time else -1,
         conversions=conversions,

@@ -22,7 +22,7 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.record import Buffer
 from .append_rules import AppendRules
-from .prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
+from .prepared_append import AppendOrigin, PreparedAppend
 
 BLOCK_CODECS = frozenset(map(int, (Codec.LZ4, Codec.SNAPPY)))
 
@@ -77,20 +77,20 @@ def prepare_usual(
     base_offset, last_offset_delta, producer_id, producer_epoch, base_sequence, count = _HEAD.unpack_from(records)
     if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None
-    batch = PreparedBatch(
+    return PreparedAppend(
         bytes(records[:RECORD_BATCH_OVERHEAD]),
         body,
         count,
         last_offset_delta,
         newest,
-        last_offset_delta,
         producer_id,
         producer_epoch,
         base_sequence,
         attributes & TRANSACTIONAL_BIT != 0,
+        origin,
+        size,
+        RECORD_BATCH_OVERHEAD + opened_bytes if codec else 0,
     )
-    temporary_bytes = RECORD_BATCH_OVERHEAD + opened_bytes if codec else 0
-    return PreparedAppend((batch,), origin, count, size, size, temporary_bytes=temporary_bytes)
 
 
 def _open(codec: int, body: memoryview, rules: AppendRules) -> Buffer | None:

@@ -89,7 +89,7 @@ def _ours(
         prepared = prepare(memoryview(data), rules, now_ms=NOW, api_version=api_version)
     except ApiError as error:
         return error, b""
-    return prepared, b"".join(prepared.pieces(next_offset, LEADER_EPOCH))
+    return prepared, b"".join(prepared.pieces(next_offset, LEADER_EPOCH)) if prepared.head else b""
 
 
 def _check_verdict(name: str, theirs: Appended | Refused, ours: PreparedAppend | ApiError) -> None:
@@ -101,7 +101,7 @@ def _check_verdict(name: str, theirs: Appended | Refused, ours: PreparedAppend |
         assert indexes == ([index for index, _ in ours.errors] if isinstance(ours, RecordErrors) else []), name
         return
     assert isinstance(ours, PreparedAppend), f"{name}: Kafka takes it: {theirs}, {ours!r}"
-    if ours.is_empty:
+    if not ours.head:
         assert theirs.first_offset == -1, name
         return
     assert ours.record_count == theirs.last_offset - theirs.first_offset + 1, name

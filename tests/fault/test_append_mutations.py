@@ -56,6 +56,8 @@ def _append(data: bytes, rules: AppendRules, api_version: int) -> list[Record]:
         assert refusal.code > 0
         return []
     written = []
+    if not prepared.head:
+        return written
     for batch in iter_batches(b"".join(prepared.pieces(1000, 0))):
         assert isinstance(batch, RecordBatch)
         batch.ensure_valid()

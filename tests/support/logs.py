@@ -13,7 +13,7 @@ from stepdown.storage.log.delayed_deletion import PendingDeletions
 from stepdown.storage.log.log import AppendInfo, Log
 from stepdown.storage.log.log_config import LogConfig
 from stepdown.storage.recovery.log_loading import Opening, open_log
-from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend, PreparedBatch
+from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend
 from support.clock import ManualClock
 
 NOW = 1_700_000_000_000
@@ -58,27 +58,22 @@ def batch(*values: bytes | int, timestamp: int = NOW, first_offset: int = 0, mag
     return build_batch(records, magic=magic, **fields)  # type: ignore[arg-type]
 
 
-def prepared(*batches: bytes, origin: AppendOrigin = AppendOrigin.CLIENT) -> PreparedAppend:
-    """What the produce path makes of these v2 batches."""
-    parts = tuple(_prepared(RecordBatch(memoryview(data))) for data in batches)
-    size = sum(map(len, batches))
-    count = sum(part.record_count for part in parts)
-    return PreparedAppend(batches=parts, origin=origin, record_count=count, size_bytes=size, received_bytes=size)
-
-
-def _prepared(view: RecordBatch) -> PreparedBatch:
-    return PreparedBatch(
+def prepared(data: bytes, origin: AppendOrigin = AppendOrigin.CLIENT) -> PreparedAppend:
+    """What the produce path makes of this v2 batch."""
+    view = RecordBatch(memoryview(data))
+    return PreparedAppend(
         head=bytes(view.data[:RECORD_BATCH_OVERHEAD]),
         body=view.body,
         record_count=view.record_count,
         last_offset_delta=view.last_offset_delta,
         max_timestamp=view.max_timestamp,
-        offset_delta_of_max_timestamp=view.last_offset_delta,
         producer_id=view.producer_id,
         producer_epoch=view.producer_epoch,
         base_sequence=view.base_sequence,
         is_transactional=view.is_transactional,
         is_control=view.is_control,
+        origin=origin,
+        received_bytes=len(data),
     )
 
 

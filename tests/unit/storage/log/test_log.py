@@ -9,7 +9,7 @@ from stepdown.protocol.records.builder import build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log import Log
-from stepdown.storage.validation.prepared_append import AppendOrigin, empty_append
+from stepdown.storage.validation.prepared_append import EMPTY_APPEND, AppendOrigin
 from support.clock import ManualClock
 from support.files import FaultyFiles
 from support.logs import NOW, append, batch, file_names, make_log, prepared, read_all, values_of
@@ -39,14 +39,8 @@ def test_an_append_stamps_offset_and_leader_epoch_and_nothing_else(log: Log) -> 
     assert (Path(log.directory) / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n5 2\n"
 
 
-def test_several_batches_go_in_as_one_set(log: Log) -> None:
-    info = log.append(prepared(batch(b"a", b"b"), batch(b"c")), leader_epoch=0)
-    assert (info.first_offset, info.last_offset) == (0, 2)
-    assert values_of(read_all(log)) == [b"a", b"b", b"c"]
-
-
 def test_an_empty_set_changes_nothing(log: Log) -> None:
-    info = log.append(empty_append(AppendOrigin.CLIENT), leader_epoch=0)
+    info = log.append(EMPTY_APPEND, leader_epoch=0)
     assert (info.first_offset, info.last_offset) == (-1, -1)
     assert log.log_end_offset == 0
 
@@ -120,7 +114,7 @@ def test_an_entry_names_the_last_offset_and_the_start_of_its_set(tmp_path: Path)
     log = make_log(tmp_path / "orders-0", index_interval_bytes=0)
     append(log, b"a")
     start = log.size_bytes
-    log.append(prepared(batch(b"b", b"c"), batch(b"d")), leader_epoch=0)
+    append(log, b"b", b"c", b"d")
     assert log.segments.active.offset_index.last_entry() == (3, start)
 
 

@@ -61,7 +61,7 @@ def test_a_fitting_batch_stays_byte_for_byte_but_for_offset_and_epoch(codec: Cod
 
 def test_the_body_is_a_view_of_the_request() -> None:
     request = memoryview(bytearray(record_set(2)))
-    assert prepare(request, AppendRules(), now_ms=NOW).batches[0].body.obj is request.obj
+    assert prepare(request, AppendRules(), now_ms=NOW).body.obj is request.obj
 
 
 @pytest.mark.parametrize(("magic", "codec"), LEGACY, ids=str)
@@ -106,7 +106,7 @@ def test_log_append_time_marks_the_batch_and_leaves_the_records(codec: Codec) ->
     batch = written(append)
     assert append.log_append_time_ms == batch.max_timestamp == append.max_timestamp == NOW
     assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    assert append.batches[0].body == data[61:]
+    assert append.body == data[61:]
 
 
 def test_a_wrong_max_timestamp_is_put_right() -> None:
@@ -200,7 +200,7 @@ def test_max_message_bytes_holds_for_each_message_and_then_for_the_batch_they_be
 
 def test_a_batch_of_exactly_max_message_bytes_is_taken() -> None:
     data = record_set(2)
-    assert not prepared(data, AppendRules(max_message_bytes=len(data))).is_empty
+    assert prepared(data, AppendRules(max_message_bytes=len(data))).head
     assert refusal(data, AppendRules(max_message_bytes=len(data) - 1)).code == ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -218,7 +218,7 @@ def test_a_cut_batch_at_the_end_is_left_out() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"123", record_set(2)[:-1]], ids=["nothing", "a part of a frame", "a cut batch"])
 def test_no_whole_batch_is_an_empty_append_before_produce_v3(data: bytes) -> None:
-    assert prepared(data, api_version=2).is_empty
+    assert not prepared(data, api_version=2).head
     assert refusal(data, api_version=3).code == ErrorCode.INVALID_RECORD
 
 
@@ -237,7 +237,7 @@ def test_no_whole_batch_is_an_empty_append_before_produce_v3(data: bytes) -> Non
 def test_what_a_produce_version_may_carry(data: bytes, api_version: int, code: ErrorCode | None) -> None:
     if code is None:
         check_version(memoryview(data), api_version)
-        assert not prepared(data, api_version=api_version).is_empty
+        assert prepared(data, api_version=api_version).head
     else:
         assert refusal(data, api_version=api_version).code == code
         with pytest.raises(ApiError):
@@ -273,7 +273,7 @@ def test_a_producer_id_needs_a_sequence(epoch_sequence: dict[str, int]) -> None:
 def test_a_coordinator_writes_control_batches_and_may_start_anywhere() -> None:
     marker = patched(record_set(2, content=records(NOW), producer_id=4, producer_epoch=0, control=True), base_offset=9)
     append = prepared(marker, origin=AppendOrigin.COORDINATOR)
-    assert append.batches[0].is_control
+    assert append.is_control
     assert isinstance(refusal(patched(marker, base_offset=0)), InvalidBatch)
 
 
@@ -283,7 +283,7 @@ def test_two_compressed_messages_are_one_too_many() -> None:
 
 def test_the_last_sequence_wraps_to_zero() -> None:
     append = prepared(record_set(2, producer_id=4, producer_epoch=0, base_sequence=(1 << 31) - 2))
-    assert append.batches[0].last_sequence == 0
+    assert append.last_sequence == 0
 
 
 @pytest.mark.parametrize("rules", [AppendRules(), AppendRules(codec=Codec.LZ4)], ids=["kept", "recompressed"])

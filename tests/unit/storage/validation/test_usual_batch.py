@@ -81,7 +81,7 @@ def test_a_batch_that_stays_as_it_is_takes_it(topic: str, codec: Codec) -> None:
     data = memoryview(record_set(2, codec, content=records(NOW - 20, NOW - 10)))
     prepared = prepare_usual(data, TOPICS[topic], NOW, AppendOrigin.CLIENT)
     assert prepared is not None
-    assert prepared.batches[0].body.obj is data.obj
+    assert prepared.body.obj is data.obj
 
 
 @pytest.mark.parametrize(
