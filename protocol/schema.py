@@ -125,6 +125,14 @@ def message(*, versions: str, flexible: str | None = None) -> Callable[[type[T]]
     return declare
 
 
+def maker(cls: type[T]) -> type[T]:
+    """A function that makes values of `cls` when it is called as the class is: in a third of the time, for what is made
+    for each partition of each request."""
+    schema = schema_of(cls)
+    make: type[T] = _constructor(cls, tuple(field.name for field in schema.fields), schema)
+    return make
+
+
 def decode(cls: type[T], version: int, data: memoryview) -> T:
     """The message at the start of `data`; what follows it is ignored. Record sets are views of `data`, the rest copies.
 
@@ -178,7 +186,7 @@ def _compile(
 
 def _add_methods(cls: Any, names: tuple[str, ...], schema: Schema) -> None:
     cls.__schema__ = schema
-    cls.__new__ = _constructor(cls, names, schema)
+    cls.__new__ = _constructor(cls, names, schema, "cls")
     values = _values_getter(names)
 
     def __eq__(self: Any, other: object) -> bool:
@@ -202,10 +210,10 @@ def _values_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda value: tuple(getattr(value, name) for name in names)
 
 
-def _constructor(cls: type, names: tuple[str, ...], schema: Schema) -> Any:
-    parameters = "".join(f", {name}=_{name}" for name in names)
+def _constructor(cls: type, names: tuple[str, ...], schema: Schema, *first: str) -> Any:
+    parameters = ", ".join([*first, *(["*"] if names else []), *(f"{name}=_{name}" for name in names)])
     lines = [
-        f"def __new__(cls{', *' if names else ''}{parameters}):",
+        f"def __new__({parameters}):",
         "    self = Twin()",
         *(f"    self.{name} = {name}" for name in names),
         "    self.__class__ = Value",

@@ -17,6 +17,7 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ...protocol.schema import maker
 from ...storage.log.log import AppendInfo
 from ...storage.validation.errors import RecordErrors
 from ..metadata.partition import Partition
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from ..network.call import Call
 
 FIRST_VERSION_WITH_LEADERS = 10
+
+make_partition = maker(PartitionProduceResponse)
+make_topic = maker(TopicProduceResponse)
+make_response = maker(ProduceResponse)
 
 log = logging.getLogger(__name__)
 
@@ -107,17 +112,15 @@ def response_of(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> Prod
         by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome, call.version))
         if outcome.error is not None:
             failed.append(outcome)
-    responses = [
-        TopicProduceResponse(name=name, partition_responses=partitions) for name, partitions in by_topic.items()
-    ]
-    return ProduceResponse(responses=responses, node_endpoints=_new_leaders(core, failed, call) if failed else ())
+    responses = [make_topic(name=name, partition_responses=partitions) for name, partitions in by_topic.items()]
+    return make_response(responses=responses, node_endpoints=_new_leaders(core, failed, call) if failed else ())
 
 
 def _partition_response(outcome: Outcome, version: int) -> PartitionProduceResponse:
     info, error = outcome.info, outcome.error
     if error is None:
         assert info is not None
-        return PartitionProduceResponse(
+        return make_partition(
             index=outcome.index,
             error_code=ErrorCode.NONE,
             base_offset=info.first_offset,
