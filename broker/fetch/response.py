@@ -13,7 +13,7 @@ from ...protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from ...protocol.schema import NO_UUID, Piece, SizedPiece
+from ...protocol.schema import NO_UUID, Piece, SizedPiece, maker
 from ..metadata.image import Cluster
 from ..metadata.partition import READ_COMMITTED
 from .downconversion import Refusal
@@ -23,6 +23,10 @@ from .session import FetchContext, Interest
 FIRST_VERSION_WITH_NULL_RECORDS = 4
 LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
 NO_EPOCH = EpochEndOffset()
+
+make_partition = maker(PartitionData)
+make_topic = maker(FetchableTopicResponse)
+make_response = maker(FetchResponse)
 Answer = tuple[Interest, PartitionData]
 
 
@@ -33,7 +37,7 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: Cluster, 
     """
     told = context.select(answers)
     if not any(data.error_code for _, data in told):
-        return FetchResponse(session_id=context.session_id, responses=by_topic(told))
+        return make_response(session_id=context.session_id, responses=by_topic(told))
     told.sort(key=_is_left_to_the_end)
     return FetchResponse(
         session_id=context.session_id,
@@ -47,7 +51,7 @@ def partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: T
         return failed(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
     records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
     if not reading.ends_wait and terms.isolation_level != READ_COMMITTED:
-        return PartitionData(
+        return make_partition(
             partition_index=reading.interest.index,
             high_watermark=reading.high_watermark,
             last_stable_offset=reading.last_stable_offset,
@@ -143,6 +147,5 @@ def by_topic(answers: Sequence[Answer]) -> tuple[FetchableTopicResponse, ...]:
             topics.append((name, topic_id, partitions))
         partitions.append(data)
     return tuple(
-        FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=partitions)
-        for name, topic_id, partitions in topics
+        make_topic(topic=name, topic_id=topic_id, partitions=partitions) for name, topic_id, partitions in topics
     )

@@ -61,8 +61,8 @@ JOBS_A_TURN = 16
 
 Answer = ProduceResponse | None
 Items = list[tuple[str, PartitionProduceData]]
-Written = tuple[Outcome, Job | None]
-"""What became of a partition's records; with a job, what is to become of them."""
+Jobs = list[tuple[Outcome, Job]]
+"""What a worker has to do before it is known what became of a partition's records."""
 
 
 def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
@@ -72,36 +72,32 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     effort = Effort()
     if len(items) > PARTITIONS_A_TURN:
         return _handle_in_turns(broker, request, call, items, effort)
-    written, outcomes = [], []
-    for name, data in items:
-        outcome, job = _produce(broker, request, name, data, call, effort)
-        written.append((outcome, job))
-        if job is None:
-            outcomes.append(outcome)
-    if len(outcomes) < len(written):
-        return _handle_rest(broker, request, call, written, effort)
+    jobs: Jobs = []
+    outcomes = [_produce(broker, request, name, data, call, effort, jobs) for name, data in items]
+    if jobs:
+        return _handle_rest(broker, request, call, outcomes, jobs, effort)
     return _answer(broker, request, call, outcomes, effort)
 
 
 async def _handle_in_turns(
     broker: "Services", request: ProduceRequest, call: Call, items: Items, effort: Effort
 ) -> Answer:
-    written: list[Written] = []
+    outcomes: list[Outcome] = []
+    jobs: Jobs = []
     for name, data in items:
-        written.append(_produce(broker, request, name, data, call, effort))
-        if len(written) % PARTITIONS_A_TURN == 0:
+        outcomes.append(_produce(broker, request, name, data, call, effort, jobs))
+        if len(outcomes) % PARTITIONS_A_TURN == 0:
             await broker.breathe()
-    return await _handle_rest(broker, request, call, written, effort)
+    return await _handle_rest(broker, request, call, outcomes, jobs, effort)
 
 
 async def _handle_rest(
-    broker: "Services", request: ProduceRequest, call: Call, written: Sequence[Written], effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], jobs: Jobs, effort: Effort
 ) -> Answer:
     """The answer, after workers have seen to what is left to do."""
-    jobs = [(outcome, job) for outcome, job in written if job is not None]
     for start in range(0, len(jobs), JOBS_A_TURN):
         await _produce_by_worker(broker, jobs[start : start + JOBS_A_TURN], call, effort)
-    answer = _answer(broker, request, call, [outcome for outcome, _ in written], effort)
+    answer = _answer(broker, request, call, outcomes, effort)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
@@ -179,23 +175,30 @@ def _check_transactions(request: ProduceRequest, items: Items) -> None:
 
 
 def _produce(
-    broker: "Services", request: ProduceRequest, name: str, data: PartitionProduceData, call: Call, effort: Effort
-) -> Written:
-    """What became of a partition's records; or what a worker has to do before that is known."""
-    outcome = Outcome(topic=name, index=data.index)
+    broker: "Services",
+    request: ProduceRequest,
+    name: str,
+    data: PartitionProduceData,
+    call: Call,
+    effort: Effort,
+    jobs: Jobs,
+) -> Outcome:
+    """What became of a partition's records, once what is added to `jobs` is done."""
+    outcome = Outcome(name, data.index)
     try:
         records = _records(data)
         topic, partition = _admitted(broker, request, records, call, outcome)
         check = None
         if request.transactional_id is not None:
             check = partial(_check_transaction, broker, outcome, request.transactional_id, call.version)
-        outcome.info = append_inline(broker, topic, partition, records, check, effort)
-        if outcome.info is None:
-            return outcome, Job(topic, partition, records, check)
-        _count_success(broker, name, outcome.info, len(records))
+        outcome.info = info = append_inline(broker, topic, partition, records, check, effort)
+        if info is None:
+            jobs.append((outcome, Job(topic, partition, records, check)))
+        else:
+            _count_success(broker, name, info, len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
         note_failure(broker, outcome, error, call.client_id)
-    return outcome, None
+    return outcome
 
 
 async def _produce_by_worker(

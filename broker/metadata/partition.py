@@ -23,6 +23,7 @@ class Partition:
     __slots__ = (
         "index",
         "isr",
+        "key",
         "leader_epoch",
         "leader_id",
         "log",
@@ -33,15 +34,12 @@ class Partition:
     def __init__(self, topic_name: str, index: int, log: Log, *, leader_id: int, leader_epoch: int = 0) -> None:
         self.topic_name = topic_name
         self.index = index
+        self.key = (topic_name, index)
         self.log = log
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.replicas: tuple[int, ...] = (leader_id,)
         self.isr: tuple[int, ...] = (leader_id,)
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.topic_name, self.index
 
     @property
     def is_here(self) -> bool:

@@ -14,7 +14,7 @@ from .connection import Peer
 from .long_requests import Names, named_twice
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Call:
     """A request, read. `waited_s` is the part of its time that a purgatory held it; `access`, what it may do;
     `quota`, how much, and `throttle_ms`, for how long its client is not listened to after it. `repeated` is what the

@@ -139,14 +139,7 @@ class Dispatcher:
             raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None
-        return Call(
-            key=route.spec.key,
-            version=route.version,
-            header=header,
-            peer=peer,
-            request=request,
-            request_bytes=len(body),
-        )
+        return Call(route.spec.key, route.version, header, peer, request, len(body))
 
     async def _answer_large(
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float

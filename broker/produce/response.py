@@ -36,7 +36,7 @@ make_response = maker(ProduceResponse)
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Outcome:
     """What became of one partition's records: `info`, or the `error` that kept them out."""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...config.settings import TopicSettings
-from ...protocol.records.layout import Codec, TimestampType
+from ...protocol.records.layout import Codec
 from ...storage.validation.append_rules import AppendRules
 
 if TYPE_CHECKING:
@@ -14,14 +14,13 @@ LOG_APPEND_TIME = "LogAppendTime"
 
 def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
     """What these settings ask of appended records."""
-    stamped = settings.message_timestamp_type == LOG_APPEND_TIME
     return AppendRules(
         max_message_bytes=settings.max_message_bytes,
         codec=_codec(settings.compression_type),
         gzip_level=settings.compression_gzip_level,
         lz4_level=settings.compression_lz4_level,
         zstd_level=settings.compression_zstd_level,
-        timestamp_type=TimestampType.LOG_APPEND_TIME if stamped else TimestampType.CREATE_TIME,
+        stamps_append_time=settings.message_timestamp_type == LOG_APPEND_TIME,
         timestamp_before_max_ms=settings.message_timestamp_before_max_ms,
         timestamp_after_max_ms=settings.message_timestamp_after_max_ms,
         compacted=settings.is_compacted,

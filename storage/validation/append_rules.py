@@ -77,7 +77,7 @@ class AppendRules:
     gzip_level: int = -1
     lz4_level: int = 9
     zstd_level: int = 3
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    stamps_append_time: bool = False
     timestamp_before_max_ms: int = NO_LIMIT_MS
     timestamp_after_max_ms: int = NO_LIMIT_MS
     compacted: bool = False
@@ -115,5 +115,5 @@ class AppendRules:
         )
 
     @property
-    def stamps_append_time(self) -> bool:
-        return self.timestamp_type is TimestampType.LOG_APPEND_TIME
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self.stamps_append_time else TimestampType.CREATE_TIME

@@ -7,7 +7,7 @@ import pytest
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import iter_batches
-from stepdown.protocol.records.layout import Codec, TimestampType
+from stepdown.protocol.records.layout import Codec
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.errors import RecordErrors
 from stepdown.storage.validation.prepared_append import PreparedAppend
@@ -52,7 +52,7 @@ class Topic:
         return AppendRules(
             max_message_bytes=MAX_MESSAGE_BYTES,
             codec=codecs[self.compression] if self.compression in codecs else Codec[self.compression.upper()],
-            timestamp_type=TimestampType.LOG_APPEND_TIME if self.append_time else TimestampType.CREATE_TIME,
+            stamps_append_time=self.append_time,
             compacted=self.strict,
             **limits,
         )

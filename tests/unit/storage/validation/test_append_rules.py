@@ -61,5 +61,5 @@ def test_without_limits_any_timestamp_is_accepted(timestamp: int) -> None:
 
 
 def test_log_append_time_is_a_timestamp_type() -> None:
-    assert AppendRules(timestamp_type=TimestampType.LOG_APPEND_TIME).stamps_append_time
-    assert not AppendRules().stamps_append_time
+    assert AppendRules(stamps_append_time=True).timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert AppendRules().timestamp_type is TimestampType.CREATE_TIME

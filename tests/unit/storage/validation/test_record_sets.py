@@ -26,7 +26,7 @@ from support.record_sets import (
 CODECS = list(Codec)
 LEGACY = [(magic, codec) for magic in (0, 1) for codec in Codec if codec is not Codec.ZSTD]
 COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
-APPEND_TIME = AppendRules(timestamp_type=TimestampType.LOG_APPEND_TIME)
+APPEND_TIME = AppendRules(stamps_append_time=True)
 
 
 def prepared(data: bytes, rules: AppendRules | None = None, **options: Any) -> PreparedAppend:

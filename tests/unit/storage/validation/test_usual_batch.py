@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from stepdown.protocol.errors import ApiError
-from stepdown.protocol.records.layout import Codec, TimestampType
+from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 from stepdown.storage.validation import record_sets as append
 from stepdown.storage.validation.append_rules import AppendRules
@@ -17,7 +17,7 @@ TOPICS = {
     "defaults": AppendRules(),
     "plain": AppendRules(codec=Codec.NONE),
     "gzip": AppendRules(codec=Codec.GZIP),
-    "append time": AppendRules(timestamp_type=TimestampType.LOG_APPEND_TIME),
+    "append time": AppendRules(stamps_append_time=True),
     "compacted": AppendRules(compacted=True),
     "recent": AppendRules(timestamp_before_max_ms=25, timestamp_after_max_ms=5),
     "small": AppendRules(max_message_bytes=100),
