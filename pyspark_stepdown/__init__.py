@@ -1,6 +1,6 @@
 """The name by which Spark finds `kafka-segments`: it takes one `DefaultSource` of each `pyspark_*` package it sees."""
 
-from stepdown.pipeline.sources.records import KafkaSegments
+from stepdown.pipeline.sources.kafka_segments import KafkaSegments
 
 DefaultSource = KafkaSegments
 

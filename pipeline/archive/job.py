@@ -14,7 +14,7 @@ from ..places.place_files import PlaceFiles, located
 from ..session import build_session
 from ..sources.options import read_options, size
 from ..spark_packages import DELTA_SETTINGS, check_reachable, jar_settings
-from .broker_stream import BrokerArchive, archive_records, check_identity
+from .broker_archive import BrokerArchive, archive_records, check_identity
 from .log_archive import LogArchive, archive_new
 
 DEFAULT_FILE_BYTES = "128m"

@@ -26,7 +26,7 @@ from ..reading.partition_log import PartitionLog
 from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
-from ..sources.stream import limited
+from ..sources.segments_stream import limited
 from .delta_table import DeltaArchive
 from .parquet_files import STAGED, ArchivedFile, ArchiveTask, part_prefix, write_task
 from .state import ArchiveState, NewOffsets, Position, TopicPartition, read_state, write_state

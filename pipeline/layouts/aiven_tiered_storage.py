@@ -24,7 +24,7 @@ from ...storage.files.files import DirectoryEntry
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.chunked_file import Chunks, unpacked
+from ..reading.compressed_chunks import Chunks, unpacked
 from ..reading.segment_location import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 

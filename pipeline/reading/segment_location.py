@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.file_names import LOG
 from ..places.place_files import PlaceFiles
-from .chunked_file import ChunkedFile, Chunks
+from .compressed_chunks import ChunkedFile, Chunks
 
 MAX_INDEX_BYTES = 1 << 30
 

@@ -14,7 +14,7 @@ from ...protocol.errors import CorruptRecord
 from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
-from .chunked_file import Chunks
+from .compressed_chunks import Chunks
 from .index_files import OffsetEntries, largest_timestamp, offset_entries
 from .partition_log import PartitionLog
 from .segment_location import SegmentFile

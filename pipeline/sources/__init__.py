@@ -5,8 +5,8 @@
 
 from pyspark.sql import SparkSession
 
-from .batches import KafkaBatches
-from .records import KafkaSegments
+from .kafka_batches import KafkaBatches
+from .kafka_segments import KafkaSegments
 
 SOURCES = (KafkaSegments, KafkaBatches)
 

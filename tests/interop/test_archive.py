@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from stepdown.pipeline.archive.broker_stream import CHECKPOINT, BrokerArchive, archive_records, check_identity
+from stepdown.pipeline.archive.broker_archive import CHECKPOINT, BrokerArchive, archive_records, check_identity
 from stepdown.pipeline.archive.log_archive import Format
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import CaseInsensitiveDict
-from stepdown.pipeline.sources.write import SegmentsWriter, StagedLogs, write_options
+from stepdown.pipeline.sources.segments_writer import SegmentsWriter, StagedLogs, write_options
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 _KINDS = {

@@ -22,8 +22,8 @@ BELOW = {
 }
 # Spark looks for packages of such names, so they have to lie beside `stepdown`; they hold one import and nothing else.
 FOR_SPARK = {
-    "pyspark_stepdown": "from stepdown.pipeline.sources.records import KafkaSegments",
-    "pyspark_stepdown_batches": "from stepdown.pipeline.sources.batches import KafkaBatches",
+    "pyspark_stepdown": "from stepdown.pipeline.sources.kafka_segments import KafkaSegments",
+    "pyspark_stepdown_batches": "from stepdown.pipeline.sources.kafka_batches import KafkaBatches",
 }
 # Scripts for those who change the product; they are run by path and are not installed.
 SCRIPTS = ROOT / "bench" / "questions"

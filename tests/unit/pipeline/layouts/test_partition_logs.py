@@ -12,7 +12,7 @@ from stepdown.pipeline.failures import BadUsage, PipelineFailure
 from stepdown.pipeline.layouts.aiven_tiered_storage import chunk_sizes
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.chunked_file import unpacked
+from stepdown.pipeline.reading.compressed_chunks import unpacked
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_log import PartitionLog
 from stepdown.pipeline.reading.rows import Leniency, SplitRows

@@ -7,7 +7,7 @@ from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
-from stepdown.pipeline.sources.batches import split_headers
+from stepdown.pipeline.sources.kafka_batches import split_headers
 from stepdown.storage.log.log import Log
 from support.files import BusyFiles
 from support.logs import append, make_log

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
     Not,
 )
-from stepdown.pipeline.sources.records import KafkaSegments, PushingReader
+from stepdown.pipeline.sources.kafka_segments import KafkaSegments, PushingReader
 from stepdown.protocol.records.layout import Codec
 from support.arrow_rows import rows, write, writer
 from support.log_variety import varied

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 from stepdown.pipeline.failures import BadUsage, PipelineFailure, said_by
-from stepdown.pipeline.sources.records import KafkaSegments
+from stepdown.pipeline.sources.kafka_segments import KafkaSegments
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record

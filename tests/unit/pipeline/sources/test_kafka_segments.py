@@ -12,10 +12,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 from stepdown.pipeline.failures import BadUsage, said_by
 from stepdown.pipeline.reading.splits import Split
+from stepdown.pipeline.sources.kafka_segments import KafkaSegments, check_columns
 from stepdown.pipeline.sources.options import read_options
-from stepdown.pipeline.sources.records import KafkaSegments, check_columns
+from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader
 from stepdown.pipeline.sources.split_task import MOST_ALONE, tasks
-from stepdown.pipeline.sources.stream import SegmentsStreamReader
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic

@@ -2,7 +2,7 @@
 
     spark.read.format("kafka-segments").option("path", LOG_DIR).load()
 
-`stream.py` reads a directory as a stream, `write.py` writes one.
+`segments_stream.py` reads a directory as a stream, `segments_writer.py` writes one.
 
 Columns are those of Spark's Kafka source, with `valueFormat` also `value_decoded` and `value_error`; a smaller schema
 with any of them is the projection. With the default, read_uncommitted, aborted records are rows, as with that source;
@@ -42,8 +42,8 @@ from ..values.schemas import ValueSchemas
 from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
+from .segments_stream import SegmentsStreamReader
 from .split_task import NO_TASKS, SplitPartition, check_start, read_split, tasks
-from .stream import SegmentsStreamReader
 
 NAME = "kafka-segments"
 
@@ -81,7 +81,8 @@ class KafkaSegments(DataSource):
         return reader(options, schema, value_schemas(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from .write import SegmentsWriter, check_written_columns, write_options  # of no use to the tasks that read
+        # Of no use to the tasks that read.
+        from .segments_writer import SegmentsWriter, check_written_columns, write_options
 
         check_written_columns(schema, COLUMNS | {"headers": HEADERS})
         return SegmentsWriter(write_options(self.options), overwrite)

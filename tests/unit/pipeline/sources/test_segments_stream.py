@@ -14,7 +14,7 @@ from stepdown.pipeline.failures import BadUsage, said_by
 from stepdown.pipeline.reading.rows import DataLoss
 from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.options import read_options
-from stepdown.pipeline.sources.stream import SegmentsStreamReader
+from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader
 from stepdown.protocol.records.builder import build_batch
 from stepdown.storage.directories.log_dirs import LogDirs
 from stepdown.storage.files.clock import SystemClock
