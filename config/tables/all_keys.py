@@ -22,9 +22,10 @@ from . import (
     replication,
     security,
     stepdown,
-    tiers,
+    tiered_storage,
     topics,
     transactions,
+    zookeeper,
 )
 
 _BROKER_TABLES = (
@@ -38,10 +39,11 @@ _BROKER_TABLES = (
     replication,
     quotas,
     security,
+    zookeeper,
     controller,
     metrics,
     plugins,
-    tiers,
+    tiered_storage,
 )
 
 PENDING = frozenset(

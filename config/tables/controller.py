@@ -1,39 +1,11 @@
-"""Broker keys of ZooKeeper and of the KRaft controller. Sources: Kafka 3.9 ZkConfigs, KRaftConfigs, QuorumConfig."""
+"""Broker keys of the KRaft controller. Sources: Kafka 3.9 KRaftConfigs, QuorumConfig."""
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, PASSWORD, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, STRING, accepted
 from ..keys.value_checks import AtLeast, EachOf
 
 KEYS = (
-    *accepted(
-        "There is no ZooKeeper.",
-        ("zookeeper.clientCnxnSocket", STRING, None, None, AT_START),
-        ("zookeeper.connect", STRING, None, None, AT_START),
-        ("zookeeper.connection.timeout.ms", INT, None, None, AT_START),
-        ("zookeeper.max.in.flight.requests", INT, 10, AtLeast(1), AT_START),
-        ("zookeeper.metadata.migration.enable", BOOLEAN, False, None, AT_START),
-        ("zookeeper.session.timeout.ms", INT, 18_000, None, AT_START),
-        ("zookeeper.set.acl", BOOLEAN, False, None, AT_START),
-        ("zookeeper.ssl.cipher.suites", LIST, None, None, AT_START),
-        ("zookeeper.ssl.client.enable", BOOLEAN, False, None, AT_START),
-        ("zookeeper.ssl.crl.enable", BOOLEAN, False, None, AT_START),
-        ("zookeeper.ssl.enabled.protocols", LIST, None, None, AT_START),
-        ("zookeeper.ssl.endpoint.identification.algorithm", STRING, "HTTPS", None, AT_START),
-        ("zookeeper.ssl.keystore.location", STRING, None, None, AT_START),
-        ("zookeeper.ssl.keystore.password", PASSWORD, None, None, AT_START),
-        ("zookeeper.ssl.keystore.type", STRING, None, None, AT_START),
-        ("zookeeper.ssl.ocsp.enable", BOOLEAN, False, None, AT_START),
-        ("zookeeper.ssl.protocol", STRING, "TLSv1.2", None, AT_START),
-        ("zookeeper.ssl.truststore.location", STRING, None, None, AT_START),
-        ("zookeeper.ssl.truststore.password", PASSWORD, None, None, AT_START),
-        ("zookeeper.ssl.truststore.type", STRING, None, None, AT_START),
-    ),
-    *accepted(
-        "There is no ZooKeeper.",
-        ("zookeeper.metadata.migration.min.batch.size", INT, 200, AtLeast(1), AT_START),
-        internal=True,
-    ),
     *accepted(
         "The broker is its own controller.",
         ("broker.heartbeat.interval.ms", INT, 2000, None, AT_START),
