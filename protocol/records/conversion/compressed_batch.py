@@ -19,7 +19,7 @@ import cython
 from ..compression.codecs import SINGLE_BYTES, single
 from ..kernel.blocks import Blocks
 from ..kernel.carrying import Carrying
-from ..kernel.faults import fault
+from ..kernel.run_status import fault
 from ..layout import MAX_OPENED_BYTES
 
 if not cython.compiled:  # compressed_batch.pxd has them else
@@ -28,10 +28,10 @@ if not cython.compiled:  # compressed_batch.pxd has them else
     from ..kernel.carrying import MOST_PARTS
     from ..kernel.crc import crc_prepare
     from ..kernel.down import RecordsDown, put_wrapper_head
-    from ..kernel.faults import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
     from ..kernel.item import Item
     from ..kernel.numbers import Sink, Source
     from ..kernel.reading import batch_end
+    from ..kernel.run_status import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
     from ..layout import ATTRIBUTES_OFFSET, CODEC_MASK, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
 
 crc_prepare()

@@ -1,30 +1,30 @@
 """The loops over records, compiled by Cython; uncompiled, the same files are their readable twin, for tests.
 
-    checksums.py      of whole buffers
-    plain.py          whole plain batches down, into a buffer of the caller
-    stream.py         an opened stream, taken in pieces; it goes
-    down.py           down, as messages
-    up.py             up, as records
-    survey.py         nowhere: what it looks like; a whole batch at a glance
-    blocks.py         an LZ4 or snappy stream opened, and what repeats in it; and one closed
-    carrying.py       what repeats found again in what the records became
-    columns.py        batches and streams of any magic, laid out in columns (not imported here: a broker does without)
+    checksums.py            of whole buffers
+    plain.py                whole plain batches down, into a buffer of the caller
+    decompressed_stream.py  a decompressed stream, taken in pieces; it goes
+    down.py                 down, as messages
+    up.py                   up, as records
+    survey.py               nowhere: what it looks like; a whole batch at a glance
+    blocks.py               an LZ4 or snappy stream opened, and what repeats in it; and one closed
+    carrying.py             what repeats found again in what the records became
+    columns.py              batches and streams of any magic, in columns (not imported here: a broker does without)
 
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
 the GIL. Loops run longer here than elsewhere.
 
 What they share is inlined into each of them. It lies in `include/` in Cython's words, here in Python's, as the twin:
 
-    numbers.py        copying, integers, varints      crc.py        checksums of bytes in place (crc.h)
-    reading.py        a record, a message, a frame    writing.py    a message
-    buffers.py        buffers of Python               faults.py     how a run ends
+    numbers.py        copying, integers, varints      crc.py          checksums of bytes in place (crc.h)
+    reading.py        a record, a message, a frame    writing.py      a message
+    buffers.py        buffers of Python               run_status.py   how a run ends
     item.py           where the parts of a record lie (a class of C)
     siphash.py        for the offset map
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """
 
-from . import blocks, carrying, checksums, down, item, plain, stream, survey, up
+from . import blocks, carrying, checksums, decompressed_stream, down, item, plain, survey, up
 from .blocks import Blocks
 from .checksums import crc32, crc32c, xxh32
 from .down import MessagesDown, RecordsDown, wrap
@@ -32,7 +32,7 @@ from .plain import convert_plain, plan
 from .survey import RecordSurvey, glance, glance_at_blocks
 from .up import MessagesUp
 
-_LOOPS = (blocks, carrying, checksums, down, item, plain, stream, survey, up)
+_LOOPS = (blocks, carrying, checksums, decompressed_stream, down, item, plain, survey, up)
 COMPILED: bool = all(each.COMPILED for each in _LOOPS)
 
 __all__ = [

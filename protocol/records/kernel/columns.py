@@ -6,7 +6,7 @@ from __future__ import annotations
 import cython
 
 from ...errors import InvalidRecord
-from .faults import fault
+from .run_status import fault
 
 if not cython.compiled:  # columns.pxd has them else
     from ..layout import (
@@ -20,10 +20,10 @@ if not cython.compiled:  # columns.pxd has them else
     )
     from .buffers import sink_of, source_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
-    from .faults import BAD_CHECKSUM, BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE, FULL, NEEDS_CODEC, NO_ROOM
     from .item import Item
     from .numbers import Sink, Source, added, copy, get32, get64, varint
     from .reading import batch_end, message_bytes, read_message, read_record, record_bytes
+    from .run_status import BAD_CHECKSUM, BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE, FULL, NEEDS_CODEC, NO_ROOM
 
 crc_prepare()
 

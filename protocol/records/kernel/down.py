@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cython
 
-from .faults import fault
+from .run_status import fault
 
 if not cython.compiled:  # down.pxd has them else
     from ..layout import (
@@ -29,11 +29,11 @@ if not cython.compiled:  # down.pxd has them else
     )
     from .buffers import sink_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
-    from .faults import BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_ORDER, BAD_RECORD, BAD_TIMESTAMP, DONE
+    from .decompressed_stream import Stream
     from .item import Item
     from .numbers import Sink, Source, added, get32, get64, put32, put64
     from .reading import message_bytes, read_message, read_record, record_bytes
-    from .stream import Stream
+    from .run_status import BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_ORDER, BAD_RECORD, BAD_TIMESTAMP, DONE
     from .writing import bytes_as_message, seal, write_message
 
 crc_prepare()

@@ -1,6 +1,6 @@
 """What Python sees of down.py, which is typed for Cython."""
 
-from .stream import Stream
+from .decompressed_stream import Stream
 
 COMPILED: bool
 

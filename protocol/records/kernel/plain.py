@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cython
 
-from .faults import fault
+from .run_status import fault
 
 if not cython.compiled:  # plain.pxd has them else
     from ..layout import (
@@ -21,7 +21,10 @@ if not cython.compiled:  # plain.pxd has them else
     )
     from .buffers import RELEASE_BYTES, sink_of, source_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
-    from .faults import (
+    from .item import Item
+    from .numbers import Source, added, copy, get32, get64
+    from .reading import batch_end, read_message, read_record
+    from .run_status import (
         BAD_CHECKSUM,
         BAD_COUNT,
         BAD_FRAME,
@@ -32,9 +35,6 @@ if not cython.compiled:  # plain.pxd has them else
         NEEDS_CODEC,
         NO_ROOM,
     )
-    from .item import Item
-    from .numbers import Source, added, copy, get32, get64
-    from .reading import batch_end, read_message, read_record
     from .writing import bytes_as_message, seal, write_message
 
 crc_prepare()

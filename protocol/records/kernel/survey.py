@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cython
 
-from .faults import fault
+from .run_status import fault
 
 if not cython.compiled:  # survey.pxd has them else
     from ..layout import (
@@ -23,11 +23,11 @@ if not cython.compiled:  # survey.pxd has them else
     )
     from .buffers import RELEASE_BYTES, source_of
     from .crc import crc32c_over, crc_at, crc_prepare
-    from .faults import BAD_COUNT, BAD_RECORD, DONE
+    from .decompressed_stream import Stream
     from .item import Item
     from .numbers import Source, added, get32, get64, move
     from .reading import batch_end, read_record, record_bytes
-    from .stream import Stream
+    from .run_status import BAD_COUNT, BAD_RECORD, DONE
 
     BLOCKS_ROOM = 131072
 

@@ -2,7 +2,7 @@
 
 from ..record import Buffer
 from .blocks import Blocks
-from .stream import Stream
+from .decompressed_stream import Stream
 
 COMPILED: bool
 

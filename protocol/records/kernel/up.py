@@ -8,11 +8,11 @@ import cython
 if not cython.compiled:  # up.pxd has them else
     from ..layout import CODEC_MASK, MAGIC_OFFSET, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
     from .crc import crc32_over, crc_at, crc_prepare
-    from .faults import BAD_CHECKSUM, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE
+    from .decompressed_stream import Stream
     from .item import Item
     from .numbers import Sink, added, copy, put_varint, varint_bytes
     from .reading import message_bytes, read_message
-    from .stream import Stream
+    from .run_status import BAD_CHECKSUM, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE
 
 crc_prepare()
 

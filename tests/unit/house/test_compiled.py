@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.protocol.records import layout
-from stepdown.protocol.records.kernel import faults
+from stepdown.protocol.records.kernel import run_status
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT / "include/stepdown/protocol/records"
@@ -35,7 +35,7 @@ def test_what_the_shared_declarations_belong_to_is_compiled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("constants", "module"), [(SHARED / "layout.pxd", layout), (SHARED / "kernel/faults.pxd", faults)], ids=str
+    ("constants", "module"), [(SHARED / "layout.pxd", layout), (SHARED / "kernel/run_status.pxd", run_status)], ids=str
 )
 def test_constants_of_c_are_those_of_python(constants: Path, module: object) -> None:
     found = {name: int(value, 0) for name, value in re.findall(r"^    (\w+) = (\S+)$", constants.read_text(), re.M)}

@@ -7,7 +7,7 @@ from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.carrying cimport Carrying, MOST_PARTS
 from stepdown.protocol.records.kernel.crc cimport crc_prepare
 from stepdown.protocol.records.kernel.down cimport *
-from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.run_status cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *

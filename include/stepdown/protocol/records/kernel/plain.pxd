@@ -5,7 +5,7 @@ cimport cython
 from stepdown.protocol.records.layout cimport *
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
-from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.run_status cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *

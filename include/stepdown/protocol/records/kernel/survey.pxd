@@ -4,11 +4,11 @@ from stepdown.protocol.records.layout cimport *
 from stepdown.protocol.records.kernel.blocks cimport Blocks
 from stepdown.protocol.records.kernel.buffers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
-from stepdown.protocol.records.kernel.faults cimport *
+from stepdown.protocol.records.kernel.run_status cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *
-from stepdown.protocol.records.kernel.stream cimport *
+from stepdown.protocol.records.kernel.decompressed_stream cimport *
 
 cdef enum:
     BLOCKS_ROOM = 131072

@@ -1,4 +1,4 @@
-"""What Python sees of stream.py, which is typed for Cython."""
+"""What Python sees of decompressed_stream.py, which is typed for Cython."""
 
 from ..record import Buffer
 

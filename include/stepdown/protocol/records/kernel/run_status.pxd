@@ -1,4 +1,4 @@
-# How a run ends, as constants of C; faults.py says the same for the twin.
+# How a run ends, as constants of C; run_status.py says the same for the twin.
 
 cdef enum:
     DONE = 0

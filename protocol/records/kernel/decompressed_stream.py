@@ -1,25 +1,25 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""An opened stream of records or messages, taken in pieces."""
+"""A decompressed stream of records or messages, taken in pieces."""
 
 from __future__ import annotations
 
 import cython
 
-from .faults import fault
+from .run_status import fault
 
 if cython.compiled:
     from cython.cimports.stepdown.protocol.records.kernel.buffers import RELEASE_BYTES, sink_of, source_of
-    from cython.cimports.stepdown.protocol.records.kernel.faults import DONE
+    from cython.cimports.stepdown.protocol.records.kernel.run_status import DONE
 else:
     from .buffers import RELEASE_BYTES, sink_of, source_of
-    from .faults import DONE
     from .item import Item
+    from .run_status import DONE
 
 COMPILED: bool = cython.compiled
 
 
 class Stream:
-    """Takes an opened stream in pieces. A piece may end anywhere; what is not used has to come again."""
+    """Takes a decompressed stream in pieces. A piece may end anywhere; what is not used has to come again."""
 
     def step(self, item: Item) -> int:
         """Take what is whole; how that ended."""

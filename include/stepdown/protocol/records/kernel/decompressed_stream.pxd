@@ -1,4 +1,4 @@
-# The layout of protocol/records/kernel/stream.py in C.
+# The layout of protocol/records/kernel/decompressed_stream.py in C.
 
 from stepdown.protocol.records.kernel.item cimport Item
 from stepdown.protocol.records.kernel.numbers cimport Sink, Source
