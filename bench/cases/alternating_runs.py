@@ -24,8 +24,8 @@ from ..load.process import LoadProcess
 from ..results.results import Event, Journal, Result, Value, config_of, time_of
 from ..servers.contenders import RunningBroker, Server, Stepdown, make_peer
 from ..servers.maven import JarStore
-from ..servers.network import open_network
 from ..servers.scrape import loop_delay_of
+from ..servers.virtual_network import open_network
 
 MEGABYTE = 1e6
 SHORTEST_CPU_S = 0.01

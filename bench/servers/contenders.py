@@ -13,10 +13,10 @@ from ... import __version__
 from ..failures import BenchFailed
 from .kafka import KafkaServer, OldKafkaServer
 from .maven import JarStore
-from .network import LOOPBACK, Network
 from .process import Process, Restartable, Usage
 from .scrape import ScrapedUsage
 from .tls_listener import TlsListener, tls_listener
+from .virtual_network import LOOPBACK, Network
 
 READY_TIMEOUT_S = 60.0
 PEERS = ("none", "kafka:3.9.1", "kafka:1.1.1")

@@ -18,9 +18,9 @@ from ...protocol.messages.metadata import MetadataRequest
 from ..failures import BenchFailed
 from ..load.admin_connection import Connection
 from .maven import STDERR_LOG, JarStore
-from .network import LOOPBACK, Network
 from .process import Process, Restartable, free_port, text_of, wait_until
 from .tls_listener import tls_listener
+from .virtual_network import LOOPBACK, Network
 
 KAFKA_3_9 = "org.apache.kafka:kafka_2.13:3.9.1"
 KAFKA_1_1 = "org.apache.kafka:kafka_2.12:1.1.1"

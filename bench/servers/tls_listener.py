@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from .network import Network
 from .process import free_port
+from .virtual_network import Network
 
 NAME = "SSL"
 AUTHORITY, SERVER = "authority.pem", "server.pem"
