@@ -23,7 +23,7 @@ from ...protocol.messages.txn_offset_commit import (
 )
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
-from ..groups.state.record_store import Producer
+from ..groups.state.record_store_interface import Producer
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..network.call import Call
 from ..transactions.verification import verify

@@ -18,7 +18,7 @@ from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
 from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
-from stepdown.broker.groups.state.record_store import Producer, Stored
+from stepdown.broker.groups.state.record_store_interface import Producer, Stored
 from stepdown.broker.groups.state.registry import Groups
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers

@@ -10,7 +10,8 @@ import logging
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ..group_limits import Caller, GroupRules
-from ..state.record_store import GroupStore, group_error
+from ..state.error_mapping import group_error
+from ..state.record_store_interface import GroupStore
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, JoinAnswer, join_error
 from .rebalance import Rebalancer

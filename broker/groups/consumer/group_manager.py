@@ -19,7 +19,8 @@ from ..classic.group import ClassicGroup
 from ..classic.rebalance import Rebalancer
 from ..group_limits import GroupRules
 from ..migration.migration import Migration
-from ..state.record_store import GroupStore, group_error
+from ..state.error_mapping import group_error
+from ..state.record_store_interface import GroupStore
 from ..state.registry import Groups
 from ..state.replay import Replay
 from .changes import Change, Planner

@@ -27,7 +27,8 @@ from ..classic.rebalance import Rebalancer
 from ..classic.states import COMMIT, State
 from ..consumer.group import ConsumerGroup
 from ..group_limits import GroupRules
-from ..state.record_store import GroupStore, Producer, Stored, offset_error
+from ..state.error_mapping import offset_error
+from ..state.record_store_interface import GroupStore, Producer, Stored
 from ..state.registry import Group, Groups
 from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
 from .expiration_rule import expired_offsets

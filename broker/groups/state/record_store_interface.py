@@ -1,0 +1,36 @@
+"""The interface to where coordinators put their records: a log in the broker, a list in tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ....protocol.coordinator.group_log import GroupRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Producer:
+    """The transactional producer in whose name offsets are committed."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """Where a batch of records went: offsets from `first_offset` inclusive to `end_offset` exclusive."""
+
+    partition: int
+    first_offset: int
+    end_offset: int
+
+
+class GroupStore(Protocol):
+    """Keeps records of groups, each group in one partition of `__consumer_offsets`."""
+
+    def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
+        """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
+        ...
+
+    async def replicated(self, stored: Stored, timeout_ms: int) -> None:
+        """Returns when the in-sync replicas have them. Raises: ApiError REQUEST_TIMED_OUT."""
+        ...
