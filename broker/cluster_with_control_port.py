@@ -26,7 +26,7 @@ from .broker_cluster import BrokerCluster, Election
 from .faults.control import Answer, Body, Control, Reader, values_of
 from .faults.copy_on_write_files import FaultyDisk
 from .faults.fault import WrongFault
-from .faults.field_values import count, duration_ms, flag, number, text
+from .faults.field_parsers import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
 from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock

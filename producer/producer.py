@@ -23,9 +23,9 @@ from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
 from .call_result import CallResult
-from .dependencies import Dependencies
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
 from .fast_path import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
+from .injected_dependencies import Dependencies
 from .limited_log import LimitedLog
 from .metrics.metrics import ProducerMetrics
 from .network.backoff import Backoff
@@ -38,9 +38,9 @@ from .sender.sender import Sender
 from .sender.sequence_numbers import Sequences
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
-from .transactions.caller import TransactionalCaller
+from .transactions.application_calls import Transactions
+from .transactions.transaction_manager import TransactionManager
 from .transactions.transactional_producer import OpenBatches, TransactionCalls
-from .transactions.transactions import Transactions
 from .typed_settings import Settings
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ class Producer(FastSend, TransactionCalls):
         sequences = self._caller.sequences if self._caller is not None else None
         self._accumulator = Accumulator(settings, self._memory, self.ratios, sequences, self._draws)
         caller = self._caller
-        told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionalCaller) else (None, None)
+        told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionManager) else (None, None)
         wake, meters = self._wakeup.set, self.meters
         self._appender = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
         self._fast_appends = {} if self._interceptors else self._appender.fast_appends
         self._results = Results(settings, self._accumulator, self._metadata, meters, self._log, self._caller)
-        if isinstance(caller, TransactionalCaller):
+        if isinstance(caller, TransactionManager):
             caller.batches = OpenBatches(self._accumulator, self._appender, self._results)
             self._transactions = Transactions(caller, self._clock, settings.max_block_ms, self._wakeup.set)
         self.meters.gauges.update(
@@ -126,7 +126,7 @@ class Producer(FastSend, TransactionCalls):
 
     def _make_caller(self, backoff: Backoff) -> Caller | None:
         if self.settings.transactional_id is not None:
-            return TransactionalCaller(self.settings, self._clock.now_ms)
+            return TransactionManager(self.settings, self._clock.now_ms)
         return IdempotentCaller(Sequences(), backoff.delay_ms) if self.settings.idempotent else None
 
     # --- life ---------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Producer(FastSend, TransactionCalls):
 
     def _force_end(self) -> None:
         error = ProducerClosed("the producer was closed before the record was acknowledged")
-        if isinstance(self._caller, TransactionalCaller):
+        if isinstance(self._caller, TransactionManager):
             self._caller.fail(error)
         self._appender.refuse_all(error)
         in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
@@ -328,7 +328,7 @@ class Producer(FastSend, TransactionCalls):
         limits = {"max.request.size": self.settings.max_request_size, "buffer.memory": self.settings.buffer_memory}
         name, most = next((name, most) for name, most in limits.items() if bound > most)
         error = RecordTooLarge(f"a record for {topic} takes up to {bound} bytes, {name} is {most}")
-        if isinstance(self._caller, TransactionalCaller):
+        if isinstance(self._caller, TransactionManager):
             self._caller.batch_failed(error)
         return error
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 from stepdown.bench.load.filled_topics import create_topic
 from stepdown.producer import Producer
 from stepdown.producer.accumulator.compression_estimator import INITIAL, CompressionRatios
-from stepdown.producer.dependencies import Dependencies
+from stepdown.producer.injected_dependencies import Dependencies
 from stepdown.protocol.records.layout import Codec
 
 BATCH_BYTES = 16384

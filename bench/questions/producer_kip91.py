@@ -21,7 +21,7 @@ from stepdown.bench.load.filled_topics import create_topic
 from stepdown.config import HostPort
 from stepdown.producer import Producer, ProducerError, RecordMetadata, Timeout
 from stepdown.producer.clock import Clock
-from stepdown.producer.dependencies import Dependencies
+from stepdown.producer.injected_dependencies import Dependencies
 from stepdown.producer.network.connections import Network
 from stepdown.producer.settings import ProducerSettings
 

@@ -28,7 +28,7 @@ from .armed_faults import ArmedFault, ArmedFaults
 from .copy_on_write_files import FaultyDisk, spoil_last_batch
 from .event_log import EventLog, OtherEvent
 from .fault import WrongFault, fault_of
-from .field_values import count, duration_ms, text
+from .field_parsers import count, duration_ms, text
 from .injector import Injector
 from .request_scope import is_about
 
@@ -233,12 +233,12 @@ def _number(text: str) -> int:
 
 
 def values_of(
-    body: Body, readers: Mapping[str, Callable[[Any], Any]], *, needs: tuple[str, ...] = ()
+    body: Body, parsers: Mapping[str, Callable[[Any], Any]], *, needs: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
     for name in body:
-        if name not in readers:
-            like = nearest(name, readers)
+        if name not in parsers:
+            like = nearest(name, parsers)
             raise WrongFault(f"no field {name!r}" + (f"; did you mean {like}?" if like else ""))
     missing = [name for name in needs if name not in body]
     if missing:
@@ -246,7 +246,7 @@ def values_of(
     values = {}
     for name, value in body.items():
         try:
-            values[name] = readers[name](value)
+            values[name] = parsers[name](value)
         except ValueError as fault:
             raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
     return values

@@ -29,7 +29,7 @@ from typing import Any, Final
 from ...config.similar_names import nearest
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
-from .field_values import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
+from .field_parsers import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
 from .request_function import Hook, async_function
 
 Versions = tuple[int, int]
@@ -146,7 +146,7 @@ def fault_of(fields: Mapping[str, Any]) -> Fault:
     if kind not in OWN:
         raise WrongFault(f"expected a kind of fault: {', '.join(OWN)}; found {kind!r}{_hint(kind, OWN)}")
     scope = {name: read for name, read in SCOPE.items() if kind not in WITHOUT_REQUEST or name not in OF_REQUESTS}
-    readers = {**scope, **OWN[kind]}
+    parsers = {**scope, **OWN[kind]}
     values: dict[str, Any] = {"kind": kind}
     if kind in APIS_OF:
         values["api"] = APIS_OF[kind]
@@ -157,15 +157,15 @@ def fault_of(fields: Mapping[str, Any]) -> Fault:
     for name, value in fields.items():
         if name == "kind":
             continue
-        if name not in readers:
-            hint = _hint(name, readers)
-            raise WrongFault(f"a fault of kind {kind} has no field {name!r}{hint}; it has {', '.join(readers)}")
+        if name not in parsers:
+            hint = _hint(name, parsers)
+            raise WrongFault(f"a fault of kind {kind} has no field {name!r}{hint}; it has {', '.join(parsers)}")
         if value is None:
             if name == "times":
                 values["times"] = None
             continue
         try:
-            values[name] = readers[name](value)
+            values[name] = parsers[name](value)
         except ValueError as fault:
             raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
     missing = [name for name in REQUIRED.get(kind, NOTHING) if fields.get(name) is None]

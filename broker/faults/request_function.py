@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError
-from .field_values import code as code_of
+from .field_parsers import code as code_of
 
 
 class Outcome(Enum):
@@ -66,7 +66,7 @@ async def ask(hook: Hook, key: ApiKey, request: HookedRequest) -> Any:
 
 
 def async_function(value: Any) -> Hook:
-    """A reader of a fault's field."""
+    """A parser of a fault's field."""
     if not callable(value) or not (
         inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None))  # noqa: B004
     ):

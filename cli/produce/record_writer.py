@@ -10,8 +10,8 @@ from functools import partial
 from ...config import ConfigError
 from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
-from ...producer.dependencies import Dependencies
 from ...producer.errors import ProducerError
+from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Network
 from ...producer.sender.network_interface import NetworkClient, VersionRanges
 from ...producer.settings import ProducerSettings

@@ -9,9 +9,9 @@ from ..accumulator.record_accumulator import Accumulator
 from ..errors import ProducerError, WrongState
 from ..metrics.metrics import ProducerMetrics
 from ..sender.produce_results import Results
+from .application_calls import Transactions
 from .consumed_offsets import GroupMetadata, Offsets
 from .state import State
-from .transactions import Transactions
 
 
 class OpenBatches:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .scenario import Scenario
-from .stage import Stage
+from .simulation import Simulation
 from .steps import STEPS
 
 
@@ -18,19 +18,19 @@ class Result:
 
 async def run(scenario: Scenario, *, seed: int = 0) -> Result:
     """What happened. The same scenario and seed give the same lines."""
-    async with Stage(scenario, seed) as stage:
+    async with Simulation(scenario, seed) as simulation:
         failure = ""
         for number, (name, what) in enumerate(scenario.steps, 1):
             try:
                 if name not in STEPS:
                     raise AssertionError(f"there is no such step; there are {', '.join(STEPS)}")
-                await STEPS[name](stage, what)
-                await stage.settle()
+                await STEPS[name](simulation, what)
+                await simulation.settle()
             except (AssertionError, KeyError, TypeError) as fault:
                 failure = f"step {number}, {name}: {fault}"
                 break
-        lines = stage.lines()
-        unfired = stage.control.faults.reset()
+        lines = simulation.lines()
+        unfired = simulation.control.faults.reset()
         if unfired and not failure:
             failure = f"armed and never fired: {', '.join(each.fault.kind for each in unfired)}"
         return Result(lines=lines, failure=failure)

@@ -19,7 +19,7 @@ from stepdown.config import HostPort
 from stepdown.producer import ProducerError
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.clock import Clock
-from stepdown.producer.dependencies import Dependencies
+from stepdown.producer.injected_dependencies import Dependencies
 from stepdown.producer.producer import Producer
 from stepdown.producer.sender.network_interface import Answer, VersionRanges
 from stepdown.producer.sender.produce_request_template import TemplateRequest

@@ -13,16 +13,16 @@ from collections.abc import Callable
 from ..call_result import CallResult
 from ..clock import Clock
 from ..errors import ProducerError, WrongState
-from .caller import TransactionalCaller
 from .consumed_offsets import GroupMetadata, Offsets, places_of
 from .requests import AddOffsets, EndTxn, InitProducerId
 from .state import State
+from .transaction_manager import TransactionManager
 
 
 class Transactions:
     """What may be called on the transactions of one producer; `wake` is called when there is something to send."""
 
-    def __init__(self, caller: TransactionalCaller, clock: Clock, max_block_ms: int, wake: Callable[[], None]) -> None:
+    def __init__(self, caller: TransactionManager, clock: Clock, max_block_ms: int, wake: Callable[[], None]) -> None:
         self._caller, self._clock, self._max_block_ms, self._wake = caller, clock, max_block_ms, wake
         self._pending: tuple[str, CallResult] | None = None
 

@@ -21,7 +21,7 @@ from ...broker.scheduling.movable_clock import MovableClock
 from ...config import HostPort
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
-from ...producer.dependencies import Dependencies
+from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Network
 from ..brokers import make_brokers
 from ..kafka import Kafka
@@ -42,8 +42,8 @@ class Sent:
     tasks: list[asyncio.Future[Any]] = field(default_factory=list)
 
 
-class StagedProducer(Producer):
-    """A producer with the clock and the network of the stage."""
+class SimulatedProducer(Producer):
+    """A producer with the clock and the network of the simulation."""
 
     def __init__(self, address: str, around: Dependencies, settings: Mapping[str, Any]) -> None:
         self._given = around
@@ -53,8 +53,8 @@ class StagedProducer(Producer):
         return self._given
 
 
-class Stage:
-    """Of one run of a scenario."""
+class Simulation:
+    """One run of a scenario."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
@@ -102,7 +102,7 @@ class Stage:
                 link=partial(Network, draws=Random(self._seed), connect=self._connect),
                 ratios=CompressionRatios(),
             )
-            producer = StagedProducer(self.brokers.bootstrap, around, {"client.id": name, **settings})
+            producer = SimulatedProducer(self.brokers.bootstrap, around, {"client.id": name, **settings})
             self.producers[name] = await producer.start()
         return self.producers[name]
 

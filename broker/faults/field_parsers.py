@@ -1,6 +1,6 @@
-"""The values of a fault's fields: from JSON, YAML or Python to what they mean.
+"""The parsers of the fields of a fault: from JSON, YAML or Python to what they mean.
 
-Every reader raises ValueError with what it expects.
+Every parser raises ValueError with what it expects.
 """
 
 import re
@@ -84,7 +84,7 @@ def text(value: Any) -> str:
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """A reader of one of these."""
+    """A parser of one of these."""
 
     def read(value: Any) -> str:
         if value not in choices:

@@ -52,7 +52,7 @@ class Batches(Protocol):
     def hurry(self, on: bool) -> None: ...
 
 
-class TransactionalCaller(Caller):
+class TransactionManager(Caller):
     """The transactions of one producer."""
 
     sequences: TransactionalSequences
