@@ -246,8 +246,10 @@ class Appender:
             queue.popleft()
         if not queue:
             del self._lines[line]
-        elif partition is not None:
-            self._metadata.request_update()  # whoever adds partitions may not have done so yet
+        else:
+            self._metadata.use(topic, now_ms)  # else it would be forgotten
+            if partition is not None:
+                self._metadata.request_update()  # whoever adds partitions may not have done so yet
         self._refuse_each(late, self._unknown(topic, partition))
 
     def _again_safely(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:

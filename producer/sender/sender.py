@@ -160,6 +160,8 @@ class Sender:
         """One request to each node that is ready; -1 if one of them takes more, or when to look again."""
         ready = self._accumulator.ready(self._metadata, now_ms)
         if ready.leaderless:
+            for topic in ready.leaderless:
+                self._metadata.use(topic, now_ms)  # nothing may have been sent to it for so long that it was forgotten
             self._metadata.request_update()
         nodes = [node_id for node_id in ready.nodes if self._can_drain(node_id, now_ms)] if ready.nodes else []
         drained: dict[int, list[Batch]] = {}

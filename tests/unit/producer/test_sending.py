@@ -405,6 +405,28 @@ async def test_a_new_topic_is_asked_for_alone_and_an_idle_one_is_forgotten() -> 
         assert stage.cluster.metadata_asked[-1] == []
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["a batch is queued", "a record is in line"])
+async def test_a_topic_is_not_forgotten_while_records_wait_for_a_broker_or_for_the_topic(known: bool) -> None:
+    """After an outage longer than `metadata.max.idle.ms` nobody asked for it, and what was left of it expired."""
+    async with producing(metadata_max_idle_ms=5000, metadata_max_age_ms=3000) as stage:
+        if known:
+            stage.producer.send("t", b"before")
+            [asked] = await stage.produced()
+            asked.answer()
+            stage.cluster.unready.add(0)
+        else:
+            del stage.cluster.topics["t"]
+        delivery = stage.producer.send("t", b"v")
+        for _ in range(10):
+            await stage.advance(1000)
+        stage.cluster.unready.clear()
+        stage.cluster.topics["t"] = 1
+        stage.producer._wakeup.set()
+        [asked] = await stage.produced(2000)
+        asked.answer()
+        assert (await delivery).offset == known
+
+
 class Watching:
     """An interceptor that stamps and remembers."""
 
