@@ -51,7 +51,7 @@ class _InFlight(NamedTuple):
 class Connection(asyncio.BufferedProtocol):
     """`changed` is called when it opens, closes, or can take requests again.
 
-    `was_open`: requests could be sent. `fault`: why it would be closed again each time. `good_until_ms`: when its login
+    `was_open`: requests could be sent. `ending`: what requests in flight end with, once it is closed. `fault`: why it would be closed again each time. `good_until_ms`: when its login
     ends, None for never.
     """
 
@@ -75,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = self._outgoing_bytes = 0
         self._outgoing: list[Buffer] = []
         self._writable = True
-        self._ending = ErrorCode.NETWORK_EXCEPTION
+        self.ending = ErrorCode.NETWORK_EXCEPTION
 
     @property
     def in_flight(self) -> int:
@@ -133,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self, why: ErrorCode = ErrorCode.NETWORK_EXCEPTION) -> None:
         """Hangs up; what is in flight ends with `why`."""
-        self._ending = why
+        self.ending = why
         if self._transport is not None:
             self._transport.abort()
         self._end()
@@ -243,9 +243,9 @@ class Connection(asyncio.BufferedProtocol):
         in_flight, self._in_flight = self._in_flight, deque()
         unanswered, self._unanswered = self._unanswered, []
         for sent in in_flight:
-            sent.done(Answer(failure=self._ending, latency_ms=self._now() - sent.sent_ms))
+            sent.done(Answer(failure=self.ending, latency_ms=self._now() - sent.sent_ms))
         for done in unanswered:
-            done(Answer(failure=self._ending))
+            done(Answer(failure=self.ending))
         self._changed()
 
 

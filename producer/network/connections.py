@@ -205,6 +205,8 @@ class Network:
         """Why a connection came to nothing, as far as one can tell."""
         if connection.fault is not None:
             return str(connection.fault)
+        if connection.ending is ErrorCode.REQUEST_TIMED_OUT:
+            return f"no answer to the first request within {self._settings.request_timeout_ms} ms"
         spoken = "TLS" if self._tls is not None else "plain text"
         where = "a TLS or SASL listener" if self._tls is None else "a listener without TLS, or with SASL"
         return f"it hung up on the first request, in {spoken}: is it {where}?"

@@ -135,6 +135,9 @@ async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> Asyn
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         yield f"127.0.0.1:{port}"
+    elif why == "nobody answers":
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            yield f"127.0.0.1:{silent.getsockname()[1]}"
     elif why == "no name of a host":
         yield "a..b:9092"
     elif why == "no such host":
@@ -157,6 +160,7 @@ async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> Asyn
     ("why", "settings", "reason"),
     [
         ("nobody listens", {}, "Connect call failed"),
+        ("nobody answers", {"request_timeout_ms": 50}, "no answer to the first request within 50 ms"),
         ("no such host", {}, "Name or service not known"),
         ("no name of a host", {}, "codec failed"),
         ("TLS there", {}, "in plain text: is it a TLS or SASL listener?"),
