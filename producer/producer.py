@@ -69,9 +69,8 @@ class Producer(FastSend, TransactionCalls):
         configs: Mapping[str, Setting] | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         given: dict[str, Setting] = {
-            "bootstrap.servers": servers,
+            "bootstrap.servers": _joined(bootstrap_servers),
             **(configs or {}),
             **cast(dict[str, Setting], settings),
         }
@@ -434,3 +433,11 @@ class Producer(FastSend, TransactionCalls):
     def topic_metrics(self) -> dict[str, dict[str, float]]:
         """Kafka's group `producer-topic-metrics`, by topic and name."""
         return self.meters.topic_snapshot()
+
+
+def _joined(servers: str | Sequence[str]) -> str:
+    if isinstance(servers, str):
+        return servers
+    if isinstance(servers, bytes) or not isinstance(servers, Sequence) or not all(isinstance(s, str) for s in servers):
+        raise TypeError(f"bootstrap_servers is a str of host:port, or a sequence of such, found {servers!r}")
+    return ",".join(servers)

@@ -51,8 +51,8 @@ class _InFlight(NamedTuple):
 class Connection(asyncio.BufferedProtocol):
     """`changed` is called when it opens, closes, or can take requests again.
 
-    `was_open`: requests could be sent. `ending`: what requests in flight end with, once it is closed. `fault`: why it would be closed again each time. `good_until_ms`: when its login
-    ends, None for never.
+    `was_open`: requests could be sent. `ending`: what requests in flight end with, once it is closed. `fault`: why it
+    would be closed again each time. `good_until_ms`: when its login ends, None for never.
     """
 
     def __init__(

@@ -20,6 +20,7 @@ from ..sender.network_interface import Answer, VersionRanges
 from ..settings import ProducerSettings
 from .backoff import Backoff
 from .connection import Connection, tls_fault
+from .tcp import TcpConnect
 
 
 @dataclass(slots=True)
@@ -40,13 +41,6 @@ class Connect(Protocol):
     ) -> object: ...
 
 
-async def connect_by_tcp(
-    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None = None
-) -> None:
-    """Raises: OSError."""
-    await asyncio.get_running_loop().create_connection(protocol, host, port, ssl=tls)
-
-
 class Network:
     """The `NetworkClient` over TCP."""
 
@@ -57,10 +51,10 @@ class Network:
         changed: Callable[[], None],
         *,
         draws: random.Random | None = None,
-        connect: Connect = connect_by_tcp,
+        connect: Connect | None = None,
     ) -> None:
         """`draws` is for tests, as it is of the producer; so is another `connect`."""
-        self._open = connect
+        self._open = connect or TcpConnect()
         self._settings, self._clock, self._changed = settings, clock, changed
         self.fault: ProducerError | None = None
         tls = settings.security.tls

@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from ...broker.scheduling.clock import Clock
-from ...producer.network.connections import Connect, connect_by_tcp
+from ...producer.network.connections import Connect
+from ...producer.network.tcp import TcpConnect
 from ...protocol.coordinator.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerSubscription,
@@ -57,7 +58,7 @@ class GroupMember:
         bootstrap: str,
         clock: Clock,
         tell: Callable[[str], None],
-        connect: Connect = connect_by_tcp,
+        connect: Connect | None = None,
     ) -> None:
         """Raises: KeyError for a setting that there is not or that is missing."""
         given = {**DEFAULTS, **settings}
@@ -71,7 +72,7 @@ class GroupMember:
         self._instance: str | None = given["group.instance.id"]
         self._session_ms, self._heartbeat_ms = given["session.timeout.ms"], given["heartbeat.interval.ms"]
         self._max_poll_ms = given["max.poll.interval.ms"]
-        self._coordinator = CoordinatorClient(bootstrap, self.group, name, clock, connect)
+        self._coordinator = CoordinatorClient(bootstrap, self.group, name, clock, connect or TcpConnect())
         self._clock, self._tell = clock, tell
         self._task: asyncio.Task[None] | None = None
         self._member_id = ""

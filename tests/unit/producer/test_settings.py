@@ -1,7 +1,10 @@
 """Kafka's settings, ranges and conflicts."""
 
+from typing import Any
+
 import pytest
 from stepdown.config import ConfigError
+from stepdown.producer import Producer
 from stepdown.producer.settings import KEYS, ProducerSettings, producer_settings
 from stepdown.protocol.records.layout import Codec
 
@@ -82,3 +85,9 @@ def test_client_ids_count_up() -> None:
 
 def test_every_key_is_documented() -> None:
     assert all(key.doc.endswith(".") for key in KEYS.values())
+
+
+@pytest.mark.parametrize("servers", [None, 9092, b"localhost:9092", ("localhost", 9092)], ids=repr)
+def test_bootstrap_servers_of_another_type_are_told_as_such(servers: Any) -> None:
+    with pytest.raises(TypeError, match="bootstrap_servers is a str of host:port"):
+        Producer(servers)
