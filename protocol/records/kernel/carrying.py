@@ -46,6 +46,7 @@ class Carrying:
     cells                             for each 64 bytes of the opened records, the first part that ends behind their
                                       begin
     found_at, found_size, distance    the last repeat, which the next may go on with
+    in_head                           whether that lies in the head of a message
     codec                             LZ4, or snappy
     messages, size                    what is written
     begin, stop, done                 the block: where in the messages it begins and ends, up to where it is written
@@ -129,11 +130,11 @@ class Carrying:
         while at < end:
             if messages[at] != messages[at - distance]:
                 if at - begin >= LEAST_REPEAT:
-                    self.found(begin, at - begin, distance)
+                    self.found(begin, at - begin, distance, True)
                 begin = at + 1
             at += 1
         if end - begin >= LEAST_REPEAT:
-            self.found(begin, end - begin, distance)
+            self.found(begin, end - begin, distance, True)
 
     def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint, notes: cython.bint) -> None:
         """Carry what repeats in the key or value of `size` bytes from `at`, which went to `to`.
@@ -186,19 +187,36 @@ class Carrying:
                 to += begin - source
                 source = begin
             size = min(stop, self.parts[3 * part + 1]) - source
-            self.found(to, size, to - (self.parts[3 * part + 2] + (source - begin)))
+            self.found(to, size, to - (self.parts[3 * part + 2] + (source - begin)), False)
             source += size
             to += size
             if source >= stop:
                 return
 
-    def found(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write the repeat that was found before, unless this one goes on with it."""
-        if at == self.found_at + self.found_size and distance == self.distance:
+    def found(
+        self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t, in_head: cython.bint
+    ) -> None:
+        """Write the repeat that was found before, unless this one goes on with it: as far back, or the one `in_head`
+        repeats what lies as far back as the other, too."""
+        is_next: cython.bint = at == self.found_at + self.found_size
+        if is_next and (distance == self.distance or (in_head and self.repeats_from(at, size, self.distance))):
             self.found_size += size
+        elif is_next and self.in_head and self.repeats_from(self.found_at, self.found_size, distance):
+            self.found_size += size
+            self.distance = distance
         else:
             self.put_repeat(self.found_at, self.found_size, self.distance)
             self.found_at, self.found_size, self.distance = at, size, distance
+        self.in_head = in_head
+
+    def repeats_from(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.bint:
+        """Whether the `size` bytes at `at` repeat those `distance` before."""
+        end: cython.Py_ssize_t = at + size
+        if distance > FARTHEST or at - distance < self.begin:
+            return False
+        while at < end and self.messages[at] == self.messages[at - distance]:
+            at += 1
+        return at == end
 
     def put_repeat(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
         """Write what lies before a repeat, and the repeat."""
@@ -320,6 +338,7 @@ class Carrying:
         """Begin the blocks of so many bytes."""
         self.messages, self.size = messages, size
         self.found_at = self.found_size = self.distance = 0
+        self.in_head = False
         self.begin_block(0)
 
     def end_blocks(self) -> None:

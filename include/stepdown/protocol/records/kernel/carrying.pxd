@@ -36,6 +36,7 @@ cdef class Carrying:
     cdef Py_ssize_t found_at
     cdef Py_ssize_t found_size
     cdef Py_ssize_t distance
+    cdef bint in_head
     cdef Source messages
     cdef int codec
     cdef Py_ssize_t size
@@ -63,7 +64,8 @@ cdef class Carrying:
     cdef void carry_runs(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
     cdef void carry_pieces(self, unsigned int to, unsigned int size, unsigned int source, Py_ssize_t part) noexcept nogil
-    cdef void found(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void found(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance, bint in_head) noexcept nogil
+    cdef bint repeats_from(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void put_repeat(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void put_pieces(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void put_sequence(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
