@@ -1,11 +1,11 @@
-"""A thousand connections of all kinds at once: `python -m support.hostile.crowd ADDRESS SEED`, run in tests/.
+"""A thousand connections of all kinds at once: `python -m support.hostile.crowd KIND ADDRESS SEED`, run in tests/.
 
 | connections | what they do |
 |---|---|
 | idle | have asked one thing and ask nothing more |
 | slow senders | a part of a large request, and a byte a second; again when they are closed |
 | stalled readers | ask for a megabyte in the newest version, or in one that has to be converted, and read nothing |
-| pipelining | send small requests as fast as they are answered |
+| pipelining | send small requests as fast as they are answered; in a crowd of `equals`, honest producers instead |
 | malformed | a damaged request a second, each on a new connection |
 
 Says "begun" when all are there, and goes on until it is killed.
@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from random import Random
 from time import sleep
 
@@ -25,6 +26,7 @@ from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, Fetch
 from . import attacks
 from .client import asked, begun, connected, drain, half_frame, half_frame_of, pipeline_quietly
 from .generated import damaged
+from .honest import produce
 from .mutated_frames import pool
 
 IDLE = 600
@@ -77,7 +79,7 @@ def malformed(address: str, random: Random, frames: list[bytes], ready: Callable
         sleep(1)
 
 
-def main(address: str, seed: int) -> None:
+def main(kind: str, address: str, seed: int) -> None:
     random = Random(seed)
     frames = pool(random)
     here = threading.Semaphore(0)
@@ -95,7 +97,10 @@ def main(address: str, seed: int) -> None:
     for _ in range(MALFORMED):
         several(1, malformed, Random(random.random()), frames)
     for make in PIPELINING:
-        several(1, pipeline_quietly, make())
+        if kind == "equals":
+            several(1, produce, inf, attacks.TOPIC)
+        else:
+            several(1, pipeline_quietly, make())
     for _ in range(CONNECTIONS):
         here.acquire()
     begun()
@@ -103,4 +108,4 @@ def main(address: str, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

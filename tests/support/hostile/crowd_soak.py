@@ -3,17 +3,17 @@
     python -m support.hostile.crowd_soak SECONDS
 
 Run in tests/, by `make crowd-soak`. A crowd comes and goes first, so that all handlers have been read: with them the
-broker is idle. Then the two are measured alone, and with a crowd there. Says what they had of a fair share, the longest
-that a small request took, and how much the broker has grown when the crowd has left.
+broker is idle. Then the two are measured among equals, alone, and in the crowd. Says what they had of a fair share, the
+longest that a small request took, and how much the broker has grown when the crowd has left.
 
-A fair share is what the two would get if the broker's processor time were divided equally among the connections that
-always have something to do: these two and six of the crowd, so 2 of 8. Alone the two pay so many microseconds of it for
-a record; what the broker has of it beside the crowd, whose processes share the machine, is measured as well:
+A fair share is what the two have among equals: in the same crowd, but the six that send all that they can are honest
+producers too, so nobody has more than another. What the broker has of the processor beside either crowd, whose
+processes share the machine, is measured as well:
 
-    fair rate = rate alone * 2/8 * (broker's seconds of CPU a second beside the crowd) / (the same alone)
+    fair rate = rate among equals * (broker's seconds of CPU a second in the crowd) / (the same among equals)
 
-The other connections of the crowd, 994, want some of it too (slow senders, damaged requests, readers that come back):
-that is not taken off, so the bar is a little above what is fair.
+It is not 2/8 of what they have alone. The consumer wants less than an eighth of the processor, and what it leaves is
+for all; and a request costs more between requests of other kinds than between its like.
 """
 
 import json
@@ -31,14 +31,14 @@ from support.broker import Stepdown
 
 from .attacks import TOPIC, produce_batch
 from .client import one_by_one_quietly
-from .crowd import CONNECTIONS, PIPELINING
+from .crowd import CONNECTIONS
 from .honest import TOPIC as HONEST_TOPIC
 from .rows import TESTS, client, command, create
 
 WARM_UP_S = 10.0
+EQUALS_S = 30.0
 ALONE_S = 10.0
 SETTLE_S = 60.0
-HONEST_CONNECTIONS = 2
 STORED_BATCHES, STORED_RECORDS = 64, 1_000
 DESCRIPTORS = 8_192
 SETTINGS = {
@@ -62,8 +62,9 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Felt:
-    """The two alone and among the crowd, the parts of a fair share that they had, and the broker's growth."""
+    """The two among equals, alone and in the crowd, the parts of a fair share that they had, the broker's growth."""
 
+    among_equals: Rates
     alone: Rates
     crowded: Rates
     produced_share: float
@@ -89,6 +90,16 @@ def honest(server: Stepdown, seconds: float) -> Rates:
     return Rates(produced=produced, consumed=consumed, cpu=cpu)
 
 
+def in_a_crowd(server: Stepdown, kind: str, seconds: float, seed: int) -> tuple[Rates, list[float]]:
+    """What the two have in such a crowd, and how many milliseconds small requests took, the shortest first."""
+    with client(kind, server.address, str(seed), module="crowd"):
+        probing = subprocess.Popen(
+            command("probe", server.address, str(seconds)), cwd=TESTS, stdout=subprocess.PIPE, text=True
+        )
+        rates = honest(server, seconds)
+        return rates, sorted(json.loads(probing.communicate()[0]))
+
+
 def store(address: str) -> None:
     """What the stalled readers ask for, compressed by nobody."""
     records = [
@@ -105,27 +116,23 @@ def felt(server: Stepdown, seconds: float, seed: int = 1) -> Felt:
     store(server.address)
     usage = server.usage
     cold_bytes = usage.rss_bytes()
-    with client(server.address, str(seed + 1), module="crowd"):
-        honest(server, WARM_UP_S)
+    in_a_crowd(server, "all", WARM_UP_S, seed + 1)
+    among_equals, _ = in_a_crowd(server, "equals", EQUALS_S, seed)
     alone = honest(server, ALONE_S)
     idle_bytes = usage.rss_bytes()
     usage.forget_peak()
-    with client(server.address, str(seed), module="crowd"):
-        probing = subprocess.Popen(
-            command("probe", server.address, str(seconds)), cwd=TESTS, stdout=subprocess.PIPE, text=True
-        )
-        crowded = honest(server, seconds)
-        waits = sorted(json.loads(probing.communicate()[0]))
+    crowded, waits = in_a_crowd(server, "all", seconds, seed)
     peak_bytes = usage.peak_rss_bytes()
     end = monotonic() + SETTLE_S
     while (growth := usage.rss_bytes() - idle_bytes) > 0 and monotonic() < end:
         sleep(1)
-    fair = HONEST_CONNECTIONS / (HONEST_CONNECTIONS + len(PIPELINING)) * crowded.cpu / alone.cpu
+    fair = crowded.cpu / among_equals.cpu
     return Felt(
+        among_equals=among_equals,
         alone=alone,
         crowded=crowded,
-        produced_share=crowded.produced / (alone.produced * fair),
-        consumed_share=crowded.consumed / (alone.consumed * fair),
+        produced_share=crowded.produced / (among_equals.produced * fair),
+        consumed_share=crowded.consumed / (among_equals.consumed * fair),
         p99_ms=waits[int(len(waits) * 0.99)],
         longest_ms=waits[-1],
         warm_up_bytes=idle_bytes - cold_bytes,

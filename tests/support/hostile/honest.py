@@ -5,6 +5,7 @@ consumer reads the topic from its end of now. After so many seconds a line says 
 """
 
 import sys
+from collections.abc import Callable
 from time import monotonic
 
 from stepdown.bench.load.admin_connection import Connection, frame_of
@@ -25,17 +26,17 @@ RECORDS_A_BATCH = 100
 PRODUCE_VERSION, FETCH_VERSION = 7, 11
 
 
-def produce(address: str, seconds: float) -> float:
-    """Records a second that were acknowledged."""
+def produce(address: str, seconds: float, topic: str = TOPIC, ready: Callable[[], None] = begun) -> float:
+    """Records a second that were acknowledged. `ready` is called once the first are on their way."""
     records = [
         Record(offset=number, timestamp=1, key=None, value=bytes(150), headers=()) for number in range(RECORDS_A_BATCH)
     ]
     data = PartitionProduceData(index=0, records=build_batch(records, magic=2))
-    topic = TopicProduceData(name=TOPIC, partition_data=(data,))
-    request = frame_of(ProduceRequest(acks=1, timeout_ms=30_000, topic_data=(topic,)), PRODUCE_VERSION)
+    sent = TopicProduceData(name=topic, partition_data=(data,))
+    request = frame_of(ProduceRequest(acks=1, timeout_ms=30_000, topic_data=(sent,)), PRODUCE_VERSION)
     with connected(address) as sock:
         sock.sendall(request * IN_FLIGHT)
-        begun()
+        ready()
         began, answers = monotonic(), 0
         while (took_s := monotonic() - began) < seconds:
             answer = memoryview(received(sock, int.from_bytes(received(sock, 4), "big")))
