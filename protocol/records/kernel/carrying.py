@@ -61,6 +61,7 @@ class Carrying:
         self.space = tables, headers
         self.parts, self.cells, self.headers = words_of(tables[0]), words_of(tables[1]), source_of(headers)
         self.found_at = self.found_size = self.distance = 0
+        self.in_head = False
         self.done = self.to = 0
 
     def begin_stream(self, codec: cython.int, target: cython.int, sink: Sink, at: cython.Py_ssize_t) -> None:
