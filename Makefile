@@ -9,7 +9,7 @@
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
 # make pipeline-range  eleven offsets of a log of 10 GB by time and bytes, all rows from S3 beside a path, and with BESIDE=PYTHON those of another checkout (GB=10)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
-# make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc)
+# make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc; SANITIZE_S=… SEED=…)
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), librdkafka (needs Debian's sources), kafka-python; old and new clients through each listener
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make mutated-logins  throw a million mutated logins at a broker, before and during SASL and TLS (INPUTS=… SEED=…)
@@ -116,8 +116,10 @@ pipeline-range: setup
 gate: setup
 	$(BIN)/python bench/questions/instructions.py
 
+SANITIZE_S ?= 1800
+
 sanitize: setup
-	$(BIN)/python tests/fault/mutated_streams.py 1800
+	$(BIN)/python tests/fault/mutated_streams.py $(SANITIZE_S) $(SEED)
 
 client-suites: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_client_suites.py tests/interop/test_secure_listeners.py

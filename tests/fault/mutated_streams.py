@@ -1,6 +1,6 @@
 """Compressed batches with damaged streams, opened and converted by loops that AddressSanitizer watches.
 
-    python tests/fault/mutated_streams.py SECONDS    # or: make sanitize
+    python tests/fault/mutated_streams.py SECONDS SEED    # or: make sanitize SANITIZE_S=1800 SEED=25
 
 Builds the compiled modules of `protocol/records/` with `-fsanitize=address` in a folder of their own, and runs them
 there on batches of LZ4 and snappy whose streams were changed, cut or mixed with others, checksums made right again.
@@ -50,18 +50,19 @@ def build(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", BUILD, FLAGS], cwd=package, check=True)
 
 
-def run(folder: Path, seconds: float) -> int:
+def run(folder: Path, seconds: str, seed: str) -> int:
     """The exit code of a process that mutates for so long."""
     runtime = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
     watched = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
     paths = f"{folder}{os.pathsep}{sysconfig.get_path('purelib')}"  # and not what is installed in place: -S
-    environment = os.environ | watched | {"PYTHONPATH": paths, "MUTATED_SECONDS": str(seconds)}
-    return subprocess.run([sys.executable, "-S", __file__], env=environment, check=False).returncode
+    environment = os.environ | watched | {"PYTHONPATH": paths}
+    command = [sys.executable, "-S", __file__, "--here", seconds, seed]
+    return subprocess.run(command, env=environment, check=False).returncode
 
 
-def mutate(seconds: float) -> None:
+def mutate(seconds: float, seed: int) -> None:
     """Opens and converts damaged batches; prints how many, and what became of them."""
     from stepdown.protocol.errors import CorruptRecord, InvalidRecord
     from stepdown.protocol.records.builder import build_batch
@@ -70,7 +71,7 @@ def mutate(seconds: float) -> None:
     from stepdown.protocol.records.layout import Codec
     from stepdown.protocol.records.record import Record
 
-    chance = random.Random(25)
+    chance = random.Random(seed)
     words = [chance.randbytes(chance.randrange(2, 9)) for _ in range(50)]
 
     def batch(codec: Codec, records: int, size: int) -> bytes:
@@ -108,14 +109,14 @@ def mutate(seconds: float) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    if "MUTATED_SECONDS" in os.environ:
-        mutate(float(os.environ["MUTATED_SECONDS"]))
+    if arguments[:1] == ["--here"]:
+        mutate(float(arguments[1]), int(arguments[2]))
         return 0
-    if len(arguments) != 1:
+    if len(arguments) != 2:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder))
-        return run(Path(folder), float(arguments[0]))
+        return run(Path(folder), *arguments)
 
 
 if __name__ == "__main__":
