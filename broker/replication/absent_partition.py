@@ -21,6 +21,7 @@ class AbsentPartition(Partition):
     ) -> None:
         self.topic_name = topic_name
         self.index = index
+        self.key = (topic_name, index)
         self._code = code
         self.apply(record)
 

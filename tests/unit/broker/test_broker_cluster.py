@@ -419,3 +419,10 @@ async def test_records_are_deleted_by_the_leader_and_its_followers_do_the_same(c
     await settle()
     starts = [broker.cluster.partition("t", 0).log.log_start_offset for broker in cluster.brokers.values()]
     assert starts == [1, 1, 1]
+
+
+async def test_a_topic_that_not_every_broker_has_is_deleted_at_each(cluster: BrokerCluster) -> None:
+    """Brokers without a replica failed, and DeleteTopics with them."""
+    await create_topic(cluster, "m", replicas=(1,))
+    assert await cluster.brokers[2].topics.delete(["m"]) == {}
+    assert [list(broker.cluster.topics) for broker in cluster.brokers.values()] == [["t"]] * 3
