@@ -23,10 +23,10 @@ remembers is in `stepdown-metadata.json` beside them. Time is the clock's, nothi
 the seed: the same calls at the same times give the same run. Not for production: one process is one point of failure.
 """
 
-import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,9 +39,10 @@ from ..storage.directories.cluster_state import StoredTopic
 from ..storage.directories.meta_properties import read_meta_properties
 from ..storage.directories.metadata_store import MetadataStore
 from ..storage.files.files import Files
-from .broker import Broker
+from .broker import Broker, naming_address
 from .controller.controller import Controller
 from .controller.partition_change import Election
+from .network.listener import bind
 from .network.suspended_broker import Pause
 from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
@@ -69,7 +70,6 @@ class _Member:
         self.listeners = loaded.settings.listeners
         self.broker: Broker | None = None
         self.pause = Pause()
-        self.has_ports = False
         self.ports: list[socket.socket] = []
 
     @property
@@ -85,25 +85,36 @@ class _Member:
             raise ValueError(f"broker {self.node_id} does not run")
         return self.broker
 
-    def remember_ports(self, broker: Broker) -> None:
-        """From now on the broker listens where it does now."""
-        self.listeners = tuple(replace(each, port=broker.addresses[each.listener_name].port) for each in self.listeners)
-        self.has_ports = True
+    def take_ports(self) -> None:
+        """Has nobody else get the ports from now on, whether the broker runs or not: bound, not listening, they refuse.
 
-    def keep_ports(self) -> None:
-        """Has nobody else get the ports while the broker does not run: bound, not listening, they refuse."""
+        Raises: OSError.
+        """
+        if self.ports:
+            return
         for listener in self.listeners:
-            sock = socket.socket(socket.AF_INET6 if ":" in listener.host else socket.AF_INET, socket.SOCK_STREAM)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections may be left
-            with contextlib.suppress(OSError):  # then they are free for all, as those of a real broker
-                sock.bind((listener.host, listener.port))
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-            self.ports.append(sock)
+            try:
+                with naming_address(listener.host, listener.port):
+                    self.ports.append(bind(listener.host, listener.port))
+            except OSError:
+                self.let_go_of_ports()
+                raise
+        taken = [sock.getsockname()[1] for sock in self.ports]
+        self.listeners = tuple(replace(each, port=port) for each, port in zip(self.listeners, taken, strict=True))
+        self._share_ports(False)
 
-    def offer_ports(self) -> None:
-        """Has the broker get its ports."""
+    @contextmanager
+    def sharing_ports(self) -> Iterator[None]:
+        """Within the block the broker may listen at them."""
+        self._share_ports(True)
+        try:
+            yield
+        finally:
+            self._share_ports(False)
+
+    def _share_ports(self, is_shared: bool) -> None:
         for sock in self.ports:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(is_shared))
 
     def let_go_of_ports(self) -> None:
         for sock in self.ports:
@@ -221,6 +232,7 @@ class BrokerCluster:
             raise ValueError(f"broker {node_id} runs already")
         if self.controller.brokers.is_active(node_id):
             self.controller.fence(node_id)  # the session of its former life is not waited for
+        member.take_ports()
         loaded = self._load[node_id](self._learned(member))
         member.pause = Pause()
         broker = Broker(
@@ -232,11 +244,9 @@ class BrokerCluster:
         )
         broker.find_peer = self._reachable
         self._on_broker(broker)
-        member.offer_ports()
-        await broker.start()
+        with member.sharing_ports():
+            await broker.start()
         member.broker = broker
-        member.remember_ports(broker)
-        member.let_go_of_ports()
         self._peers[node_id] = member.topics.replicas
         member.topics.replicas.start()
         self._cluster_id = broker.cluster.cluster_id
@@ -252,7 +262,6 @@ class BrokerCluster:
         self.controller.begin_to_stop(node_id)
         self._take_out(member)
         await broker.stop()
-        member.keep_ports()
         self.controller.leave(node_id)
 
     async def kill_broker(self, node_id: int) -> None:
@@ -265,7 +274,6 @@ class BrokerCluster:
         self.controller.lose(node_id)
         member.pause.end()
         await broker.kill()
-        member.keep_ports()
 
     def pause_broker(self, node_id: int) -> None:
         """Has a broker stand still as one that is suspended does. Requests parked before may still be answered.
@@ -303,10 +311,8 @@ class BrokerCluster:
         return self.brokers.get(node_id) if peer is not None and peer.is_reachable else None
 
     def _learned(self, member: _Member) -> list[Given]:
-        """What is known of a broker, and of its cluster, since it ran for the first time."""
-        texts = {}
-        if member.has_ports:
-            texts["listeners"] = ",".join(map(str, member.listeners))
+        """The ports of a broker, and the id of its cluster once one ran."""
+        texts = {"listeners": ",".join(map(str, member.listeners))}
         if self._cluster_id is not None:
             texts["stepdown.cluster.id"] = self._cluster_id
         return [Given(key, text, ORIGIN) for key, text in texts.items()]

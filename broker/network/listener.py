@@ -41,6 +41,20 @@ class Limits:
     receive_buffer_bytes: int
 
 
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at `host:port` (port 0: any free one) that does not listen yet. Raises: OSError."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
 class Server:
     """Accepts on any number of listeners; every connection is served by a task of its own."""
 
@@ -82,16 +96,11 @@ class Server:
 
     def listen(self, name: str, host: str, port: int) -> tuple[str, int]:
         """Starts accepting on `host:port` (port 0: any free one) and gives the address taken. Raises OSError."""
-        family, _, _, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock = bind(host, port)
         try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if self._limits.receive_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
             sock.setblocking(False)
-            sock.bind(address)
             sock.listen(max(self._limits.backlog, socket.SOMAXCONN))
         except OSError:
             sock.close()

@@ -405,6 +405,24 @@ async def test_nobody_gets_the_port_of_a_broker_that_does_not_run(cluster: Broke
     assert cluster.brokers[1].address.port == port
 
 
+async def test_nobody_else_gets_the_port_of_a_broker_that_has_just_stopped(
+    cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = cluster.brokers[1]
+    stop, address = broker.stop, (broker.address.host, broker.address.port)
+
+    async def stop_while_others_look_for_ports() -> None:
+        await stop()
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(address)
+
+    monkeypatch.setattr(broker, "stop", stop_while_others_look_for_ports)
+    await cluster.stop_broker(1)
+    again = await cluster.start_broker(1)
+    assert (again.address.host, again.address.port) == address
+
+
 async def test_records_are_deleted_by_the_leader_and_its_followers_do_the_same(cluster: BrokerCluster) -> None:
     await produced(cluster.brokers[1], "t", "a", "b")
     await settle()
