@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from difflib import unified_diff
+from itertools import count, repeat
 from random import Random
 from typing import Any
 
@@ -28,6 +29,7 @@ from stepdown.testing.scenarios.scenario import Scenario, load, names, parse
 RUNS_A_PROCESS = 50
 DAWDLES_S = 0.02
 STALL_S, STALLS = 0.002, 0.01
+PROCESSES = 4 * (os.cpu_count() or 1)  # that run at a time: most of a run is spent waiting for threads that dawdle
 SEED = 1
 RECOMPRESSED = """
 name: recompressed
@@ -50,8 +52,10 @@ def main(runs: int, wanted: list[str]) -> int:
     same = True
     for name in wanted or ["recompressed", *names()]:
         found: Counter[str] = Counter()
-        for number, first in enumerate(range(0, runs, RUNS_A_PROCESS)):
-            found.update(_in_a_process(name, min(RUNS_A_PROCESS, runs - first), hash_seed=number))
+        shares = [min(RUNS_A_PROCESS, runs - first) for first in range(0, runs, RUNS_A_PROCESS)]
+        with ThreadPoolExecutor(PROCESSES) as side_by_side:
+            for part in side_by_side.map(_in_a_process, repeat(name), shares, count()):
+                found.update(part)
         lines = found.most_common(1)[0][0]
         print(f"{name:32} {found.total():5} runs  {hashlib.sha256(lines.encode()).hexdigest()[:16]}", flush=True)
         for other in found.keys() - {lines}:
