@@ -18,10 +18,10 @@ from .fetch.session import FetchSessions
 from .metadata.image import Cluster
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
+from .network.descriptors_for_imports import SpareDescriptors
 from .network.interceptor import Interceptor
 from .network.memory_budget import MemoryBudget
 from .network.output_buffer_pool import BufferPool
-from .network.spare_descriptors import SpareDescriptors
 from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .quotas.usage import QuotaUsage

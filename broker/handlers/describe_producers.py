@@ -14,7 +14,7 @@ from ...protocol.messages.describe_producers import (
 from ...storage.producers.producer_state import ProducerEntry
 from ..metadata.topic_rules import check_name
 from ..network.call import Call
-from ..network.long_requests import partitions_once
+from ..network.requests_in_parts import partitions_once
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -28,7 +28,7 @@ from ..metadata.config_resources import (
     resource_type,
 )
 from ..network.call import Call
-from ..network.long_requests import resources_named
+from ..network.requests_in_parts import resources_named
 
 if TYPE_CHECKING:
     from ..services import Services

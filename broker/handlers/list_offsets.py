@@ -28,7 +28,7 @@ from ...protocol.messages.list_offsets import (
 from ...storage.log.offset_lookup import TimestampOffset
 from ..metadata.partition import DEBUGGING_REPLICA, Partition
 from ..network.call import Call
-from ..network.long_requests import partitions_named
+from ..network.requests_in_parts import partitions_named
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -27,7 +27,7 @@ from ...protocol.messages.offset_fetch import (
 )
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
 from ..network.call import Call
-from ..network.long_requests import partitions_once
+from ..network.requests_in_parts import partitions_once
 from ..scheduling.loop_yield import Pauses
 from .offset_commit import has_partition
 

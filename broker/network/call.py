@@ -11,7 +11,7 @@ from ..quotas.throttle_time import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
 from ..security.principal import KafkaPrincipal
 from .connection import Peer
-from .long_requests import Names, named_twice
+from .requests_in_parts import Names, named_twice
 
 
 @dataclass(slots=True)

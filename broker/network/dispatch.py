@@ -29,11 +29,11 @@ from ..quotas.metering import metered, telling
 from ..scheduling.worker_threads import forget_frames
 from ..security.authorization.guard import Handle, guarded
 from ..security.authorization.required_permission import Rule
-from . import request_limits
+from . import request_item_limits
 from .call import Call
 from .connection import CloseConnection, Peer, Reply
-from .long_requests import LONG_ANSWERS, PARTS, named_twice
 from .memory_budget import Claim
+from .requests_in_parts import LONG_ANSWERS, PARTS, named_twice
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -131,11 +131,11 @@ class Dispatcher:
 
     def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
         setting = self._core.settings.stepdown_request_max_items
-        most_items = request_limits.most_items(route.spec.key, setting)
+        most_items = request_item_limits.most_items(route.spec.key, setting)
         try:
             request = route.decode(body, most_items)
         except TooManyItems as fault:
-            which = f"; see {request_limits.SETTING}" if most_items == setting else ""
+            which = f"; see {request_item_limits.SETTING}" if most_items == setting else ""
             raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None

@@ -6,7 +6,7 @@ partitions, groups or topics give the loop to others on their way: they may have
 """
 
 from ...protocol.api import ApiKey
-from .long_requests import PARTS
+from .requests_in_parts import PARTS
 
 SETTING = "stepdown.request.max.items"
 

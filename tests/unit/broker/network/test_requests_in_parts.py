@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.broker.handlers import SERVED
-from stepdown.broker.network.long_requests import ITEMS_A_PART, PARTS
+from stepdown.broker.network.requests_in_parts import ITEMS_A_PART, PARTS
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.messages.delete_groups import DeleteGroupsRequest
 from stepdown.protocol.messages.list_offsets import (
