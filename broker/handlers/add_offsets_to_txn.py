@@ -13,7 +13,7 @@ from ...protocol.errors import ApiError
 from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..network.call import Call
-from ..transactions.error_mapping import code_for
+from ..transactions.errors_for_old_producers import code_for
 
 if TYPE_CHECKING:
     from ..services import Services

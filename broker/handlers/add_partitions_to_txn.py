@@ -26,7 +26,7 @@ from ..metadata.image import Cluster
 from ..metadata.topic_rules import INTERNAL_TOPICS
 from ..network.call import Call
 from ..security.authorization.access import Access
-from ..transactions.error_mapping import code_for
+from ..transactions.errors_for_old_producers import code_for
 from ..transactions.transaction import TopicPartition
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError
 from ...protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from ..network.call import Call
-from ..transactions.error_mapping import code_for
+from ..transactions.errors_for_old_producers import code_for
 
 if TYPE_CHECKING:
     from ..services import Services

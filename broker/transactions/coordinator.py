@@ -17,7 +17,7 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 from ..scheduling.periodic_task import Periodic
-from .ending import Ending
+from .completion import Completion
 from .loading import Loading
 from .markers import Markers
 from .registry import Transactions
@@ -54,7 +54,7 @@ class TransactionCoordinator:
         self.markers = Markers(core, groups, markers_of)
         self._core = core
         self._topic = StateTopic(core, topics)
-        self._ending = Ending(core.clock, self._topic, self.markers, self.write)
+        self._completion = Completion(core.clock, self._topic, self.markers, self.write)
         self._loading = Loading(self._topic, self.transactions, self._raise_producer_ids, self._resume)
         self._periodic: list[Periodic] = []
         self._is_active = False
@@ -81,14 +81,14 @@ class TransactionCoordinator:
 
     async def settled(self) -> None:
         """Returns when every decided transaction has its markers."""
-        await self._ending.finished()
+        await self._completion.finished()
 
     def hold_markers(self) -> None:
         """Leaves decided transactions without markers, so that one can look at what lies in between."""
-        self._ending.gate.clear()
+        self._completion.gate.clear()
 
     def release_markers(self) -> None:
-        self._ending.gate.set()
+        self._completion.gate.set()
 
     async def stop(self) -> None:
         """No marker is written any more; what is left of them is written after the next start."""
@@ -96,14 +96,14 @@ class TransactionCoordinator:
         for task in self._periodic:
             await task.stop()
         await self._loading.stop()
-        await self._ending.stop()
+        await self._completion.stop()
 
     async def _resume(self, partitions: Sequence[int]) -> None:
         """The groups come first: their offsets have to be there when markers decide about them."""
         await self._groups().loaded()
         for transaction in self.transactions:
             if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
-                self._ending.begin(transaction)
+                self._completion.begin(transaction)
 
     def _index_of(self, transaction: Transaction) -> int:
         return self._topic.partition_of(transaction.transactional_id)
@@ -231,7 +231,7 @@ class TransactionCoordinator:
 
     async def _fence(self, transaction: Transaction) -> None:
         await self.write(transaction, transaction.fenced(self._core.clock.now_ms()))
-        self._ending.begin(transaction)
+        self._completion.begin(transaction)
 
     # Transactions
 
@@ -276,7 +276,7 @@ class TransactionCoordinator:
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
             return
         await self.write(transaction, transaction.prepared(PREPARED[committed], self._core.clock.now_ms()))
-        self._ending.begin(transaction)
+        self._completion.begin(transaction)
         await self._core.breathe()
 
     # Periodic

@@ -17,7 +17,7 @@ RETRY_MS = 100
 log = logging.getLogger(__name__)
 
 
-class Ending:
+class Completion:
     """One task for each transaction that is decided and not complete."""
 
     def __init__(
