@@ -19,7 +19,7 @@ from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
 from .handlers import SERVED
-from .handlers.rules import RULES
+from .handlers.required_permissions import RULES
 from .http.pages import pages_of
 from .http.server import HttpServer
 from .maintenance.log_cleaner import Cleaner

@@ -48,7 +48,7 @@ from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.periodic_task import Periodic
-from .security.sasl.credentials import ScramCredentials
+from .security.sasl.scram_credentials import ScramCredentials
 
 __all__ = ["BrokerCluster", "Election"]
 

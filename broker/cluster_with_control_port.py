@@ -30,7 +30,7 @@ from .faults.field_parsers import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
 from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock
-from .security.sasl.credentials import ScramCredentials
+from .security.sasl.scram_credentials import ScramCredentials
 
 Given = Mapping[str, Any]
 Act = Callable[[Given], Any]

@@ -17,7 +17,7 @@ from .metadata.topics import Topics
 from .scheduling.clock import Clock
 from .security.authorization.acls import Acls
 from .security.authorization.authorizer import Authorizer
-from .security.sasl.credentials import ScramCredentials
+from .security.sasl.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator

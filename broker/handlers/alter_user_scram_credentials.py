@@ -13,7 +13,7 @@ from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from ..network.call import Call
-from ..security.sasl.credentials import Deletion, Upsertion
+from ..security.sasl.scram_credentials import Deletion, Upsertion
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -15,7 +15,7 @@ from ...protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from ..network.call import Call
-from ..security.authorization.acl_codes import filter_of
+from ..security.authorization.acl_decoding import filter_of
 
 if TYPE_CHECKING:
     from ...protocol.acls import Acl

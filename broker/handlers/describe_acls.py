@@ -14,7 +14,7 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from ..network.call import Call
-from ..security.authorization.acl_codes import filter_of
+from ..security.authorization.acl_decoding import filter_of
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -27,8 +27,8 @@ from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
 from ..quotas.metering import metered, telling
 from ..scheduling.worker_threads import forget_frames
+from ..security.authorization.authorization_rule import Rule
 from ..security.authorization.guard import Handle, guarded
-from ..security.authorization.required_permission import Rule
 from . import request_item_limits
 from .call import Call
 from .connection import CloseConnection, Peer, Reply

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....protocol.errors import ApiError, ErrorCode
 from .access import RestrictedAccess
+from .authorization_rule import Items, Rule
 from .authorizer import Authorizer
-from .required_permission import Items, Rule
 
 if TYPE_CHECKING:
     from ...core import Core

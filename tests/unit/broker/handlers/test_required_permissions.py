@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.broker.handlers import SERVED
-from stepdown.broker.handlers.rules import RULES
+from stepdown.broker.handlers.required_permissions import RULES
 from stepdown.broker.network.dispatch import Dispatcher
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.schema import schema_of

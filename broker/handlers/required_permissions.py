@@ -20,7 +20,7 @@ from ...protocol.records.layout import (
 from ..metadata.config_resources import ResourceType as ConfigType
 from ..metadata.topic_rules import METADATA_TOPIC, is_legal_name
 from ..security.authorization.access import Access, denied
-from ..security.authorization.required_permission import Check, Items, Judge, Rule
+from ..security.authorization.authorization_rule import Check, Items, Judge, Rule
 
 
 def _needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check:
