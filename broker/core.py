@@ -24,7 +24,7 @@ from .network.memory_budget import MemoryBudget
 from .network.output_buffer_pool import BufferPool
 from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
-from .quotas.usage import QuotaUsage
+from .quotas.usage_metrics import QuotaUsage
 from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
 from .scheduling.worker_threads import WorkerThreads

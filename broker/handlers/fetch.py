@@ -23,7 +23,7 @@ from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics
 from ..network.call import Call
-from ..quotas.throttle_time import UNLIMITED
+from ..quotas.request_charging import UNLIMITED
 from ..scheduling.loop_yield import Pauses
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.frame import RequestHeader
-from ..quotas.throttle_time import UNLIMITED, RequestQuota
+from ..quotas.request_charging import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
 from ..security.principal import KafkaPrincipal
 from .connection import Peer

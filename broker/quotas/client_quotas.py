@@ -12,7 +12,7 @@ from ..scheduling.clock import Clock
 from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate
 from .token_bucket import TokenBucket
-from .usage import QuotaUsage
+from .usage_metrics import QuotaUsage
 
 MOST_MEASURED = 10_000
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api import ApiKey
 from .client_quotas import ClientQuotas
-from .throttle_time import LimitedRequest
+from .request_charging import LimitedRequest
 
 if TYPE_CHECKING:
     from ..network.call import Call

@@ -6,7 +6,7 @@
 from ...protocol.errors import ApiError, ErrorCode
 from .client_quotas import ClientQuotas
 from .quota_lookup import Entity
-from .usage import FETCH, MUTATION, PRODUCE, REQUEST
+from .usage_metrics import FETCH, MUTATION, PRODUCE, REQUEST
 
 
 class RequestQuota:
