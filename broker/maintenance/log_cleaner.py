@@ -25,7 +25,7 @@ from ..scheduling.worker_threads import WorkerThreads
 if TYPE_CHECKING:
     from ..core import Core
     from ..metadata.topics import Topics
-    from .log_cleaning import Cleaning
+    from .single_log_cleaning import Cleaning
 
 LOGS_A_TURN: Final = 20
 MOST_THREADS: Final = 64
@@ -174,7 +174,7 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, what: Cleanable) -> bool:
         """Whether to go on with the next log at once."""
-        from .log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
+        from .single_log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
 
         assert self._threads is not None
         self._cleaning[partition.key] = work = Cleaning(self._core, self._threads, partition, what)
