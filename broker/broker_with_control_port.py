@@ -2,7 +2,7 @@
 
 from ..config import BrokerSettings, HostPort, Layers
 from .broker import Broker, naming_address
-from .faults.control import Control
+from .faults.control_requests import Control
 from .faults.copy_on_write_files import FaultyDisk
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock

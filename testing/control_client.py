@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from ..broker.faults.control import Control
+from ..broker.faults.control_requests import Control
 from .loop_thread import LoopThread
 
 TIMEOUT_S = 660.0

@@ -11,7 +11,7 @@ from ...protocol.schema import Piece
 from ...storage.downconversion.converted_slice import ConvertedSlice
 from ...storage.files.file_slice import FileSlice
 from .error_responses import Meant
-from .request_scope import TopicName, topic_of
+from .request_topics_and_groups import TopicName, topic_of
 
 SIZE = slice(0, 4)
 CORRELATION_ID = slice(4, 8)

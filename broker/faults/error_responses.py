@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from ...protocol.schema import schema_of
-from .request_scope import TopicName, arrays_of_structs, partition_of, topic_of
+from .request_topics_and_groups import TopicName, arrays_of_structs, partition_of, topic_of
 
 Meant = Callable[[str | None, int | None], bool]
 """Whether a topic and partition are meant."""

@@ -25,7 +25,7 @@ from .event_log import EventLog, RequestEvent
 from .fault import WITHOUT_REQUEST, Fault
 from .metadata_responses import leaders_now, with_leader, with_old_leaders
 from .request_function import CLOSE, PASS, SILENCE, HookedRequest, ask
-from .request_scope import groups_of, is_about, places_of
+from .request_topics_and_groups import groups_of, is_about, places_of
 
 if TYPE_CHECKING:
     from ..network.call import Call

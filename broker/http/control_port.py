@@ -1,4 +1,4 @@
-"""The control port: JSON over HTTP to what `broker/faults/control.py` answers, from tests in any language.
+"""The control port: JSON over HTTP to what `broker/faults/control_requests.py` answers, from tests in any language.
 
 Who reaches it can do anything to the broker, so it listens on the loopback, or asks for a token. Without a token a
 request has to name a loopback address as its host and no origin: a web page in a browser on this machine could come by
@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 import h11
 
-from ..faults.control import Control
+from ..faults.control_requests import Control
 from .server import HttpServer, Page
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -30,7 +30,7 @@ from .event_log import EventLog, OtherEvent
 from .fault import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
 from .injector import Injector
-from .request_scope import is_about
+from .request_topics_and_groups import is_about
 
 if TYPE_CHECKING:
     from ..services import Services
