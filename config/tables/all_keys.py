@@ -17,7 +17,7 @@ from . import (
     log,
     metrics,
     network,
-    plugins,
+    policies,
     quotas,
     replication,
     security,
@@ -42,7 +42,7 @@ _BROKER_TABLES = (
     zookeeper,
     controller,
     metrics,
-    plugins,
+    policies,
     tiered_storage,
 )
 
