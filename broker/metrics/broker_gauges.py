@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from prometheus_client import ProcessCollector
 
 from ...storage.log.log import Log
+from .cleaner_gauges import show_cleaner
 from .group_gauges import show_groups
 from .instruments import GaugeRow
-from .maintenance_gauges import show_cleaner, show_transactions
+from .transaction_gauges import show_transactions
 
 if TYPE_CHECKING:
     from ..core import Core

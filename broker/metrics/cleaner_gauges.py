@@ -1,7 +1,6 @@
-"""Transactions and compaction: what a scrape reads off the coordinator and the cleaner."""
+"""Compaction: what a scrape reads off the log cleaner."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .instruments import GaugeRow
@@ -9,14 +8,6 @@ from .instruments import GaugeRow
 if TYPE_CHECKING:
     from ..core import Core
     from ..maintenance.log_cleaner import Cleaner
-    from ..transactions.coordinator import TransactionCoordinator
-
-
-def show_transactions(core: "Core", coordinator: "Callable[[], TransactionCoordinator | None]") -> None:
-    """Registers the gauge; it does not make the coordinator begin."""
-    core.metrics.instruments.gauge(
-        "stepdown_transactional_ids", "Transactional ids, by state", lambda: _transactional_ids(coordinator()), "state"
-    )
 
 
 def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
@@ -38,13 +29,6 @@ def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
         "Compacted logs that the cleaner gave up, since they cannot be read",
         lambda: cleaner.uncleanable,
     )
-
-
-def _transactional_ids(coordinator: "TransactionCoordinator | None") -> Iterable[GaugeRow]:
-    rows: Counter[tuple[str, ...]] = Counter()
-    for transaction in () if coordinator is None else coordinator.transactions:
-        rows[(transaction.now.state.label,)] += 1
-    return list(rows.items())
 
 
 def _known(value: float | None) -> Iterable[GaugeRow]:
