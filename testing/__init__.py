@@ -10,7 +10,7 @@
 from ..broker.faults.request_function import CLOSE, PASS, SILENCE, HookedRequest
 from .async_kafka import AsyncKafka
 from .kafka import Kafka
-from .records import TestRecord
+from .record_comparison import TestRecord
 from .running import Running, running
 
 __all__ = ["CLOSE", "PASS", "SILENCE", "AsyncKafka", "HookedRequest", "Kafka", "Running", "TestRecord", "running"]

@@ -9,7 +9,7 @@ from .clock import Clock
 from .cluster import Cluster
 from .faults import ArmedFault, Faults
 from .kafka import Kafka
-from .requests import Requests
+from .received_requests import Requests
 
 P = ParamSpec("P")
 T = TypeVar("T")

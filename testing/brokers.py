@@ -9,7 +9,7 @@ from ..broker.cluster_with_control_port import ControlledCluster
 from ..broker.faults.copy_on_write_files import TestDisk
 from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
-from .records import as_text
+from .record_comparison import as_text
 
 MOST_REPLICAS = 3
 REPLICATION_FACTORS = (

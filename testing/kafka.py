@@ -19,8 +19,8 @@ from .cluster import Cluster
 from .control_client import ControlClient, NoControl
 from .faults import Faults
 from .group import Group, TopicPartition, describe_group
-from .records import Expected, Header, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
-from .requests import Requests
+from .received_requests import Requests
+from .record_comparison import Expected, Header, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
 from .wire_client import OPEN, WireClient, by_node, check
 

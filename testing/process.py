@@ -12,7 +12,7 @@ from types import TracebackType
 from .brokers import DEFAULTS
 from .control_client import HttpControl
 from .kafka import Kafka
-from .records import as_text
+from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import SecuredListener
 from .security.superuser import USERS, OwnAccess

@@ -13,7 +13,7 @@ from .brokers import Brokers, make_brokers
 from .control_client import LocalControl
 from .kafka import Kafka
 from .loop_thread import LoopThread
-from .records import as_text
+from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import PROTOCOLS, SecuredListener
 from .security.superuser import USERS, OwnAccess

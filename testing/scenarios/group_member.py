@@ -27,7 +27,7 @@ from ...protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from ..wire_client import KafkaError, check
-from .group_coordinator_lookup import CoordinatorClient
+from .coordinator_client import CoordinatorClient
 
 DEFAULTS: Mapping[str, Any] = {
     "group.id": None,
