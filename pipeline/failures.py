@@ -24,6 +24,10 @@ class BadUsage(PipelineFailure):
     exit_code = EXIT_BAD_USAGE
 
 
+class DataLoss(PipelineFailure):
+    """Records that were asked for are gone: retention deleted the segment, or the log was truncated."""
+
+
 _PYTHON_FAULT = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)$", re.MULTILINE)
 _JAVA_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _OURS = re.compile(r"^\S*\b(PipelineFailure|DataLoss|BadUsage): (.*)$", re.MULTILINE)

@@ -29,9 +29,10 @@ from stepdown.bench.servers.contenders import Stepdown
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.job_source import Source
+from stepdown.pipeline.kafka_connector import read_options
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.session import build_session
-from stepdown.pipeline.spark_packages import jar_settings, read_options
+from stepdown.pipeline.spark_packages import jar_settings
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.batches import iter_batches

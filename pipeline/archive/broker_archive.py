@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..console_output import say
 from ..failures import BadUsage
-from ..job_output import say
+from ..kafka_connector import broker_errors, read_options
 from ..places.place_files import is_remote
-from ..spark_packages import broker_errors, read_options
 from .log_archive import Format
 from .state import FILE_NAME
 

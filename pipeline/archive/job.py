@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 
+from ..console_output import print_rows, say
 from ..failures import BadUsage
-from ..job_output import print_rows, say
 from ..job_source import add_source_options, source_of
+from ..kafka_connector import check_reachable
 from ..places.place_files import PlaceFiles, located
 from ..session import build_session
 from ..sources.options import read_options, size
-from ..spark_packages import DELTA_SETTINGS, check_reachable, jar_settings
+from ..spark_packages import DELTA_SETTINGS, jar_settings
 from .broker_archive import BrokerArchive, archive_records, check_identity
 from .log_archive import LogArchive, archive_new
 

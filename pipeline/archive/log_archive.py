@@ -18,12 +18,11 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
-from ..failures import BadUsage
-from ..job_output import say
+from ..console_output import say
+from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..progress import progress
 from ..reading.partition_log import PartitionLog
-from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
 from ..sources.segments_stream import limited

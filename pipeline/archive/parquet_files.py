@@ -26,7 +26,7 @@ from ...protocol.records.columns import Wanted
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import TYPES, ArrowRows
-from ..reading.rows import Leniency, SplitRows
+from ..reading.split_rows import Leniency, SplitRows
 from ..reading.splits import Split
 
 STAGED = "_staged"

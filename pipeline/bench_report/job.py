@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..console_output import print_rows, say
 from ..failures import BadUsage
 from ..html_report import Section, write_page
-from ..job_output import print_rows, say
 from ..report_picture import Picture
 from . import tables
 from .pictures import draw_latency, draw_memory, draw_throughput

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ..html_report import Section, write_page
 from ..report_picture import Picture
-from .answers import Counted, answers
+from .report_summary import Counted, answers
 
 REPORT = "report.html"
 MEBIBYTE = 1 << 20

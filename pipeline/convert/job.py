@@ -12,8 +12,8 @@ from ...storage.directories.log_directory import CLEAN_MARK
 from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ...storage.files.file_names import segment_file
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ..console_output import print_rows, say
 from ..failures import BadUsage, PipelineFailure
-from ..job_output import print_rows, say
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, located
 from ..progress import progress

@@ -29,8 +29,8 @@ from ...storage.log.log_config import LogConfig
 from ..failures import PipelineFailure
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
-from ..reading.rows import allocate
 from ..reading.segment_location import SegmentFile
+from ..reading.split_rows import allocate
 from .up_conversion import convert_chunk_up
 
 CHUNK_BYTES = 128 * 1024

@@ -8,7 +8,7 @@ from ...protocol.records.columns import Wanted
 from ..places.place_files import PlaceFiles
 from .index_files import offset_before_time
 from .partition_log import PartitionLog
-from .rows import Leniency, SplitRows
+from .split_rows import Leniency, SplitRows
 from .splits import Range, SplitPlanner
 
 PIECE_BYTES = 1 << 20

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 from ...protocol.errors import ApiError, CorruptRecord
 from ...protocol.records.batch_header import BatchHeader
 from ...storage.log.batch_scan import batch_headers
+from ..console_output import say
 from ..failures import BadUsage, PipelineFailure
-from ..job_output import say
 from ..places.place_files import PlaceFiles
 from ..reading.batch_header_columns import TYPES, header_batch
 from ..reading.partition_log import PartitionLog

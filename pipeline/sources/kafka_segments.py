@@ -32,8 +32,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ..console_output import say
 from ..failures import BadUsage
-from ..job_output import say
 from ..places.place_files import PlaceFiles
 from ..reading.partition_log import PartitionLog
 from ..reading.splits import Range, SplitPlanner

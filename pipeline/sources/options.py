@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...config.similar_names import nearest
+from ..console_output import say
 from ..failures import BadUsage
-from ..job_output import say
 from ..layouts.partition_logs import partition_logs
 from ..places.place_files import PlaceFiles, located, store_options
 from ..reading.log_end import log_end_offset

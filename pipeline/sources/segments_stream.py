@@ -14,11 +14,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ..failures import BadUsage
-from ..job_output import say
+from ..console_output import say
+from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..reading.partition_log import PartitionLog
-from ..reading.rows import DataLoss
 from ..reading.splits import Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset

@@ -9,10 +9,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
-from ..job_output import say
+from ..console_output import say
+from ..failures import DataLoss
 from ..reading.arrow_columns import ArrowRows
 from ..reading.partition_log import PartitionLog
-from ..reading.rows import DataLoss, Leniency, SplitRows
+from ..reading.split_rows import Leniency, SplitRows
 from ..reading.splits import Split
 from ..values.decoded_columns import DecodedColumns
 from ..values.schemas import ValueSchemas

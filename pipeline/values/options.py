@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from ..console_output import say
 from ..failures import BadUsage
-from ..job_output import say
 from ..places.place_files import PlaceFiles, located
 from .registry import Registry
 from .schemas import FORMATS, Schema, ValueFormat, ValueSchemas, schema_of_file

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ..spark_packages import broker_errors, write_options
+from ..kafka_connector import broker_errors, write_options
 from .records import LoadRecord, Workload
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ import argparse
 from dataclasses import fields
 
 from ...protocol.records.layout import Codec
+from ..console_output import print_rows, say
 from ..failures import BadUsage
-from ..job_output import print_rows, say
-from ..spark_packages import check_reachable, jar_settings
+from ..kafka_connector import check_reachable
+from ..spark_packages import jar_settings
 from .log_directory import write_log_directory
 from .records import KEYS, START_MS, Workload
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from stepdown.pipeline.spark_packages import read_options
+from stepdown.pipeline.kafka_connector import read_options
 from support.broker import Stepdown
 from support.log_variety import write_variety
 from support.spark_jars import require_jars

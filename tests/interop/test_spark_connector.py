@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from stepdown.pipeline.spark_packages import read_options, write_options
+from stepdown.pipeline.kafka_connector import read_options, write_options
 from stepdown.pipeline.workload.broker_writer import write_to_broker
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec

@@ -2,7 +2,7 @@
 
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.protocol.records.columns import Wanted
 

@@ -1,11 +1,10 @@
-"""The connector's jars: which Spark is told to fetch, and where from else; addresses of brokers."""
+"""The connector's jars: which Spark is told to fetch, and where from else."""
 
-import socket
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.failures import BadUsage, PipelineFailure
-from stepdown.pipeline.spark_packages import PACKAGES, check_reachable, jar_settings
+from stepdown.pipeline.failures import BadUsage
+from stepdown.pipeline.spark_packages import PACKAGES, jar_settings
 
 
 @pytest.fixture(autouse=True)
@@ -33,17 +32,3 @@ def test_spark_fetches_the_packages_unless_a_folder_has_the_jars(tmp_path: Path)
 def test_spark_submit_brings_its_own_jars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     assert not jar_settings(["connector"])
-
-
-def test_an_address_where_nobody_listens_is_told_at_once() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        check_reachable(address)
-    with pytest.raises(PipelineFailure, match=f"no broker listens at {address}"):
-        check_reachable(address)
-
-
-@pytest.mark.parametrize("address", ["localhost", ":9092", "localhost:http"])
-def test_what_is_no_address_is_bad_usage(address: str) -> None:
-    with pytest.raises(BadUsage, match="HOST:PORT"):
-        check_reachable(address)

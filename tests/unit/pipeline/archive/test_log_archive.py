@@ -15,8 +15,7 @@ from stepdown.pipeline.archive import log_archive
 from stepdown.pipeline.archive.log_archive import Format, LogArchive, archive_new
 from stepdown.pipeline.archive.parquet_files import ArchivedFile
 from stepdown.pipeline.command import main
-from stepdown.pipeline.failures import BadUsage
-from stepdown.pipeline.reading.rows import DataLoss
+from stepdown.pipeline.failures import BadUsage, DataLoss
 from stepdown.pipeline.sources.options import read_options
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic

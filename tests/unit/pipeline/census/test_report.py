@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.census.answers import Counted, size_text
 from stepdown.pipeline.census.report import write_report
+from stepdown.pipeline.census.report_summary import Counted, size_text
 
 MB = 1_000_000
 LONG = "a-topic-with-a-long-name.and-more.of-it.than-a-narrow-screen-has-in-one-line"

@@ -15,7 +15,7 @@ from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.compressed_chunks import unpacked
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_log import PartitionLog
-from stepdown.pipeline.reading.rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.protocol.errors import CorruptRecord, DiskFault
 from stepdown.protocol.records.columns import Wanted

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from stepdown.pipeline.reading.arrow_columns import ArrowRows
-from stepdown.pipeline.reading.rows import allocate
+from stepdown.pipeline.reading.split_rows import allocate
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
 from support.log_directories import keyed_records

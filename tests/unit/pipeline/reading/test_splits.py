@@ -4,11 +4,11 @@ from pathlib import Path
 from struct import pack
 
 import pytest
-from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.log_end import log_end_offset
-from stepdown.pipeline.reading.rows import DataLoss, Leniency, SplitRows
+from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, Split, SplitPlanner
 from stepdown.protocol.records.columns import Wanted
 from stepdown.protocol.records.layout import Codec

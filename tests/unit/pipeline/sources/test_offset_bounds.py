@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.failures import BadUsage, PipelineFailure
-from stepdown.pipeline.reading.rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import MAX_OFFSET, Range, SplitPlanner
 from stepdown.pipeline.sources.offset_bounds import end_offset, first_offset
 from stepdown.pipeline.sources.options import BATCH_OPTIONS, OPTIONS, read_options

@@ -10,8 +10,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
-from stepdown.pipeline.failures import BadUsage, said_by
-from stepdown.pipeline.reading.rows import DataLoss
+from stepdown.pipeline.failures import BadUsage, DataLoss, said_by
 from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader

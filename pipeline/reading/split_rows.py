@@ -16,17 +16,13 @@ from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
 from ...protocol.records.record import Buffer
-from ..failures import PipelineFailure
+from ..failures import DataLoss, PipelineFailure
 from ..places.place_files import PlaceFiles
 from .segment_location import open_stored
 from .splits import Split
 from .transactions import AbortedBatches
 
 WINDOW_BYTES = 1 << 20
-
-
-class DataLoss(PipelineFailure):
-    """Records that were asked for are gone: retention deleted the segment, or the log was truncated."""
 
 
 @dataclass(slots=True)
