@@ -26,7 +26,7 @@ from __future__ import annotations
 import cython
 
 if not cython.compiled:  # offset_map.pxd has them else
-    from .kernel.buffers import sink_of, source_of
+    from .kernel.buffer_pointers import sink_of, source_of
     from .kernel.crc import crc32c_over, crc_at, crc_prepare
     from .kernel.numbers import (
         Sink,

@@ -24,12 +24,12 @@ WORDS = [b"record ", b"batch ", b"offset ", b"epoch ", b"segment ", b"abcabcabca
 
 @pytest.fixture(scope="module")
 def blocks() -> ModuleType:
-    return load_twin("kernel.blocks")
+    return load_twin("kernel.block_decompression")
 
 
 @pytest.fixture(scope="module")
-def carrying() -> ModuleType:
-    return load_twin("kernel.carrying")
+def match_reuse() -> ModuleType:
+    return load_twin("kernel.match_reuse")
 
 
 def sample(random: Random) -> bytes:
@@ -59,11 +59,11 @@ def open_by(blocks: ModuleType, codec: Codec, stream: bytes) -> tuple[bytes, lis
 
 
 def close_by(
-    carrying: ModuleType, codec: Codec, data: bytes, repeats: list[tuple[int, int, int]], target: int = 1
+    match_reuse: ModuleType, codec: Codec, data: bytes, repeats: list[tuple[int, int, int]], target: int = 1
 ) -> bytes:
     room = memoryview(bytearray(len(data) + len(data) // 6 + 1024))
     source = memoryview(data + bytes(16))  # the loops read a little beyond, within the buffer of a thread
-    writer = carrying.Carrying()
+    writer = match_reuse.MatchReuse()
     writer.begin_stream(codec, target, room, 0)
     writer.begin_blocks(source, len(data))
     for repeat in repeats:
@@ -118,7 +118,7 @@ def test_damaged_streams_are_refused_or_open_to_what_the_library_says(
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("seed", range(10))
 def test_what_is_closed_with_what_repeats_opens_to_the_same(
-    blocks: ModuleType, carrying: ModuleType, codec: Codec, seed: int
+    blocks: ModuleType, match_reuse: ModuleType, codec: Codec, seed: int
 ) -> None:
     random = Random(seed)
     for _ in range(6):
@@ -129,14 +129,14 @@ def test_what_is_closed_with_what_repeats_opens_to_the_same(
         repeats = [each for each in found[1] if random.random() < random.choice((1, 0.9))]
         for chosen in (repeats, [], [(at + 1, size - 1, distance) for at, size, distance in repeats]):
             for target in (0, 1):
-                closed = close_by(carrying, codec, data, chosen, target)
+                closed = close_by(match_reuse, codec, data, chosen, target)
                 assert decompress(codec, closed, magic=target, max_bytes=1 << 20) == data
-        assert len(close_by(carrying, codec, data, found[1])) <= len(stream) + 16
+        assert len(close_by(match_reuse, codec, data, found[1])) <= len(stream) + 16
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("seed", range(5))
-def test_repeats_that_cross_blocks_are_cut(carrying: ModuleType, codec: Codec, seed: int) -> None:
+def test_repeats_that_cross_blocks_are_cut(match_reuse: ModuleType, codec: Codec, seed: int) -> None:
     """Carried to messages, a repeat may reach over the end of a block, or back into the one before."""
     random = Random(seed)
     period = random.choice((1, 7, 16, 3000, 30_000, 32_768))
@@ -146,7 +146,7 @@ def test_repeats_that_cross_blocks_are_cut(carrying: ModuleType, codec: Codec, s
         size = min(random.choice((4, 5, 11, 12, 64, 65, 67, 68, 300, 60_000)), len(data) - at)
         repeats.append((at, size, period))
         at += size + random.choice((0, 0, 1, 15, 60, 61, 300))
-    closed = close_by(carrying, codec, data, repeats)
+    closed = close_by(match_reuse, codec, data, repeats)
     assert decompress(codec, closed, magic=1, max_bytes=1 << 20) == data
 
 

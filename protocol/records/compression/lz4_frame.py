@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ...errors import InvalidRecord
 from ..kernel import xxh32
-from ..kernel.blocks import LZ4_BROKEN_HEADER, LZ4_HEADER
+from ..kernel.block_decompression import LZ4_BROKEN_HEADER, LZ4_HEADER
 from ..record import Buffer
 from .block_writer import BlockWriter
 

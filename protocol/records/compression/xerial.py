@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Any
 
 from ...errors import InvalidRecord, RecordTooLarge
-from ..kernel.blocks import SNAPPY_HEADER
+from ..kernel.block_decompression import SNAPPY_HEADER
 from ..record import Buffer
 from .block_writer import BlockWriter
 

@@ -2,10 +2,10 @@
 """Compressed v2 batches as wrappers of magic 0 or 1, without the interpreter where that can be.
 
 Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and snappy go batch after batch, and block after
-block however large they are, without the interpreter: opened (`kernel/blocks.py`), converted, and closed with what the
-producer found to repeat, carried over (`kernel/carrying.py`). Gzip, large records and very many small ones, and streams
-that Kafka's clients do not write, are for the libraries. Most of those batches open to less than `SINGLE_BYTES`, for
-which objects for streams (`record_stream.py`) would cost more than the codecs.
+block however large they are, without the interpreter: opened (`kernel/block_decompression.py`), converted, and closed
+with what the producer found to repeat, carried over (`kernel/match_reuse.py`). Gzip, large records and very many small
+ones, and streams that Kafka's clients do not write, are for the libraries. Most of those batches open to less than
+`SINGLE_BYTES`, for which objects for streams (`record_stream.py`) would cost more than the codecs.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import NamedTuple
 import cython
 
 from ..compression.codecs import SINGLE_BYTES, single
-from ..kernel.blocks import Blocks
-from ..kernel.carrying import Carrying
+from ..kernel.block_decompression import Blocks
+from ..kernel.match_reuse import MatchReuse
 from ..kernel.run_status import fault
 from ..layout import MAX_OPENED_BYTES
 
 if not cython.compiled:  # compressed_batch.pxd has them else
-    from ..kernel.blocks import LZ4, STEP
-    from ..kernel.buffers import sink_of, source_of
-    from ..kernel.carrying import MOST_PARTS
+    from ..kernel.block_decompression import LZ4, STEP
+    from ..kernel.buffer_pointers import sink_of, source_of
     from ..kernel.crc import crc_prepare
     from ..kernel.down import RecordsDown, put_wrapper_head
     from ..kernel.item import Item
+    from ..kernel.match_reuse import MOST_PARTS
     from ..kernel.numbers import Sink, Source
     from ..kernel.reading import batch_end
     from ..kernel.run_status import BAD_COUNT, BAD_FRAME, DONE, NEEDS_CODEC, NO_ROOM
@@ -67,7 +67,7 @@ class SinglesDown:
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
         self.buffer = memoryview(bytearray(2 * SINGLE_BYTES + STEP))
         self.messages = sink_of(self.buffer)
-        self.blocks, self.carrying = Blocks(), Carrying()
+        self.blocks, self.match_reuse = Blocks(), MatchReuse()
 
     def convert(
         self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
@@ -165,7 +165,7 @@ class SinglesDown:
         self.opened, self.wanted = 0, self.end + self.overhead + CLOSED_EXTRA
         if self.wanted > self.room:
             return NO_ROOM
-        self.carrying.begin_stream(codec, self.target, self.sink, self.end + self.overhead)
+        self.match_reuse.begin_stream(codec, self.target, self.sink, self.end + self.overhead)
         while True:
             down.end = self.blocks.next(self.blocks.opened, rest, rest + LARGEST_BLOCK)
             opened_bytes += down.end - rest
@@ -182,12 +182,12 @@ class SinglesDown:
             rest = down.end - down.at
             if down.wanted < 0 or rest * MOST_LEFT > down.end or down.seen - seen > MOST_PARTS // 2:
                 return NEEDS_CODEC
-            self.wanted = self.carrying.to + down.written + down.written // 6 + CLOSED_EXTRA
+            self.wanted = self.match_reuse.to + down.written + down.written // 6 + CLOSED_EXTRA
             if self.wanted > self.room:
                 return NO_ROOM
             if down.written:
                 self.opened += down.written
-                self.carrying.carry(
+                self.match_reuse.carry(
                     item,
                     self.blocks.opened,
                     down.at,
@@ -201,7 +201,7 @@ class SinglesDown:
         if rest or down.seen != down.count:
             return BAD_COUNT
         if down.kept:
-            end = self.carrying.end_stream()
+            end = self.match_reuse.end_stream()
             size = self.behind - self.at
             if end - self.end > size + size // 8 + MOST_HEAD_BYTES * down.kept:
                 return NEEDS_CODEC

@@ -6,8 +6,8 @@
     down.py                 down, as messages
     up.py                   up, as records
     survey.py               nowhere: what it looks like; a whole batch at a glance
-    blocks.py               an LZ4 or snappy stream opened, and what repeats in it; and one closed
-    carrying.py             what repeats found again in what the records became
+    block_decompression.py  an LZ4 or snappy stream opened, and what repeats in it
+    match_reuse.py          what the records became, closed with what repeated in that
     columns.py              batches and streams of any magic, in columns (not imported here: a broker does without)
 
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
@@ -15,24 +15,24 @@ the GIL. Loops run longer here than elsewhere.
 
 What they share is inlined into each of them. It lies in `include/` in Cython's words, here in Python's, as the twin:
 
-    numbers.py        copying, integers, varints      crc.py          checksums of bytes in place (crc.h)
-    reading.py        a record, a message, a frame    writing.py      a message
-    buffers.py        buffers of Python               run_status.py   how a run ends
-    item.py           where the parts of a record lie (a class of C)
-    siphash.py        for the offset map
+    numbers.py          copying, integers, varints      crc.py          checksums of bytes in place (crc.h)
+    reading.py          a record, a message, a frame    writing.py      a message
+    buffer_pointers.py  buffers of Python               run_status.py   how a run ends
+    item.py             where the parts of a record lie (a class of C)
+    siphash.py          for the offset map
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """
 
-from . import blocks, carrying, checksums, decompressed_stream, down, item, plain, survey, up
-from .blocks import Blocks
+from . import block_decompression, checksums, decompressed_stream, down, item, match_reuse, plain, survey, up
+from .block_decompression import Blocks
 from .checksums import crc32, crc32c, xxh32
 from .down import MessagesDown, RecordsDown, wrap
 from .plain import convert_plain, plan
 from .survey import RecordSurvey, glance, glance_at_blocks
 from .up import MessagesUp
 
-_LOOPS = (blocks, carrying, checksums, decompressed_stream, down, item, plain, survey, up)
+_LOOPS = (block_decompression, checksums, decompressed_stream, down, item, match_reuse, plain, survey, up)
 COMPILED: bool = all(each.COMPILED for each in _LOOPS)
 
 __all__ = [

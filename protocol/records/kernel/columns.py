@@ -18,7 +18,7 @@ if not cython.compiled:  # columns.pxd has them else
         RECORD_BATCH_OVERHEAD,
         TIMESTAMP_TYPE_BIT,
     )
-    from .buffers import sink_of, source_of
+    from .buffer_pointers import sink_of, source_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .item import Item
     from .numbers import Sink, Source, added, copy, get32, get64, varint

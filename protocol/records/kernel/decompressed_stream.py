@@ -8,10 +8,10 @@ import cython
 from .run_status import fault
 
 if cython.compiled:
-    from cython.cimports.stepdown.protocol.records.kernel.buffers import RELEASE_BYTES, sink_of, source_of
+    from cython.cimports.stepdown.protocol.records.kernel.buffer_pointers import RELEASE_BYTES, sink_of, source_of
     from cython.cimports.stepdown.protocol.records.kernel.run_status import DONE
 else:
-    from .buffers import RELEASE_BYTES, sink_of, source_of
+    from .buffer_pointers import RELEASE_BYTES, sink_of, source_of
     from .item import Item
     from .run_status import DONE
 

@@ -27,7 +27,7 @@ if not cython.compiled:  # down.pxd has them else
         V1_OVERHEAD,
         V1_TIMESTAMP_OFFSET,
     )
-    from .buffers import sink_of
+    from .buffer_pointers import sink_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .decompressed_stream import Stream
     from .item import Item

@@ -19,7 +19,7 @@ if not cython.compiled:  # plain.pxd has them else
         TIMESTAMP_TYPE_BIT,
         V1_OVERHEAD,
     )
-    from .buffers import RELEASE_BYTES, sink_of, source_of
+    from .buffer_pointers import RELEASE_BYTES, sink_of, source_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .item import Item
     from .numbers import Source, added, copy, get32, get64

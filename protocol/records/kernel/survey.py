@@ -21,7 +21,7 @@ if not cython.compiled:  # survey.pxd has them else
         RECORD_COUNT_OFFSET,
         TRANSACTIONAL_BIT,
     )
-    from .buffers import RELEASE_BYTES, source_of
+    from .buffer_pointers import RELEASE_BYTES, source_of
     from .crc import crc32c_over, crc_at, crc_prepare
     from .decompressed_stream import Stream
     from .item import Item
@@ -31,7 +31,7 @@ if not cython.compiled:  # survey.pxd has them else
 
     BLOCKS_ROOM = 131072
 
-from .blocks import Blocks
+from .block_decompression import Blocks
 
 crc_prepare()
 

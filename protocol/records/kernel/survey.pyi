@@ -1,7 +1,7 @@
 """What Python sees of survey.py, which is typed for Cython."""
 
 from ..record import Buffer
-from .blocks import Blocks
+from .block_decompression import Blocks
 from .decompressed_stream import Stream
 
 COMPILED: bool

@@ -1,6 +1,6 @@
 # What protocol/records/offset_map.py takes from others.
 
-from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.siphash cimport sip_hash

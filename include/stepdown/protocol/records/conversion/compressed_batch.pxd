@@ -2,9 +2,9 @@
 
 cimport cython
 
-from stepdown.protocol.records.kernel.blocks cimport *
-from stepdown.protocol.records.kernel.buffers cimport *
-from stepdown.protocol.records.kernel.carrying cimport Carrying, MOST_PARTS
+from stepdown.protocol.records.kernel.block_decompression cimport *
+from stepdown.protocol.records.kernel.buffer_pointers cimport *
+from stepdown.protocol.records.kernel.match_reuse cimport MatchReuse, MOST_PARTS
 from stepdown.protocol.records.kernel.crc cimport crc_prepare
 from stepdown.protocol.records.kernel.down cimport *
 from stepdown.protocol.records.kernel.run_status cimport *
@@ -21,7 +21,7 @@ cdef class SinglesDown:
     cdef object buffer
     cdef Sink messages
     cdef Blocks blocks
-    cdef Carrying carrying
+    cdef MatchReuse match_reuse
     cdef Source source
     cdef Sink sink
     cdef Py_ssize_t size

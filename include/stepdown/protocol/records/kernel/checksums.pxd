@@ -1,5 +1,5 @@
 # What protocol/records/kernel/checksums.py takes from others.
 
-from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.numbers cimport *

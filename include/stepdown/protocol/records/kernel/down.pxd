@@ -3,7 +3,7 @@
 cimport cython
 
 from stepdown.protocol.records.layout cimport *
-from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.run_status cimport *
 from stepdown.protocol.records.kernel.item cimport *

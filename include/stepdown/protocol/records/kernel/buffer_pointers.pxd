@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-# Buffers of Python as pointers. protocol/records/kernel/buffers.py is the readable twin.
+# Buffers of Python as pointers. protocol/records/kernel/buffer_pointers.py is the readable twin.
 
 from stepdown.protocol.records.kernel.numbers cimport Sink, Source, Words
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import cython
 
-if not cython.compiled:  # blocks.pxd has them else
-    from .buffers import sink_of, source_of, words_of
+if not cython.compiled:  # block_decompression.pxd has them else
+    from .buffer_pointers import sink_of, source_of, words_of
     from .numbers import Sink, Source, copy, get32, little32, move
 
     LZ4 = 3

@@ -1,9 +1,9 @@
-# What protocol/records/kernel/carrying.py takes from others, and its layout in C.
+# What protocol/records/kernel/match_reuse.py takes from others, and its layout in C.
 
 cimport cython
 
-from stepdown.protocol.records.kernel.blocks cimport *
-from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.block_decompression cimport *
+from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.item cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 from stepdown.protocol.records.kernel.reading cimport *
@@ -23,7 +23,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Carrying:
+cdef class MatchReuse:
     cdef object space
     cdef Words parts
     cdef Words cells

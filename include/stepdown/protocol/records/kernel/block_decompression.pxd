@@ -1,8 +1,8 @@
-# What protocol/records/kernel/blocks.py takes from others, and its layout in C.
+# What protocol/records/kernel/block_decompression.py takes from others, and its layout in C.
 
 cimport cython
 
-from stepdown.protocol.records.kernel.buffers cimport *
+from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.numbers cimport *
 
 cdef enum:

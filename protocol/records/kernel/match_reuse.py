@@ -6,19 +6,20 @@ Keys and values are the same bytes in both, only further apart, so a repeat insi
 messages, too, at another distance. One that reaches over what lies between them is cut at its ends. The heads of
 messages, with short keys between them, are compared with the one before.
 
-Each block that was opened becomes one, or more where its messages take more than 64 KiB. `blocks.py` shows the formats.
+Each block that was opened becomes one, or more where its messages take more than 64 KiB. `block_decompression.py` shows
+the formats.
 """
 
 from __future__ import annotations
 
 import cython
 
-from .blocks import LZ4_BROKEN_HEADER, LZ4_HEADER, SNAPPY_HEADER
+from .block_decompression import LZ4_BROKEN_HEADER, LZ4_HEADER, SNAPPY_HEADER
 
-if not cython.compiled:  # carrying.pxd has them else
+if not cython.compiled:  # match_reuse.pxd has them else
     from ..layout import LOG_OVERHEAD, V0_OVERHEAD, V1_OVERHEAD
-    from .blocks import LZ4, LZ4_BLOCK_BYTES, LZ4_HEADER_BYTES, LZ4_RAW_BLOCK, SNAPPY_HEADER_BYTES, STEP
-    from .buffers import source_of, words_of
+    from .block_decompression import LZ4, LZ4_BLOCK_BYTES, LZ4_HEADER_BYTES, LZ4_RAW_BLOCK, SNAPPY_HEADER_BYTES, STEP
+    from .buffer_pointers import source_of, words_of
     from .item import Item
     from .numbers import Sink, Source, Words, copy, get32, put32, put_little16, put_little32
     from .reading import read_record
@@ -39,7 +40,7 @@ if not cython.compiled:  # carrying.pxd has them else
 COMPILED: bool = cython.compiled
 
 
-class Carrying:
+class MatchReuse:
     """A thread's tables, and the stream that is being written.
 
     parts                             of each key and value: begin and end in the opened records, begin in the messages
