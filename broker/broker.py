@@ -137,7 +137,7 @@ class Broker(Services):
         await self._end_work(self.settings.stepdown_shutdown_grace_ms)
         await self._upkeep.stop()
         await self._end_surroundings()
-        self.log_dirs.shutdown()
+        self.log_manager.shutdown()
 
     async def kill(self) -> None:
         """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
@@ -145,7 +145,7 @@ class Broker(Services):
         await self._end_work(0)
         await self._upkeep.abandon()
         await self._end_surroundings()
-        self.log_dirs.abandon()
+        self.log_manager.abandon()
 
     async def _end_work(self, grace_ms: int) -> None:
         """Nothing new begins, and what is in flight ends within `grace_ms`."""

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from ..config import BrokerSettings
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
-from ..storage.directories.log_dirs import LogDirs
+from ..storage.directories.log_manager import LogManager
 from ..storage.files.files import Files
 from .fetch.session import FetchSessions
 from .metadata.image import Cluster
@@ -87,11 +87,11 @@ class Core:
             patience_ms=SLOW_REQUEST_MS,
         )
         self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
-        self.log_dirs = LogDirs.open_all(settings, files or Files(), self.clock)
+        self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
         self.spare_descriptors = SpareDescriptors()
-        node_id = self.log_dirs.node_id
+        node_id = self.log_manager.node_id
         self.cluster = Cluster(
-            cluster_id=self.log_dirs.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
+            cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
 
     @contextmanager
@@ -102,7 +102,7 @@ class Core:
         except BaseException:
             self.workers.shutdown()
             self.spare_descriptors.close()
-            self.log_dirs.abandon()
+            self.log_manager.abandon()
             raise
 
     @property

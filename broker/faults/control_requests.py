@@ -179,8 +179,8 @@ class Control:
         wanted = values_of(body, {"topic": text, "partition": count}, needs=("topic",))
         topic, index = wanted["topic"], wanted.get("partition", 0)
         for broker in self._brokers.values():
-            if (log := broker.log_dirs.logs.get((topic, index))) is not None:
-                offset = spoil_last_batch(broker.log_dirs.files, log)
+            if (log := broker.log_manager.logs.get((topic, index))) is not None:
+                offset = spoil_last_batch(broker.log_manager.files, log)
                 break
         else:
             raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -33,7 +33,7 @@ async def handle(broker: "Services", request: DeleteRecordsRequest, call: Call) 
         )
         for topic in request.topics
     ]
-    await broker.heavy(broker.log_dirs.checkpoint_log_starts)
+    await broker.heavy(broker.log_manager.checkpoint_log_starts)
     return DeleteRecordsResponse(topics=topics)
 
 

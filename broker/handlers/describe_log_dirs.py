@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
-    logs = broker.log_dirs.logs
+    logs = broker.log_manager.logs
     asked: Collection[tuple[str, int]] = logs
     if request.topics is not None:
         asked = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
-    by_directory: dict[str, list[Log]] = {path: [] for path in broker.log_dirs.directories}
+    by_directory: dict[str, list[Log]] = {path: [] for path in broker.log_manager.directories}
     for key in asked:
         if key in logs:
             by_directory[logs[key].directory.rpartition("/")[0]].append(logs[key])
@@ -47,7 +47,7 @@ def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> Desc
 
 def _result(broker: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove]) -> DescribeLogDirsResult:
     try:
-        total_bytes, usable_bytes = broker.log_dirs.files.space(path)
+        total_bytes, usable_bytes = broker.log_manager.files.space(path)
     except DiskFault as fault:
         return DescribeLogDirsResult(error_code=fault.code, log_dir=path)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}

@@ -78,30 +78,30 @@ class Upkeep:
                 await self._core.breathe()
 
     async def _flush(self) -> None:
-        for due in list(self._core.log_dirs.due_for_flush(self._core.clock.now_ms())):
+        for due in list(self._core.log_manager.due_for_flush(self._core.clock.now_ms())):
             await self._sync(due, due.plan_flush())
 
     async def _checkpoint_recovery(self) -> None:
-        await self._core.heavy(self._core.log_dirs.checkpoint_recovery_points)
+        await self._core.heavy(self._core.log_manager.checkpoint_recovery_points)
 
     async def _checkpoint_starts(self) -> None:
-        await self._core.heavy(self._core.log_dirs.checkpoint_log_starts)
+        await self._core.heavy(self._core.log_manager.checkpoint_log_starts)
 
     async def _checkpoint_watermarks(self) -> None:
         marks = {partition.key: partition.high_watermark for partition in self._core.cluster.partitions()}
-        await self._core.heavy(self._core.log_dirs.checkpoint_high_watermarks, marks)
+        await self._core.heavy(self._core.log_manager.checkpoint_high_watermarks, marks)
 
     async def _tidy(self) -> None:
         """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
-        for rolled in self._core.log_dirs.take_rolled():
+        for rolled in self._core.log_manager.take_rolled():
             await self._sync(rolled, rolled.plan_flush_of_rolled())
         for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
-            self._core.log_dirs.take_offline(missing)
+            self._core.log_manager.take_offline(missing)
 
     def _tidy_directories(self, now_ms: int) -> list[Log]:
         """Removes what is due; the logs whose folder is missing. For a worker."""
-        self._core.log_dirs.delete_due(now_ms)
-        return self._core.log_dirs.without_folder()
+        self._core.log_manager.delete_due(now_ms)
+        return self._core.log_manager.without_folder()
 
     async def _sync(self, which: Log, flush: Flush) -> None:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""

@@ -34,10 +34,10 @@ class LogMoves:
 
     def clean_up(self) -> None:
         """Removes copies that a crash left unfinished. Raises DiskFault."""
-        log_dirs = self._core.log_dirs
-        for folder in unfinished_copies(log_dirs.files, log_dirs.directories):
+        log_manager = self._core.log_manager
+        for folder in unfinished_copies(log_manager.files, log_manager.directories):
             log.info("%s is left of a move that did not finish, and is removed", folder)
-            log_dirs.files.remove_directory(folder)
+            log_manager.files.remove_directory(folder)
 
     def request(self, name: str, index: int, path: str) -> None:
         """Begins to move a partition, unless it is there or on its way. Raises ApiError 3, 17 or 57, DiskFault."""
@@ -45,7 +45,7 @@ class LogMoves:
             raise ApiError(
                 f"the name of {name} is too long for its folder to be moved", ErrorCode.INVALID_TOPIC_EXCEPTION
             )
-        directories = self._core.log_dirs.directories
+        directories = self._core.log_manager.directories
         if path not in directories:
             raise ApiError(
                 f"{path} is no log directory of this broker, they are {', '.join(directories)}",
@@ -82,7 +82,7 @@ class LogMoves:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self, partition: Partition, path: str) -> None:
-        move = LogMove(self._core.log_dirs.files, partition.log, path)
+        move = LogMove(self._core.log_manager.files, partition.log, path)
         task = asyncio.get_running_loop().create_task(self._carry_out(partition, move))
         self._moves[partition.key], self._tasks[partition.key] = move, task
         task.add_done_callback(lambda done: self._ended(partition.key, done))
@@ -103,7 +103,7 @@ class LogMoves:
             await self._copy(move)
             current = self._core.cluster.topics.get(partition.topic_name)
             if current is not None and current.partitions.get(partition.index) is partition:
-                partition.log = self._core.log_dirs.adopt(move)
+                partition.log = self._core.log_manager.adopt(move)
                 finished = True
                 log.info("%s is now in %s", partition.log.name, move.destination)
         except DiskFault as fault:

@@ -82,13 +82,13 @@ class Cleaning:
             if exchange is not None:
                 if not self._exchange(exchange):
                     return False
-                await self._in_thread(self._core.log_dirs.files.sync_directory, exchange.cleaned.directory)
+                await self._in_thread(self._core.log_manager.files.sync_directory, exchange.cleaned.directory)
             await self._throttle(done_bytes)
         return False
 
     def _exchange(self, exchange: Exchange) -> bool:
         partition = self._partition
-        is_there = self._core.log_dirs.logs.get(partition.key) is self._what.log
+        is_there = self._core.log_manager.logs.get(partition.key) is self._what.log
         if not is_there:
             exchange.cleaned.discard()  # deleted, or moved to another disk meanwhile
             return False

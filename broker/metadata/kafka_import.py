@@ -21,19 +21,19 @@ from ...storage.directories.kraft_metadata import (
     KraftMetadata,
     read_kraft_metadata,
 )
-from ...storage.directories.log_dirs import LogDirs
+from ...storage.directories.log_manager import LogManager
 
 log = logging.getLogger(__name__)
 
 
-def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, settings: BrokerSettings) -> None:
+def take_over(state: ClusterState, log_manager: LogManager, node_id: int, settings: BrokerSettings) -> None:
     """Fills a new state with what KRaft's metadata says, if there are any.
 
     Raises: DiskFault, also for what cannot be read where access rules or passwords are in force.
     """
-    for directory in log_dirs.directories:
+    for directory in log_manager.directories:
         folder = f"{directory}/{FOLDER}"
-        metadata = read_kraft_metadata(log_dirs.files, folder)
+        metadata = read_kraft_metadata(log_manager.files, folder)
         if metadata is None:
             continue
         if metadata.fault and settings.authorizer_class_name:
@@ -58,7 +58,7 @@ def take_over(state: ClusterState, log_dirs: LogDirs, node_id: int, settings: Br
                 folder,
                 metadata.fault,
             )
-        _fill(state, metadata, log_dirs, node_id)
+        _fill(state, metadata, log_manager, node_id)
         log.info("imported the settings of %d topics from %s", len(state.topics), folder)
         return
 
@@ -68,8 +68,8 @@ def _has_scram(settings: BrokerSettings) -> bool:
     return any(each.sasl is not None and set(each.sasl.mechanisms) & set(HASHES) for each in listeners)
 
 
-def _fill(state: ClusterState, metadata: KraftMetadata, log_dirs: LogDirs, node_id: int) -> None:
-    ids = {name: opened.topic_id for (name, _), opened in log_dirs.logs.items()}
+def _fill(state: ClusterState, metadata: KraftMetadata, log_manager: LogManager, node_id: int) -> None:
+    ids = {name: opened.topic_id for (name, _), opened in log_manager.logs.items()}
     for name, topic_id in metadata.topics.items():
         if name in ids and ids[name] in (None, topic_id):
             state.topics[name] = StoredTopic(

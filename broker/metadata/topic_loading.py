@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault
 from ...storage.directories.cluster_state import StoredTopic
-from ...storage.directories.log_dirs import LogDirs
+from ...storage.directories.log_manager import LogManager
 from ...storage.directories.metadata_store import MetadataStore
 from ...storage.files.partition_metadata import write_topic_id
 from ...storage.log.log import Log
@@ -34,27 +34,29 @@ log = logging.getLogger(__name__)
 Logs = dict[int, Log]
 
 
-def load_image(store: MetadataStore, log_dirs: LogDirs, configuration: Configuration, node_id: int) -> Iterator[Topic]:
+def load_image(
+    store: MetadataStore, log_manager: LogManager, configuration: Configuration, node_id: int
+) -> Iterator[Topic]:
     """The topics, after what was half done has been finished. Raises DiskFault."""
-    _finish_deletions(store, log_dirs)
+    _finish_deletions(store, log_manager)
     found: dict[str, Logs] = {}
-    for (name, index), opened in log_dirs.logs.items():
+    for (name, index), opened in log_manager.logs.items():
         found.setdefault(name, {})[index] = opened
     if store.is_new:
-        store.raise_producer_ids(1 + max(map(_last_producer_id, log_dirs.logs.values()), default=-1))
+        store.raise_producer_ids(1 + max(map(_last_producer_id, log_manager.logs.values()), default=-1))
     changed = _reconcile(store, found)
     if changed or store.is_new:
         store.save()
     for name, stored in store.state.topics.items():
-        yield _topic(name, stored, found.get(name, {}), log_dirs, configuration, node_id)
+        yield _topic(name, stored, found.get(name, {}), log_manager, configuration, node_id)
 
 
-def _finish_deletions(store: MetadataStore, log_dirs: LogDirs) -> None:
+def _finish_deletions(store: MetadataStore, log_manager: LogManager) -> None:
     deleting = store.state.deleting
-    doomed = [key for key, opened in log_dirs.logs.items() if opened.topic_id in deleting]
+    doomed = [key for key, opened in log_manager.logs.items() if opened.topic_id in deleting]
     for name, index in doomed:
         log.info("%s-%d belongs to a deleted topic and is removed", name, index)
-        log_dirs.delete(name, index)
+        log_manager.delete(name, index)
     deleting.clear()
 
 
@@ -93,7 +95,7 @@ def _last_producer_id(opened: Log) -> int:
 
 
 def _topic(
-    name: str, stored: StoredTopic, logs: Logs, log_dirs: LogDirs, configuration: Configuration, node_id: int
+    name: str, stored: StoredTopic, logs: Logs, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Topic:
     settings = configuration.stored_topic_settings(name, stored.configs)
     config = log_config(settings)
@@ -106,20 +108,22 @@ def _topic(
     )
     missing = [index for index in range(stored.partitions) if index not in logs]
     if missing:
-        logs = {**logs, **_make_missing(name, stored, missing, config, log_dirs)}
+        logs = {**logs, **_make_missing(name, stored, missing, config, log_manager)}
     for index in range(stored.partitions):
         opened = logs[index]
         opened.reconfigure(config)
-        epoch = _leader_epoch(opened, is_clean=log_dirs.was_clean(opened.directory))
+        epoch = _leader_epoch(opened, is_clean=log_manager.was_clean(opened.directory))
         topic.partitions[index] = Partition(name, index, opened, leader_id=node_id, leader_epoch=epoch)
     return topic
 
 
-def _make_missing(name: str, stored: StoredTopic, missing: list[int], config: LogConfig, log_dirs: LogDirs) -> Logs:
+def _make_missing(
+    name: str, stored: StoredTopic, missing: list[int], config: LogConfig, log_manager: LogManager
+) -> Logs:
     log.warning("topic %s: %d of %d partitions have no folder and start empty: %s",
                 name, len(missing), stored.partitions, missing[:20])  # fmt: skip
     try:
-        return {index: log_dirs.create(name, index, stored.topic_id, config) for index in missing}
+        return {index: log_manager.create(name, index, stored.topic_id, config) for index in missing}
     except DiskFault as fault:
         raise DiskFault(f"topic {name}: missing partitions cannot be made: {fault}") from fault
 

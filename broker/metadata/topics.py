@@ -69,9 +69,9 @@ class Topics:
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
         """`store` is that of a cluster; without one the broker has its own, in its log directories."""
-        self.store = store or MetadataStore.open(core.log_dirs.files, core.log_dirs.directories)
+        self.store = store or MetadataStore.open(core.log_manager.files, core.log_manager.directories)
         if store is None and self.store.is_new:
-            take_over(self.store.state, core.log_dirs, core.cluster.node_id, core.settings)
+            take_over(self.store.state, core.log_manager, core.cluster.node_id, core.settings)
         self.configuration = Configuration(layers, self.store, None if store is None else core.cluster.node_id)
         self.collisions = CollisionGuard()
         self.moves = moves
@@ -82,7 +82,7 @@ class Topics:
         self.on_epoch: list[Callable[[Partition], None]] = []
         self._core = core
         self.cluster = core.cluster
-        self._log_dirs = core.log_dirs
+        self._log_manager = core.log_manager
         self._turns = Turns(core.breathe, PARTITIONS_A_TURN)
         core.settings = self.configuration.settings
         core.cluster.draw_producer_ids_from(self.store.next_producer_id)
@@ -90,7 +90,7 @@ class Topics:
     def load(self) -> None:
         """Builds the image of what is on the disk. Raises DiskFault."""
         self.moves.clean_up()
-        for topic in load_image(self.store, self._log_dirs, self.configuration, self.cluster.node_id):
+        for topic in load_image(self.store, self._log_manager, self.configuration, self.cluster.node_id):
             self.cluster.add(topic)
             self.collisions.add(topic.name)
 
@@ -215,7 +215,7 @@ class Topics:
     async def _make_partitions(self, topic: Topic, indexes: Iterable[int]) -> None:
         config = log_config(topic.settings)
         for index in indexes:
-            made = self._log_dirs.create(topic.name, index, topic.topic_id, config)
+            made = self._log_manager.create(topic.name, index, topic.topic_id, config)
             topic.partitions[index] = self._partition(topic.name, index, made)
             await self._turns.next()
 
@@ -228,7 +228,7 @@ class Topics:
                 del state.topics[topic.name]
                 state.deleting.add(topic.topic_id)
             for index in topic.partitions:
-                self._log_dirs.delete(topic.name, index)
+                self._log_manager.delete(topic.name, index)
 
     def _offsets_overrides(self) -> dict[str, str]:
         """Kafka's settings of `__consumer_offsets` (GroupMetadataManager.groupMetadataTopicConfigs)."""
@@ -367,7 +367,7 @@ class Topics:
         """Whether the log is gone; those who wait for it are told."""
         complete = True
         try:
-            self._log_dirs.delete(*partition.key)
+            self._log_manager.delete(*partition.key)
         except DiskFault as fault:
             complete = False
             log.warning("%s-%d could not be deleted and will be at the next start: %s", *partition.key, fault)

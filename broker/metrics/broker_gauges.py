@@ -54,7 +54,7 @@ def show_state(
     gauge(
         "stepdown_offline_log_directories",
         "Log directories with a failed write or sync",
-        lambda: len(core.log_dirs.failing()),
+        lambda: len(core.log_manager.failing()),
     )
     _show_logs(core)
     show_groups(core, groups)

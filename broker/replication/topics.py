@@ -54,8 +54,8 @@ class ReplicatedTopics(Topics):
     def load(self) -> None:
         """As of a single broker. Folders of deleted topics, and of partitions that moved away meanwhile, go."""
         self.moves.clean_up()
-        self._checkpointed = self._log_dirs.high_watermarks()
-        for (name, index), opened in tuple(self._log_dirs.logs.items()):
+        self._checkpointed = self._log_manager.high_watermarks()
+        for (name, index), opened in tuple(self._log_manager.logs.items()):
             stored = self.controller.topics.get(name)
             if stored is not None and stored.topic_id == opened.topic_id:
                 is_wanted = index < len(stored.replicas) and self._is_here(stored.replicas[index])
@@ -64,7 +64,7 @@ class ReplicatedTopics(Topics):
                 if is_wanted:
                     log.warning("%s belongs to no topic of the cluster and is ignored", opened.directory)
             if not is_wanted:
-                self._log_dirs.delete(name, index)
+                self._log_manager.delete(name, index)
         self.sync(self.controller.topics)
 
     async def stop(self) -> None:
@@ -218,9 +218,9 @@ class ReplicatedTopics(Topics):
         """The replica here; where its log cannot be made, a partition that says so."""
         config = log_config(topic.settings)
         try:
-            found = self._log_dirs.logs.get((topic.name, index))
+            found = self._log_manager.logs.get((topic.name, index))
             if found is None:
-                found = self._log_dirs.create(topic.name, index, topic.topic_id, config)
+                found = self._log_manager.create(topic.name, index, topic.topic_id, config)
         except ApiError as fault:
             log.error("%s-%d cannot be opened: %s", topic.name, index, fault)
             return AbsentPartition(topic.name, index, record, code=ErrorCode.KAFKA_STORAGE_ERROR)

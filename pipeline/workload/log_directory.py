@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from ...protocol.errors import DiskFault
 from ...protocol.records.record import Record
-from ...storage.directories.log_dirs import LogDirs
+from ...storage.directories.log_manager import LogManager
 from ...storage.files.clock import SystemClock
 from ...storage.files.files import Files
 from ...storage.log.log import Log
@@ -30,18 +30,18 @@ def write_log_directory(
     """
     config = LogConfig(segment_bytes=segment_bytes, segment_ms=FOREVER, retention_ms=-1)
     try:
-        log_dirs = LogDirs([directory], Files(), SystemClock(), config)
+        log_manager = LogManager([directory], Files(), SystemClock(), config)
         try:
-            return _write(workload, log_dirs, tell)
+            return _write(workload, log_manager, tell)
         finally:
-            log_dirs.shutdown()
+            log_manager.shutdown()
     except DiskFault as fault:
         raise PipelineFailure(str(fault)) from fault
 
 
-def _write(workload: Workload, log_dirs: LogDirs, tell: Callable[[int], None] | None) -> int:
+def _write(workload: Workload, log_manager: LogManager, tell: Callable[[int], None] | None) -> int:
     batching = BatchSettings(magic=workload.magic, codec=workload.codec, batch_bytes=workload.batch_bytes)
-    writers = [LogWriter(_log(log_dirs, workload.topic, number), batching) for number in range(workload.partitions)]
+    writers = [LogWriter(_log(log_manager, workload.topic, number), batching) for number in range(workload.partitions)]
     written = 0
     for number in workload.chunks:
         for record in workload.chunk(number):
@@ -57,7 +57,7 @@ def _write(workload: Workload, log_dirs: LogDirs, tell: Callable[[int], None] | 
     return sum(writer.stored_bytes for writer in writers)
 
 
-def _log(log_dirs: LogDirs, topic: str, partition: int) -> Log:
+def _log(log_manager: LogManager, topic: str, partition: int) -> Log:
     """The partition's log. A topic's id follows from its name: the same workload gives the same directory."""
-    found = log_dirs.logs.get((topic, partition))
-    return found or log_dirs.create(topic, partition, uuid5(_TOPIC_IDS, topic))
+    found = log_manager.logs.get((topic, partition))
+    return found or log_manager.create(topic, partition, uuid5(_TOPIC_IDS, topic))

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from stepdown.protocol.errors import ApiError, InvalidRecord
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.log.flush import Flush
 from stepdown.storage.log.log import Log
 from stepdown.storage.log.log_config import LogConfig
@@ -243,10 +243,10 @@ from pathlib import Path
 from stepdown.storage.files.clock import SystemClock
 from support.files import FaultyFiles
 from stepdown.storage.log.log_config import LogConfig
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from support.logs import append
 config = LogConfig(segment_bytes=4000, index_interval_bytes=300)
-dirs = LogDirs([sys.argv[1]], FaultyFiles(), SystemClock(), config)
+dirs = LogManager([sys.argv[1]], FaultyFiles(), SystemClock(), config)
 log = dirs.logs.get(("orders", 0)) or dirs.create("orders", 0, None)
 while True:
     append(log, b"%d" % log.log_end_offset)
@@ -275,7 +275,7 @@ def kill_rounds(tmp_path: Path, rounds: int, seed: int) -> None:
     random = Random(seed)
     for _ in range(rounds):
         told = kill_while_it_writes(tmp_path, random.randint(1, 300))
-        dirs = LogDirs([str(tmp_path)], FaultyFiles(), ManualClock(NOW), LogConfig(segment_bytes=4000))
+        dirs = LogManager([str(tmp_path)], FaultyFiles(), ManualClock(NOW), LogConfig(segment_bytes=4000))
         log = dirs.logs["orders", 0]
         assert log.log_end_offset >= told
         assert values_of(read_all(log)) == values(0, log.log_end_offset)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from stepdown.protocol.records.builder import build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.checkpoint_file import read_offsets
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log import Log
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.java
 COMPLAINTS = ("mismatch", "Mismatch", "Found", "not sorted", "non-monotonic", "isvalid: false", "Could not", "corrupt")
 
 
-def open_dirs(directory: Path, files: Files | None = None, **config: object) -> LogDirs:
-    return LogDirs([str(directory)], files or Files(), ManualClock(NOW), LogConfig(**config))  # type: ignore[arg-type]
+def open_dirs(directory: Path, files: Files | None = None, **config: object) -> LogManager:
+    return LogManager([str(directory)], files or Files(), ManualClock(NOW), LogConfig(**config))  # type: ignore[arg-type]
 
 
 def fill(log: Log) -> None:

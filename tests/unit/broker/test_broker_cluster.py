@@ -366,7 +366,7 @@ async def test_a_reassigned_partition_moves_with_its_records(cluster: BrokerClus
     assert (record.replicas, record.isr, record.leader, record.is_being_reassigned) == ((3,), (3,), 3, False)
     assert values_in((await fetched(cluster.brokers[3], "m")).records) == {0: "a", 1: "b"}
     assert (await fetched(cluster.brokers[1], "m")).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert not (Path(cluster.brokers[1].log_dirs.directories[0]) / "m-0").exists()
+    assert not (Path(cluster.brokers[1].log_manager.directories[0]) / "m-0").exists()
 
 
 async def test_committed_offsets_move_with_their_coordinator(cluster: BrokerCluster) -> None:

@@ -131,7 +131,7 @@ async def test_log_directories_tell_real_sizes(broker: Broker, client: RawClient
     await create(client, "a", 2)
     await write(client, "a", 1, times=3)
     (everything,) = (await client.send(DescribeLogDirsRequest(topics=None), version)).results
-    assert everything.log_dir == broker.log_dirs.directories[0]
+    assert everything.log_dir == broker.log_manager.directories[0]
     sizes = {p.partition_index: p.partition_size for t in everything.topics for p in t.partitions}
     assert sizes[0] == 0
     assert sizes[1] == broker.cluster.topics["a"].partitions[1].log.size_bytes > 0

@@ -106,7 +106,7 @@ async def test_a_damaged_log_is_given_up_and_others_are_cleaned(tmp_path: Path) 
         flip_bit(path, 8 * 100)
         await until_clean(broker, clock)
         assert len(list(read_all(good.log))) == 10
-        assert broker.log_dirs.files.size(str(path)) == bad.log.segments[0].size
+        assert broker.log_manager.files.size(str(path)) == bad.log.segments[0].size
 
 
 async def test_a_topic_that_is_deleted_meanwhile_takes_its_files_with_it(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def content(log: Log) -> bytes:
 
 def other(broker: Broker) -> str:
     """The directory that the log is not in."""
-    return next(path for path in broker.log_dirs.directories if not log_of(broker).directory.startswith(path))
+    return next(path for path in broker.log_manager.directories if not log_of(broker).directory.startswith(path))
 
 
 async def move(client: RawClient, path: str, name: str = "orders", partition: int = 0, version: int = 2) -> int:
@@ -111,7 +111,7 @@ async def test_a_moved_log_is_the_same_elsewhere(broker: Broker, client: RawClie
     new = log_of(broker)
     assert new.directory == f"{destination}/orders-0"
     assert (content(new), new.log_end_offset) == before
-    assert new is broker.log_dirs.logs["orders", 0]
+    assert new is broker.log_manager.logs["orders", 0]
     assert not folders(other(broker))
 
 

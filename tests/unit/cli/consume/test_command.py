@@ -152,7 +152,7 @@ async def test_a_reader_that_went_away_ends_it_without_a_word(broker: Broker) ->
 async def test_records_deleted_meanwhile_are_passed_over_and_told(broker: Broker, run: Stepdown) -> None:
     await run("consume", "t", "-g", "g", "-n", 1, "--from-beginning")
     for partition in (0, 1):
-        broker.log_dirs.logs["t", partition].advance_log_start(3)
+        broker.log_manager.logs["t", partition].advance_log_start(3)
     ended = await run("consume", "t", "-g", "g", "-e")
     assert sorted(map(int, ended.stdout.split())) == [3, 4, 8, 9]
     assert "going on at 3" in ended.stderr

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from stepdown.pipeline.command import main
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import LogConfig
 from support.clock import ManualClock
@@ -35,7 +35,7 @@ def test_a_converted_directory_opens_and_a_second_run_skips_it(
     assert "0 segments to convert, 4 are done" in capsys.readouterr().err
     assert main([*words[:4], "0"]) == 2
     assert "holds a conversion to magic 1" in capsys.readouterr().err
-    logs = LogDirs([str(out)], Files(), ManualClock(START_MS), LogConfig())
+    logs = LogManager([str(out)], Files(), ManualClock(START_MS), LogConfig())
     log = logs.logs["topic", 1]
     assert [record.offset for record in read_all(log)] == list(range(80))
     logs.shutdown()

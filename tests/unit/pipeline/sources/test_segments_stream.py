@@ -15,7 +15,7 @@ from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader
 from stepdown.protocol.records.builder import build_batch
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.clock import SystemClock
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import FOREVER, LogConfig
@@ -185,8 +185,8 @@ def test_a_query_reads_every_row_once_over_restarts_and_tells_of_lost_ones(spark
 def test_a_query_keeps_up_with_a_log_that_grows(spark: SparkSession, tmp_path: Path) -> None:
     """Segments roll under it; their indexes are those of an open log."""
     config = LogConfig(segment_bytes=3000, index_interval_bytes=500, retention_ms=-1, segment_ms=FOREVER)
-    log_dirs = LogDirs([str(tmp_path / "log-dir")], Files(), SystemClock(), config)
-    log = log_dirs.create("topic", 0, None)
+    log_manager = LogManager([str(tmp_path / "log-dir")], Files(), SystemClock(), config)
+    log = log_manager.create("topic", 0, None)
     log.append_as_is(build_batch(keyed_records(0, 10)))
     query = Query(spark, tmp_path / "log-dir", tmp_path)
     running = query.start({"maxOffsetsPerTrigger": "70"}, once=False)
@@ -198,6 +198,6 @@ def test_a_query_keeps_up_with_a_log_that_grows(spark: SparkSession, tmp_path: P
         running.processAllAvailable()
     finally:
         running.stop()
-        log_dirs.shutdown()
+        log_manager.shutdown()
     assert len(log.segments) > 2
     assert query.rows() == [("topic", 0, offset) for offset in range(210)]

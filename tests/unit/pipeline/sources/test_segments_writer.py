@@ -15,7 +15,7 @@ from stepdown.pipeline.sources.kafka_segments import KafkaSegments
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.files import Files
 from support.arrow_rows import rows, write, writer
 from support.clock import ManualClock
@@ -125,7 +125,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_broker_keeps_others_out_from_the_start(tmp_path: Path) -> None:
-    served = LogDirs([str(tmp_path)], Files(), ManualClock(0))
+    served = LogManager([str(tmp_path)], Files(), ManualClock(0))
     with pytest.raises(PipelineFailure, match="in use by another broker"):
         writer(tmp_path)
     served.shutdown()

@@ -9,7 +9,7 @@ from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.files import Files
 from support.clock import ManualClock
 from support.logs import read_all
@@ -19,18 +19,18 @@ MAGICS_AND_CODECS = [(magic, codec) for magic in (0, 1, 2) for codec in Codec if
 
 def stored(directory: Path, topic: str = "workload") -> dict[int, list[tuple[int, bytes | None, bytes | None]]]:
     """(timestamp, key, value) by partition."""
-    log_dirs = LogDirs([str(directory)], Files(), ManualClock(0))
+    log_manager = LogManager([str(directory)], Files(), ManualClock(0))
     try:
         return {
             partition: [
                 (r.timestamp, None if r.key is None else bytes(r.key), None if r.value is None else bytes(r.value))
                 for r in read_all(log)
             ]
-            for (name, partition), log in sorted(log_dirs.logs.items())
+            for (name, partition), log in sorted(log_manager.logs.items())
             if name == topic
         }
     finally:
-        log_dirs.shutdown()
+        log_manager.shutdown()
 
 
 def planned(workload: Workload) -> dict[int, list[tuple[int, bytes | None, bytes | None]]]:
@@ -70,7 +70,7 @@ def test_a_topic_that_is_there_goes_on_at_its_end(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    served = LogDirs([str(tmp_path)], Files(), ManualClock(0))
+    served = LogManager([str(tmp_path)], Files(), ManualClock(0))
     with pytest.raises(PipelineFailure, match="in use by another broker"):
         write_log_directory(Workload(records=1), str(tmp_path))
     served.shutdown()

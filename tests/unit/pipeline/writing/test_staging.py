@@ -9,7 +9,7 @@ from stepdown.pipeline.writing.log_writer import BatchSettings, LogWriter
 from stepdown.pipeline.writing.staging import StagedLog, Staging, commit, discard, new_job
 from stepdown.protocol.errors import DiskFault
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.checkpoint_file import LOG_STARTS, RECOVERY_POINTS, read_offsets, write_offsets
 from stepdown.storage.files.files import Files
 from support.clock import ManualClock
@@ -38,13 +38,13 @@ def stage(files: Files, log_dir: Path, partitions: int = 2, job: str = JOB) -> l
 
 def logs(log_dir: Path) -> dict[str, list[int]]:
     """The offsets of each log that a broker finds; it may not have to repair anything."""
-    log_dirs = LogDirs([str(log_dir)], Files(), ManualClock(0))
+    log_manager = LogManager([str(log_dir)], Files(), ManualClock(0))
     try:
-        found = {log.name: [record.offset for record in read_all(log)] for log in log_dirs.logs.values()}
-        assert all(log.log_start_offset == 7 for log in log_dirs.logs.values())
+        found = {log.name: [record.offset for record in read_all(log)] for log in log_manager.logs.values()}
+        assert all(log.log_start_offset == 7 for log in log_manager.logs.values())
         return found
     finally:
-        log_dirs.shutdown()
+        log_manager.shutdown()
 
 
 def names(log_dir: Path) -> set[str]:
@@ -92,7 +92,7 @@ def test_a_log_with_records_is_refused(tmp_path: Path) -> None:
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     staged = stage(Files(), tmp_path)
-    served = LogDirs([str(tmp_path)], Files(), ManualClock(0))
+    served = LogManager([str(tmp_path)], Files(), ManualClock(0))
     with pytest.raises(DiskFault, match="in use by another broker"):
         commit(Files(), str(tmp_path), JOB, staged)
     served.shutdown()

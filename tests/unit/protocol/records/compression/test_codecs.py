@@ -207,7 +207,7 @@ def test_snappy_is_written_in_xerial_s_frame_with_blocks_of_32_kib():
 def test_who_opens_no_batch_loads_no_codec():
     """Snappy's came with the module, into brokers and producers that never see it."""
     script = (
-        "import sys, stepdown.storage.directories.log_dirs\n"
+        "import sys, stepdown.storage.directories.log_manager\n"
         "import stepdown.storage.downconversion.converted_slice, stepdown.producer\n"
         "print(*(name for name in ('cramjam', 'isal', 'lz4', 'zstandard') if name in sys.modules))"
     )

@@ -36,7 +36,7 @@ OffsetsOf = Callable[[Logs], Mapping[TopicPartition, int]]
 _logger = logging.getLogger(__name__)
 
 
-class LogDirs:
+class LogManager:
     """The logs of one broker by (topic, partition); `directories` are the absolute paths, in the order given."""
 
     def __init__(
@@ -73,7 +73,7 @@ class LogDirs:
             raise
 
     @classmethod
-    def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogDirs":
+    def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogManager":
         """The directories that the broker's settings name.
 
         Raises: as the class does.

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
 from stepdown.storage.directories.broker_identity import Identity
-from stepdown.storage.directories.log_dirs import LogDirs
+from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import LogConfig
 from support.clock import ManualClock
@@ -21,9 +21,9 @@ TOPIC_ID = UUID("436c7a4e-a0af-4352-893e-0307916b1357")
 
 def open_dirs(
     *directories: Path, files: Files | None = None, identity: Identity | None = None, **config: object
-) -> LogDirs:
+) -> LogManager:
     paths = [str(directory) for directory in directories]
-    return LogDirs(paths, files or Files(), ManualClock(NOW), LogConfig(**config), identity=identity)  # type: ignore[arg-type]
+    return LogManager(paths, files or Files(), ManualClock(NOW), LogConfig(**config), identity=identity)  # type: ignore[arg-type]
 
 
 def test_a_directory_that_is_missing_is_made_and_marked(tmp_path: Path) -> None:
