@@ -29,7 +29,7 @@ from ...protocol.records.message_set import LegacyBatch
 from ...protocol.records.record import Record
 from ...storage.files.file_handle import FileHandle
 from ...storage.log.batch_scan import SCAN_WINDOW_BYTES, batch_headers
-from ...storage.log.preallocated import is_preallocated
+from ...storage.log.preallocated_zeros import is_preallocated
 
 MAX_BATCH_BYTES = 268_435_456
 """Largest batch whose records are shown, stored or opened; a larger one is only checked."""

@@ -10,7 +10,7 @@ from ...protocol.errors import CorruptRecord, DiskFault
 from ...protocol.records.batch_header import HEADER_BYTES_TO_MAGIC
 from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
-from ...storage.log.preallocated import is_preallocated
+from ...storage.log.preallocated_zeros import is_preallocated
 from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
 from .segment_location import SegmentFile

@@ -25,7 +25,7 @@ from ..index.transaction_index import AbortedTransaction
 from ..log.log_config import LogConfig
 from ..log.segment import Segment
 from ..log.segment_windows import windows
-from ..producers.aborted_batches import AbortedData
+from .aborted_transactions import AbortedData
 from .cleanable_range import Cleanable
 from .dirty_keys import DirtyKeys
 from .retained_records import LastOfProducer, RetainedRecords, Terms

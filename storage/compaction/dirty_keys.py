@@ -14,7 +14,7 @@ from ...protocol.records.offset_map import BROKEN, DONE, FULL, OffsetMap
 from ..files.files import Files
 from ..log.segment import Segment
 from ..log.segment_windows import windows
-from ..producers.aborted_batches import AbortedData
+from .aborted_transactions import AbortedData
 
 
 class DirtyKeys:

@@ -34,7 +34,7 @@ from ...protocol.records.layout import (
 from ...protocol.records.message_set import LegacyBatch
 from ...protocol.records.offset_map import OffsetMap
 from ...protocol.records.record import Record
-from ..producers.aborted_batches import AbortedData
+from .aborted_transactions import AbortedData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""What a log remembers of producers (KIP-98): sequences, open transactions, snapshots, aborted batches."""
+"""What a log remembers of producers (KIP-98): sequences, open transactions, snapshots."""

@@ -9,7 +9,7 @@ from ...protocol.errors import CorruptRecord, InvalidRecord
 from ...protocol.records.batch_header import BatchHeader
 from ..log.leader_epochs import LeaderEpochs
 from ..log.log_config import LogConfig
-from ..log.preallocated import is_preallocated
+from ..log.preallocated_zeros import is_preallocated
 from ..log.producer_replay import replay
 from ..log.segment import Segment
 from ..producers.producer_tracking import ProducerTracking

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ...protocol.records.batch import RecordBatch
 from ..index.transaction_index import AbortedTransaction
-from .control_marker import parse_marker
+from ..producers.control_marker import parse_marker
 
 
 class AbortedData:
