@@ -13,12 +13,12 @@ from .errors import (
     TransactionAborted,
     WrongState,
 )
-from .fast_path import Delivery, RecordMetadata
 from .partitioners.partitioner import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer
 from .record import ProducerInterceptor, ProducerRecord
+from .send_and_delivery import Delivery, RecordMetadata
+from .settings_typed_dict import Settings
 from .transactions.consumed_offsets import GroupMetadata, OffsetAndMetadata
-from .typed_settings import Settings
 
 __all__ = [
     "AuthenticationFailed",

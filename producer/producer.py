@@ -22,9 +22,8 @@ from .accumulator.append import Appender
 from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
-from .call_result import CallResult
+from .awaited_result import AwaitedResult
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
-from .fast_path import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
 from .injected_dependencies import Dependencies
 from .limited_log import LimitedLog
 from .metrics.metrics import ProducerMetrics
@@ -32,16 +31,18 @@ from .network.backoff import Backoff
 from .network.metadata import Metadata
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
 from .security.settings import TokenProvider
+from .send_and_delivery import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
+from .sender.caller_interface import Caller
 from .sender.produce_results import Results
-from .sender.producer_id import Caller, IdempotentCaller
+from .sender.producer_id import IdempotentCaller
 from .sender.sender import Sender
 from .sender.sequence_numbers import Sequences
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
+from .settings_typed_dict import Settings
 from .transactions.application_calls import Transactions
 from .transactions.transaction_manager import TransactionManager
 from .transactions.transactional_producer import OpenBatches, TransactionCalls
-from .typed_settings import Settings
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
@@ -84,7 +85,7 @@ class Producer(FastSend, TransactionCalls):
         self._wakeup = WakeUp(self._clock, self._run_pass)
         self._started = self._closed = self._taking = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._ended = CallResult()
+        self._ended = AwaitedResult()
         self._most_bytes = min(self.settings.max_request_size, self.settings.buffer_memory)
         self._assemble()
         for warning in self.settings.warnings:
@@ -390,7 +391,7 @@ class Producer(FastSend, TransactionCalls):
         await self._all_done(self._accumulator.last_number)
 
     async def _all_sent_within(self, timeout_ms: int) -> None:
-        result = CallResult()
+        result = AwaitedResult()
         task = asyncio.get_running_loop().create_task(self._all_sent())
         task.add_done_callback(lambda _: result.succeed())
         try:

@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 from ..protocol.records.record import Header
 from .errors import ProducerError
-from .fast_path import RecordMetadata
+from .send_and_delivery import RecordMetadata
 
 MAX_TIMESTAMP_MS: Final = 2**63 - 1
 MAX_PARTITION: Final = 2**31 - 1

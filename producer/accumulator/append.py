@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from ..call_result import CallResult
+from ..awaited_result import AwaitedResult
 from ..clock import Clock
 from ..errors import FOREIGN_FAULTS, BufferExhausted, ProducerError, Timeout, error_of
-from ..fast_path import MAX_RECORD_OVERHEAD, Delivery, FastAppend, WaitingRecord, partition_for_key
 from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
 from ..network.metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from ..partitioners.partitioner import Partitioner, TopicView
+from ..send_and_delivery import MAX_RECORD_OVERHEAD, Delivery, FastAppend, WaitingRecord, partition_for_key
 from ..settings import ProducerSettings
 from .producer_batch import Entry
 from .record_accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
@@ -51,8 +51,8 @@ class Appender:
         self._for_memory: deque[WaitingRecord] = deque()
         self._counted_wait_ms = 0
         self._deadlines_increase = True  # of those who wait for memory
-        self._asked_for: dict[str, CallResult] = {}  # topics that somebody asks the metadata of
-        self._let_in = CallResult()  # ends when somebody more may stand in line
+        self._asked_for: dict[str, AwaitedResult] = {}  # topics that somebody asks the metadata of
+        self._let_in = AwaitedResult()  # ends when somebody more may stand in line
         self.fast_appends: dict[str, FastAppend] = {}
         self._kept_fast_appends: dict[str, FastAppend] = {}
         # It leaves out what partitioners and transactions have to be asked, and the limit for a single record.
@@ -131,7 +131,7 @@ class Appender:
         until_ms = clock.now_ms() + self._max_block_ms
         while self._memory.lines_are_full:
             if self._let_in.ended:
-                self._let_in = CallResult()
+                self._let_in = AwaitedResult()
             try:
                 await self._let_in.wait(clock, max(0, until_ms - clock.now_ms()), "waiting to send")
             except Timeout as late:
@@ -154,7 +154,7 @@ class Appender:
             if not self._metadata.is_new(topic):
                 self._metadata.request_update()
             self._wake()
-            news = self._asked_for.setdefault(topic, CallResult())
+            news = self._asked_for.setdefault(topic, AwaitedResult())
             try:
                 await news.wait(clock, max(0, until_ms - now_ms), "metadata")
             except Timeout:

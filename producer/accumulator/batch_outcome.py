@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from ..errors import FOREIGN_FAULTS, ProducerError
-from ..fast_path import UNKNOWN_OFFSET, RecordMetadata
+from ..send_and_delivery import UNKNOWN_OFFSET, RecordMetadata
 
 Callback = Callable[[RecordMetadata, ProducerError | None], object]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...protocol.records.layout import Codec
-from ..fast_path import StickyPartition
 from ..network.backoff import Backoff
 from ..network.metadata import Metadata
+from ..partitioners.built_in_partitioner import BuiltInPartitioner
 from ..partitioners.partitioner import TopicView
-from ..partitioners.uniform_sticky import BuiltIn
+from ..send_and_delivery import StickyPartition
 from ..sender.sequence_numbers import Sequences, comes_before
 from ..settings import ProducerSettings
 from .batch_queues import Queue, Queues
@@ -74,7 +74,7 @@ class Accumulator:
             initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws
         )
         self._queues = Queues()
-        self._built_in: dict[str, BuiltIn] = {}
+        self._built_in: dict[str, BuiltInPartitioner] = {}
         self._drain_index: dict[int, int] = {}
         self._node_times: dict[int, _NodeTimes] = {}
         self._numbers = 0
@@ -123,17 +123,17 @@ class Accumulator:
         """The queues of a topic by partition, as they are now and as they come."""
         return self._queues.of(topic)
 
-    def look_at_choice(self, built_in: BuiltIn, choice: StickyPartition, view: TopicView) -> None:
+    def look_at_choice(self, built_in: BuiltInPartitioner, choice: StickyPartition, view: TopicView) -> None:
         """Ends a choice that has enough bytes; notes whether its batch is full."""
         full = choice.batch is not None and choice.batch.buffer.full
         self.needs_pass |= full
         built_in.appended(choice, 0, view, full)
 
-    def built_in_of(self, topic: str) -> BuiltIn:
+    def built_in_of(self, topic: str) -> BuiltInPartitioner:
         """The choice of partitions for the topic."""
         built_in = self._built_in.get(topic)
         if built_in is None:
-            built_in = self._built_in[topic] = BuiltIn(self.settings.batch_size, self._draws)
+            built_in = self._built_in[topic] = BuiltInPartitioner(self.settings.batch_size, self._draws)
         return built_in
 
     def _append_to_new(self, topic: str, partition: int, queue: Queue, entry: Entry, now_ms: int) -> int:

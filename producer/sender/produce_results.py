@@ -23,7 +23,7 @@ from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
 from ..network.metadata import Metadata
 from ..settings import ProducerSettings
-from .producer_id import Caller
+from .caller_interface import Caller
 
 TELL_NOT_WRITTEN = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

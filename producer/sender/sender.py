@@ -23,11 +23,11 @@ from ..limited_log import LimitedLog
 from ..metrics.metrics import Note, ProducerMetrics
 from ..network.metadata import Leader, Metadata
 from ..settings import ProducerSettings
+from .caller_interface import Caller
 from .network_interface import Answer, NetworkClient, VersionRanges, common_version
 from .produce_request_template import Written
 from .produce_requests import ProduceRequests
 from .produce_results import Result, Results
-from .producer_id import Caller
 from .wake_up import PAUSE_MS, WakeUp
 
 MAGIC_V2_SINCE, MAGIC_V1_SINCE, ZSTD_SINCE = 3, 2, 7

@@ -10,7 +10,7 @@ Source: Kafka 3.9, KafkaProducer and TransactionManager.handleCachedTransactionR
 
 from collections.abc import Callable
 
-from ..call_result import CallResult
+from ..awaited_result import AwaitedResult
 from ..clock import Clock
 from ..errors import ProducerError, WrongState
 from .consumed_offsets import GroupMetadata, Offsets, places_of
@@ -24,7 +24,7 @@ class Transactions:
 
     def __init__(self, caller: TransactionManager, clock: Clock, max_block_ms: int, wake: Callable[[], None]) -> None:
         self._caller, self._clock, self._max_block_ms, self._wake = caller, clock, max_block_ms, wake
-        self._pending: tuple[str, CallResult] | None = None
+        self._pending: tuple[str, AwaitedResult] | None = None
 
     @property
     def state(self) -> State:
@@ -78,17 +78,17 @@ class Transactions:
             # The transaction's timeout ends it at the coordinator.
             return
 
-    def _begin_init(self) -> CallResult:
+    def _begin_init(self) -> AwaitedResult:
         self._ensure_sound()
         self._caller.go(State.INITIALIZING)
         return self._caller.enqueue(InitProducerId(self._caller.own, bump=False))
 
-    def _begin_commit(self) -> CallResult:
+    def _begin_commit(self) -> AwaitedResult:
         self._ensure_sound()
         self._caller.go(State.COMMITTING)
         return self._caller.enqueue(EndTxn(self._caller.own, commit=True))
 
-    def _begin_abort(self) -> CallResult:
+    def _begin_abort(self) -> AwaitedResult:
         caller, error = self._caller, self._caller.machine.error
         if self.state is not State.ABORTABLE_ERROR:
             self._ensure_sound()
@@ -101,7 +101,7 @@ class Transactions:
             return caller.enqueue(InitProducerId(caller.own, bump=True))
         return ending
 
-    async def _last(self, call: str, begin: Callable[[], CallResult]) -> None:
+    async def _last(self, call: str, begin: Callable[[], AwaitedResult]) -> None:
         if self._pending is None:
             self._pending = (call, begin())
             self._wake()
@@ -109,7 +109,7 @@ class Transactions:
             raise self._unfinished(call)
         await self._wait(call, self._pending[1])
 
-    async def _wait(self, call: str, result: CallResult) -> None:
+    async def _wait(self, call: str, result: AwaitedResult) -> None:
         try:
             await result.wait(self._clock, self._max_block_ms, call)
         finally:

@@ -29,7 +29,7 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from ..accumulator.producer_batch import TopicPartition
-from ..call_result import CallResult
+from ..awaited_result import AwaitedResult
 from ..errors import code_of
 from ..sender.network_interface import ANY_VERSION
 from ..sender.sequence_numbers import Identity
@@ -83,9 +83,9 @@ class Request:
     meanings: ClassVar[Meanings] = COMMON
     otherwise: ClassVar[Verdict] = Verdict.FATAL
 
-    def __init__(self, coordinator: Coordinator | None, result: CallResult | None = None) -> None:
+    def __init__(self, coordinator: Coordinator | None, result: AwaitedResult | None = None) -> None:
         self.coordinator = coordinator
-        self.result = result or CallResult()
+        self.result = result or AwaitedResult()
         self.again_ms = 0
         self.waits_since_ms: int | None = None
 
@@ -155,7 +155,7 @@ class InitProducerId(Request):
         ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.FATAL,
     }
 
-    def __init__(self, coordinator: Coordinator, *, bump: bool, result: CallResult | None = None) -> None:
+    def __init__(self, coordinator: Coordinator, *, bump: bool, result: AwaitedResult | None = None) -> None:
         super().__init__(coordinator, result)
         self.bump = bump
         # The last step of an abort, or the first of all.

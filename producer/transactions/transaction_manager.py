@@ -15,10 +15,10 @@ from ...config.keys.addresses import HostPort
 from ...protocol.errors import ErrorCode
 from ..accumulator.producer_batch import TopicPartition
 from ..accumulator.record_accumulator import NEVER_MS
-from ..call_result import CallResult
+from ..awaited_result import AwaitedResult
 from ..errors import FATAL_CODES, Fenced, ProducerError, TransactionAborted, WrongState, error_of
+from ..sender.caller_interface import Call, Caller
 from ..sender.network_interface import Answer
-from ..sender.producer_id import Call, Caller
 from ..sender.sequence_numbers import Identity
 from ..settings import ProducerSettings
 from .requests import (
@@ -74,7 +74,7 @@ class TransactionManager(Caller):
 
     # --- what the application's calls ask -----------------------------------------------------------------------------
 
-    def enqueue(self, request: Request) -> CallResult:
+    def enqueue(self, request: Request) -> AwaitedResult:
         self._queue.append(request)
         return request.result
 

@@ -13,7 +13,7 @@ from stepdown.producer.accumulator.buffer_memory import LINE_BYTES
 from stepdown.producer.errors import RecordTooLarge
 from stepdown.producer.security.settings import KEYS as SECURITY_KEYS
 from stepdown.producer.settings import KEYS, SHORT_NAMES
-from stepdown.producer.typed_settings import Settings
+from stepdown.producer.settings_typed_dict import Settings
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Stage, producing
 

@@ -1,4 +1,4 @@
-"""What Python sees of the fast path; fast_path.py itself is typed for Cython, which checks it."""
+"""What Python sees of send_and_delivery.py, which is itself typed for Cython, which checks it."""
 
 import asyncio
 from collections import deque
@@ -13,8 +13,8 @@ from .accumulator.record_accumulator import Accumulator
 from .clock import Clock, Timer
 from .errors import ProducerError
 from .network.metadata import Metadata
+from .partitioners.built_in_partitioner import BuiltInPartitioner
 from .partitioners.partitioner import TopicView
-from .partitioners.uniform_sticky import BuiltIn
 from .record import Headers, Serializer
 
 COMPILED: bool
@@ -128,7 +128,7 @@ class FastAppend:
     def __init__(
         self,
         view: TopicView,
-        built_in: BuiltIn,
+        built_in: BuiltInPartitioner,
         accumulator: Accumulator,
         metadata: Metadata,
         line: deque[WaitingRecord],

@@ -13,11 +13,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ..fast_path import StickyPartition
+from ..send_and_delivery import StickyPartition
 from .partitioner import TopicView
 
 
-class BuiltIn:
+class BuiltInPartitioner:
     """The choice for one topic. `choice` is that of now; past `most_bytes` it ends in any case."""
 
     def __init__(self, sticky_bytes: int, draws: random.Random) -> None:

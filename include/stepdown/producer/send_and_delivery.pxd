@@ -1,4 +1,4 @@
-# The layout of producer/fast_path.py in C.
+# The layout of producer/send_and_delivery.py in C.
 
 cimport cython
 

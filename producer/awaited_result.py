@@ -7,7 +7,7 @@ from .clock import Clock
 from .errors import ProducerError, Timeout
 
 
-class CallResult:
+class AwaitedResult:
     """The first end counts. Several may wait for it."""
 
     def __init__(self) -> None:

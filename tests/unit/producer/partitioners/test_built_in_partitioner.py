@@ -3,15 +3,15 @@
 import random
 from collections import Counter
 
+from stepdown.producer.partitioners.built_in_partitioner import BuiltInPartitioner
 from stepdown.producer.partitioners.partitioner import TopicView
-from stepdown.producer.partitioners.uniform_sticky import BuiltIn
 from support.producing import Cluster, producing
 
 VIEW = TopicView(topic="t", partitions=3, available=(0, 1, 2))
 
 
 def test_it_stays_until_batch_size_bytes_and_a_full_batch() -> None:
-    built_in = BuiltIn(1000, random.Random(1))
+    built_in = BuiltInPartitioner(1000, random.Random(1))
     choice = built_in.current(VIEW)
     assert not built_in.appended(choice, 999, VIEW, True)
     assert not built_in.appended(choice, 1, VIEW, False)
@@ -21,19 +21,19 @@ def test_it_stays_until_batch_size_bytes_and_a_full_batch() -> None:
 
 
 def test_twice_batch_size_bytes_end_the_stay_in_any_case() -> None:
-    built_in = BuiltIn(1000, random.Random(1))
+    built_in = BuiltInPartitioner(1000, random.Random(1))
     choice = built_in.current(VIEW)
     assert built_in.appended(choice, 2000, VIEW, False)
 
 
 def test_queue_lengths_become_the_table_of_the_proposal() -> None:
-    built_in = BuiltIn(1000, random.Random(1))
+    built_in = BuiltInPartitioner(1000, random.Random(1))
     built_in.learn([0, 3, 1], [0, 1, 2], 3)
     assert list(built_in.table) == [4, 5, 8]
 
 
 def test_draws_follow_the_table() -> None:
-    built_in = BuiltIn(1, random.Random(1))
+    built_in = BuiltInPartitioner(1, random.Random(1))
     built_in.learn([0, 3, 1], [0, 1, 2], 3)
     drawn: Counter[int] = Counter()
     for _ in range(8000):
@@ -44,7 +44,7 @@ def test_draws_follow_the_table() -> None:
 
 
 def test_equal_queues_and_single_partitions_have_no_table() -> None:
-    built_in = BuiltIn(1, random.Random(1))
+    built_in = BuiltInPartitioner(1, random.Random(1))
     built_in.learn([2, 2, 2], [0, 1, 2], 3)
     assert not built_in.table
     built_in.learn([5], [0], 1)
@@ -52,13 +52,13 @@ def test_equal_queues_and_single_partitions_have_no_table() -> None:
 
 
 def test_equal_queues_have_a_table_when_a_partition_was_left_out() -> None:
-    built_in = BuiltIn(1, random.Random(1))
+    built_in = BuiltInPartitioner(1, random.Random(1))
     built_in.learn([2, 2], [0, 2], 3)
     assert list(built_in.table) == [1, 2]
 
 
 def test_without_leaders_it_draws_among_all() -> None:
-    built_in = BuiltIn(1, random.Random(1))
+    built_in = BuiltInPartitioner(1, random.Random(1))
     none = TopicView(topic="t", partitions=3, available=())
     drawn = set()
     for _ in range(50):

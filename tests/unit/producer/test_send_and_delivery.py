@@ -7,7 +7,7 @@ import stepdown.producer
 from stepdown.producer import Producer, ProducerClosed, ProducerError, ProducerRecord, RecordMetadata, RecordTooLarge
 from stepdown.producer import producer as sending
 from stepdown.producer.accumulator import append, producer_batch
-from stepdown.producer.partitioners import uniform_sticky
+from stepdown.producer.partitioners import built_in_partitioner
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Stage, producing
 from support.twin import load_twin
@@ -17,12 +17,12 @@ from support.twin import load_twin
 def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has each test run by the compiled modules and by their sources."""
     if request.param == "twin":
-        twin: Any = load_twin("fast_path", stepdown.producer)
+        twin: Any = load_twin("send_and_delivery", stepdown.producer)
         for module, name in (
             (append, "FastAppend"),
             (append, "WaitingRecord"),
             (producer_batch, "finish_all"),
-            (uniform_sticky, "StickyPartition"),
+            (built_in_partitioner, "StickyPartition"),
             (sending, "Delivery"),
         ):
             monkeypatch.setattr(module, name, getattr(twin, name))

@@ -1,0 +1,68 @@
+"""What has requests of its own for the sender to send, beside Produce and Metadata: producer id, transaction."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...config.keys.addresses import HostPort
+from ...protocol.api import ApiKey
+from ..errors import FATAL_CODES, ProducerError
+from .network_interface import ANY_VERSION, Answer
+from .sequence_numbers import Sequences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request of one of these `versions`, both ends included, for any broker or for one of `nodes`."""
+
+    key: ApiKey
+    request: Callable[[int], Any]
+    done: Callable[[Answer], None]
+    versions: tuple[int, int] = ANY_VERSION
+    nodes: Mapping[int, HostPort] | None = None
+
+
+class Caller:
+    """Something that has requests to send, one at a time."""
+
+    sequences: Sequences
+    fatal: ProducerError | None = None
+
+    def prepare(self) -> None:
+        """Looks at what happened since, before the next request and drain."""
+        raise NotImplementedError
+
+    def next_call(self, now_ms: int) -> Call | None:
+        """The request to send now; None: nothing, or one is open."""
+        raise NotImplementedError
+
+    def next_call_ms(self, now_ms: int) -> int:
+        """How long until there may be one."""
+        raise NotImplementedError
+
+    def sent(self, now_ms: int) -> None:
+        """The request of `next_call` is on its way."""
+        raise NotImplementedError
+
+    def not_ready(self, now_ms: int) -> None:
+        """No node for the request of `next_call` takes one now."""
+
+    def unsupported(self, call: Call) -> None:
+        """No broker speaks a version that the call needs."""
+        raise NotImplementedError
+
+    def refusal(self) -> ProducerError | None:
+        """Why no record can be taken now. Raises: WrongState where it is the application's doing."""
+        return self.fatal
+
+    def fail(self, error: ProducerError) -> None:
+        """Nothing more can be written."""
+        self.fatal = self.fatal or error
+
+    def appended(self, topic: str, partition: int) -> None:
+        """A record got into a batch."""
+
+    def batch_failed(self, error: ProducerError) -> None:
+        """A batch ended with an error; one of the fatal codes ends the producer."""
+        if error.code in FATAL_CODES:
+            self.fatal = self.fatal or error
