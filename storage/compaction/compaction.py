@@ -2,7 +2,7 @@
 
     1. dirty part -> map of keys                     `dirty_keys.py`
     2. for each group of segments, from the log's first to where the map ended:
-         copy what stays into `<base>.*.cleaned`     `protocol/records/offset_map.py`, `retained_records.py`
+         copy what stays into `<base>.*.cleaned`     `protocol/records/compaction_loops.py`, `retained_records.py`
          sync, put it in place of the group          `segment_replacement.py`
 
 Offsets never change. The work goes step by step and may be done by any thread, one step at a time; only putting in
@@ -19,7 +19,7 @@ from operator import attrgetter
 from ...protocol.errors import CorruptRecord
 from ...protocol.records.batch_header import parse_header
 from ...protocol.records.batches import iter_batches
-from ...protocol.records.offset_map import BROKEN, DONE, NO_ROOM, SECRET_BYTES, SLOT_BYTES, OffsetMap
+from ...protocol.records.compaction_loops import BROKEN, DONE, NO_ROOM, SECRET_BYTES, SLOT_BYTES, OffsetMap
 from ..files.file_handle import Buffer
 from ..index.transaction_index import AbortedTransaction
 from ..log.log_config import LogConfig

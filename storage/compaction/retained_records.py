@@ -2,7 +2,7 @@
 
     aborted data                          goes
     marker that ends nothing any more     gets a delete horizon, goes when that has come
-    records                               as `protocol/records/offset_map.py` says, opened and compressed again
+    records                               as `protocol/records/compaction_loops.py` says, opened and compressed again
     last batch of an active producer      stays, if need be empty: a header of 61 bytes with its sequence (KIP-98)
     magic 0 and 1                         tombstones stay while their segment is young; a wrapper is built anew around
                                           what is left
@@ -19,6 +19,7 @@ from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import Batch
 from ...protocol.records.builder import build_batch
+from ...protocol.records.compaction_loops import OffsetMap
 from ...protocol.records.compression.codecs import compress, decompress
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
@@ -32,7 +33,6 @@ from ...protocol.records.layout import (
     TimestampType,
 )
 from ...protocol.records.message_set import LegacyBatch
-from ...protocol.records.offset_map import OffsetMap
 from ...protocol.records.record import Record
 from .aborted_transactions import AbortedData
 

@@ -67,7 +67,7 @@ def mutate(seconds: float, seed: int) -> None:
     from stepdown.protocol.errors import CorruptRecord, InvalidRecord
     from stepdown.protocol.records.builder import build_batch
     from stepdown.protocol.records.conversion.compressed_batch import convert_singles
-    from stepdown.protocol.records.kernel import Blocks, checksums, glance_at_blocks
+    from stepdown.protocol.records.kernel import Blocks, crc32c, glance_at_blocks
     from stepdown.protocol.records.layout import Codec
     from stepdown.protocol.records.record import Record
 
@@ -96,7 +96,7 @@ def mutate(seconds: float, seed: int) -> None:
                 at = chance.randrange(head, len(data))
                 data[at:] = chance.choice(whole)[at:]
             data[8:12] = (len(data) - 12).to_bytes(4, "big")
-            data[17:21] = checksums.crc32c(memoryview(data)[21:]).to_bytes(4, "big")
+            data[17:21] = crc32c(memoryview(data)[21:]).to_bytes(4, "big")
             seen["streams"] += 1
             if glance_at_blocks(data, blocks, 1 << 20) is not None:
                 seen["accepted"] += 1

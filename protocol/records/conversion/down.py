@@ -1,6 +1,6 @@
-"""Record batches converted down to magic 0 or 1 (KIP-283), and messages of magic 0 and 1 up to records of magic 2.
+"""Record batches converted down to magic 0 or 1 (KIP-283), batch by batch; `up.py` converts the other way.
 
-Down, batch by batch (Kafka 3.9, RecordsUtil.downConvert):
+Kafka 3.9, RecordsUtil.downConvert:
 
 1. A control batch vanishes. A zstd batch is refused, or becomes one of the codec the caller names.
 2. A batch of the target's magic or below is copied.

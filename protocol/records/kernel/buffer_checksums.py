@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cython
 
-if not cython.compiled:  # checksums.pxd has them else
+if not cython.compiled:  # buffer_checksums.pxd has them else
     from .buffer_pointers import RELEASE_BYTES, source_of
     from .crc import crc32_update, crc32c_update, crc_prepare
     from .numbers import Source, little32

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import cython
 
-if not cython.compiled:  # offset_map.pxd has them else
+if not cython.compiled:  # compaction_loops.pxd has them else
     from .kernel.buffer_pointers import sink_of, source_of
     from .kernel.crc import crc32c_over, crc_at, crc_prepare
     from .kernel.numbers import (

@@ -1,4 +1,4 @@
-# What protocol/records/offset_map.py takes from others.
+# What protocol/records/compaction_loops.py takes from others.
 
 from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.crc cimport *

@@ -1,4 +1,4 @@
-"""What Python sees of the offset map; offset_map.py itself is typed for Cython, which checks it."""
+"""What Python sees of the compaction loops; compaction_loops.py itself is typed for Cython, which checks it."""
 
 from .record import Buffer
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from stepdown.protocol.records import offset_map
+from stepdown.protocol.records import compaction_loops
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
@@ -18,7 +18,7 @@ NEVER = 1 << 62
 
 @pytest.fixture(params=["compiled", "twin"])
 def module(request: pytest.FixtureRequest) -> Iterator[Any]:
-    yield offset_map if request.param == "compiled" else load_twin("offset_map")
+    yield compaction_loops if request.param == "compiled" else load_twin("compaction_loops")
 
 
 def record(offset: int, key: bytes | None, value: bytes | None = b"v", timestamp: int = 1000) -> Record:
@@ -46,7 +46,7 @@ def records_of(data: bytes) -> list[Record]:
 def test_the_hash_is_siphash_of_128_bits(module: Any) -> None:
     """The first two vectors of the reference implementation: of nothing and of one zero byte."""
     found = module.OffsetMap(1 << 20, 10, SECRET)
-    twin = load_twin("offset_map").OffsetMap(8, 4, SECRET)
+    twin = load_twin("compaction_loops").OffsetMap(8, 4, SECRET)
     twin._hash(memoryview(b""), 0, 0)
     assert twin._h0.to_bytes(8, "little") + twin._h1.to_bytes(8, "little") == bytes.fromhex(
         "a3817f04ba25a8e66df67214c7550293"

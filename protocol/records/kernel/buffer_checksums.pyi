@@ -1,4 +1,4 @@
-"""What Python sees of checksums.py, which is typed for Cython."""
+"""What Python sees of buffer_checksums.py, which is typed for Cython."""
 
 from ..record import Buffer
 

@@ -1,4 +1,4 @@
-# What protocol/records/kernel/checksums.py takes from others.
+# What protocol/records/kernel/buffer_checksums.py takes from others.
 
 from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
