@@ -1,1 +1,1 @@
-"""One module a command of `stepdown bench`, and the contest that measures servers in turn."""
+"""One module a command of `stepdown bench`."""

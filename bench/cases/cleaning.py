@@ -30,15 +30,16 @@ from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, T
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
+from ..alternating_runs import Terms, Told, contestants, quantile
 from ..failures import BenchFailed
 from ..load.admin_connection import Connection
 from ..load.filled_topics import TIMEOUT_MS, Filling, Writing, create_topic, delete_topic
 from ..load.process import LoadProcess
 from ..results.results import Journal, Result, Value
-from ..servers.contenders import Server, Stepdown
+from ..servers.contenders import Server
 from ..servers.kafka import KafkaServer
 from ..servers.maven import JarStore
-from .alternating_runs import Terms, Told, contestants, quantile
+from ..servers.stepdown import Stepdown
 
 COMPACTED, WRITTEN = "compacted", "written"
 PARTITIONS = 12

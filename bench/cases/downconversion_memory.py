@@ -15,6 +15,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
+from ..alternating_runs import Terms, Told, contestants, reaching, secured_case
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
 from ..load.filled_topics import BATCH_BYTES, Filling, await_leaders, fetch_request, fill
@@ -25,7 +26,6 @@ from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
 from ..servers.scrape import Moment, Watch
-from .alternating_runs import Terms, Told, contestants, reaching, secured_case
 
 SETTLE_S = 1.0
 STALL = Stall(after_bytes=64 * 1024, seconds=3.0)

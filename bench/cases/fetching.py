@@ -12,15 +12,16 @@ from pathlib import Path
 
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
+from ..alternating_runs import Contest, Terms, Told, contestants
 from ..load.admin_connection import frame_of
 from ..load.filled_topics import BATCH_BYTES, Filling, check_fetch, fetch_request, fill
 from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
 from ..load.values import Data
 from ..results.results import Journal, Result, Value
-from ..servers.contenders import Server, Stepdown
+from ..servers.contenders import Server
 from ..servers.maven import JarStore
-from .alternating_runs import Contest, Terms, Told, contestants
+from ..servers.stepdown import Stepdown
 
 PARTITION_FETCH_BYTES = 1 << 20
 STORED_BYTES = 2 << 20

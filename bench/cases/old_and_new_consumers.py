@@ -12,15 +12,16 @@ The figures are the latencies of the first two, from sending to the last byte, a
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..alternating_runs import MEGABYTE, Contest, Terms, Told, contestants, quantile
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
 from ..load.filled_topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
-from ..load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult
+from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
+from ..load.result import LoadResult
 from ..results.results import Journal, Result
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
-from .alternating_runs import MEGABYTE, Contest, Terms, Told, contestants, quantile
 
 OLD_VERSION, MODERN_VERSION = 2, 4
 PACE_S = 0.01

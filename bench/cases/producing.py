@@ -13,6 +13,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
+from ..alternating_runs import Contest, Terms, Told, contestants
 from ..failures import BenchFailed
 from ..load.filled_topics import Filling, Writing, create_topic, delete_topic, largest_batch
 from ..load.process import LoadProcess
@@ -20,7 +21,6 @@ from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
-from .alternating_runs import Contest, Terms, Told, contestants
 
 PARTITIONS = 12
 DELETE_DELAY_MS = 100

@@ -12,6 +12,7 @@ from time import perf_counter, sleep
 
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ..alternating_runs import Contest, Terms, Told, contestants
 from ..failures import BenchFailed
 from ..load.admin_connection import Connection
 from ..load.filled_topics import CREATE_VERSION, TIMEOUT_MS, Filling, await_leaders, write_records
@@ -19,7 +20,6 @@ from ..load.process import LoadProcess
 from ..results.results import Journal, Result
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
-from .alternating_runs import Contest, Terms, Told, contestants
 
 RECORD_BYTES = 1000
 PARTITIONS_A_REQUEST = 500

@@ -8,7 +8,8 @@ import multiprocessing
 
 from ..failures import BenchFailed
 from .load_generator import serve
-from .plan import LoadPlan, LoadResult
+from .plan import LoadPlan
+from .result import LoadResult
 
 
 class LoadProcess:

@@ -22,9 +22,10 @@ from stepdown.bench.cases.fetching import SETTINGS, FetchCase, FetchGrid, readin
 from stepdown.bench.load.filled_topics import fill
 from stepdown.bench.load.plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.servers.contenders import Server, Stepdown
+from stepdown.bench.servers.contenders import Server
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store
+from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.records.layout import Codec
 
 JVM_WARM_UP_S = 8.0

@@ -6,10 +6,10 @@
 
 Each row is a broker that is counted and a client that is not, in two processes, run twice with different numbers of
 requests; the difference between the two, for each record, leaves the start out. One request is in flight, the broker's
-clock stands still, and its garbage collector looks at what is new alone: how many requests come at once, what is done
-every second and when all is looked at would depend on what else the machine has to do. Instructions in user space are
-counted by `perf stat` where the machine has the counter, else by valgrind's callgrind (which hides AVX-512 from the
-program, so what the two count is kept apart). What moved by more than 3 % is named; the status is 1 then.
+clock stands still, and only new objects are garbage-collected, so that the count is the same on a busy machine.
+Instructions in user space are counted by `perf stat` where the machine has the counter, else by valgrind's callgrind
+(which hides AVX-512 from the program, so what the two count is kept apart). What moved by more than 3 % is named; the
+status is 1 then.
 """
 
 import argparse

@@ -12,9 +12,10 @@ import tempfile
 from pathlib import Path
 
 from stepdown.bench.failures import BenchFailed
-from stepdown.bench.servers.contenders import Server, Stepdown
+from stepdown.bench.servers.contenders import Server
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store
+from stepdown.bench.servers.stepdown import Stepdown
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from support.hostile.rows import ROWS, Row, felt  # type: ignore[import-not-found]

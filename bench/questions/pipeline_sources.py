@@ -25,7 +25,7 @@ from statistics import median
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from stepdown.bench.servers.contenders import Stepdown
+from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.job_source import Source

@@ -19,10 +19,11 @@ from stepdown.bench.cases.fetching import FetchCase, FetchGrid, reading, topic_o
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailed
 from stepdown.bench.load.filled_topics import Writing, create_topic, delete_topic, fill
-from stepdown.bench.load.plan import LoadPlan, LoadResult
+from stepdown.bench.load.plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
+from stepdown.bench.load.result import LoadResult
 from stepdown.bench.load.values import Data
-from stepdown.bench.servers.contenders import Stepdown
+from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.records.layout import Codec
 
 CLIENTS = 8

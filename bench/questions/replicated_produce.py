@@ -26,7 +26,7 @@ from stepdown.bench.load.filled_topics import (
     delete_topic,
 )
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.servers.contenders import Stepdown
+from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 
 SECONDS, WARM_UP_S = 4.0, 1.0

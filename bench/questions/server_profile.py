@@ -24,8 +24,8 @@ from stepdown.bench.cases.producing import ProduceGrid
 from stepdown.bench.load.filled_topics import Writing, create_topic, fill
 from stepdown.bench.load.plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.servers.contenders import Stepdown
 from stepdown.bench.servers.process import wait_until
+from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.records.layout import Codec
 
 TOPIC = "profiled"

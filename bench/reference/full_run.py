@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...protocol.records.layout import Codec
-from ..cases.alternating_runs import Terms, Told
+from ..alternating_runs import Terms, Told
 from ..cases.downconversion_memory import MemoryTest, Readers, run_memory
 from ..cases.fetching import FetchGrid, run_fetches
 from ..cases.old_and_new_consumers import run_mixed

@@ -1,4 +1,4 @@
-"""A listener with TLS beside the plain one: loads go through it, what is not measured does not."""
+"""A listener with TLS beside the plain one; only the load that is measured goes through it."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -18,7 +18,7 @@ import typer
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
-    from ...bench.cases.alternating_runs import Terms, Told
+    from ...bench.alternating_runs import Terms, Told
     from ...bench.results.results import Journal
     from ...bench.servers.maven import JarStore
 
@@ -150,7 +150,7 @@ class Desk:
 
     def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
         """What was asked for."""
-        from ...bench.cases.alternating_runs import Terms
+        from ...bench.alternating_runs import Terms
 
         return Terms(
             peer=self.shared.peer,
@@ -199,7 +199,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
     if not shared.as_json:
         print_results(journal.results)
     if shared.html is not None:
-        from ...bench.results.report import write_report
+        from ...bench.results.html_report import write_report
 
         write_report(journal, shared.html)
 

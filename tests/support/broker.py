@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from stepdown.bench.servers.contenders import Stepdown as ServerProcess
+from stepdown.bench.servers.stepdown import Stepdown as ServerProcess
 
 from .clients_raw import create_topic
 from .kafka import ApacheKafka

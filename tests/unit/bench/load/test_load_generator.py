@@ -8,7 +8,8 @@ from struct import pack
 
 import pytest
 from stepdown.bench.load.load_generator import serve
-from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult, Stall
+from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, Stall
+from stepdown.bench.load.result import LoadResult
 
 REQUEST = pack(">i4s", 4, b"ping")
 ASKING = Asking(kind="fetch", client="fetch-v2", partitions=1)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.bench.results.report import PLOTTED, write_report
+from stepdown.bench.results.html_report import PLOTTED, write_report
 from stepdown.bench.results.results import Journal, Result, Sample
 
 pytest.importorskip("matplotlib")

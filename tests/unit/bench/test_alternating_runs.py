@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from stepdown.bench.cases.alternating_runs import Contest, Measured, Terms, quantile
+from stepdown.bench.alternating_runs import Contest, Measured, Terms, quantile
 from stepdown.bench.failures import BenchFailed
-from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, LoadResult
+from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan
 from stepdown.bench.load.process import LoadProcess
+from stepdown.bench.load.result import LoadResult
 from stepdown.bench.results.results import Journal
 from stepdown.bench.servers.contenders import Server, make_peer
 from stepdown.bench.servers.maven import JarStore

@@ -1,6 +1,6 @@
 """How long does a newcomer wait? A fresh clone of what is committed here, a fresh environment, an empty pip cache.
 
-    python bench/questions/set_up_time.py serve install wheel
+    python bench/questions/install_time.py serve install wheel
 
 `serve` is `make serve` until a broker listens, `install` is `pip install .`, `wheel` installs the newest wheel of
 `make wheel` in dist/, with the packages it needs. Each figure stands beside its bar; the status is 1 if one is missed.

@@ -18,14 +18,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..failures import BenchFailed
-from ..load.plan import LoadPlan, LoadResult, latencies_of
-from ..load.process import LoadProcess
-from ..results.results import Event, Journal, Result, Value, config_of, time_of
-from ..servers.contenders import RunningBroker, Server, Stepdown, make_peer
-from ..servers.maven import JarStore
-from ..servers.scrape import loop_delay_of
-from ..servers.virtual_network import open_network
+from .failures import BenchFailed
+from .load.plan import LoadPlan
+from .load.process import LoadProcess
+from .load.result import LoadResult, latencies_of
+from .results.results import Event, Journal, Result, Value, config_of, time_of
+from .servers.contenders import Server, make_peer
+from .servers.maven import JarStore
+from .servers.scrape import loop_delay_of
+from .servers.stepdown import RunningBroker, Stepdown
+from .servers.virtual_network import open_network
 
 MEGABYTE = 1e6
 SHORTEST_CPU_S = 0.01
