@@ -1,7 +1,8 @@
 """Messages of magic 0 and 1, plain or in a wrapper, as the records of one v2 batch (Kafka 3.9, LogValidator).
 
 Records are numbered 0, 1, 2 ...; their timestamps count from the first one's, which is -1 for magic 0. A wrapper of
-LogAppendTime lends its timestamp to all inside it. What is held is a piece of the stream and a message of up to 1 MiB.
+LogAppendTime lends its timestamp to all inside it. At any time memory holds one piece of the
+stream and one message of up to 1 MiB.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The loops over records, compiled by Cython; uncompiled, the same files are their readable twin, for tests.
 
     buffer_checksums.py     CRC-32, CRC-32C, XXH32 of whole buffers
-    plain.py                whole plain batches down, into a buffer of the caller
+    uncompressed_down.py    whole uncompressed batches down, into a buffer of the caller
     decompressed_stream.py  a decompressed stream, taken in pieces; it goes
     down.py                 down, as messages
     up.py                   up, as records
@@ -24,15 +24,35 @@ What they share is inlined into each of them. It lies in `include/` in Cython's 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """
 
-from . import block_decompression, buffer_checksums, decompressed_stream, down, item, match_reuse, plain, survey, up
+from . import (
+    block_decompression,
+    buffer_checksums,
+    decompressed_stream,
+    down,
+    item,
+    match_reuse,
+    survey,
+    uncompressed_down,
+    up,
+)
 from .block_decompression import Blocks
 from .buffer_checksums import crc32, crc32c, xxh32
 from .down import MessagesDown, RecordsDown, wrap
-from .plain import convert_plain, plan
 from .survey import RecordSurvey, glance, glance_at_blocks
+from .uncompressed_down import convert_plain, plan
 from .up import MessagesUp
 
-_LOOPS = (block_decompression, buffer_checksums, decompressed_stream, down, item, match_reuse, plain, survey, up)
+_LOOPS = (
+    block_decompression,
+    buffer_checksums,
+    decompressed_stream,
+    down,
+    item,
+    match_reuse,
+    survey,
+    uncompressed_down,
+    up,
+)
 COMPILED: bool = all(each.COMPILED for each in _LOOPS)
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What Python sees of plain.py, which is typed for Cython."""
+"""What Python sees of uncompressed_down.py, which is typed for Cython."""
 
 from ..record import Buffer
 

@@ -1,4 +1,4 @@
-# The layout of protocol/records/kernel/plain.py in C, and what it takes from others.
+# The layout of protocol/records/kernel/uncompressed_down.py in C, and what it takes from others.
 
 cimport cython
 
@@ -13,7 +13,7 @@ from stepdown.protocol.records.kernel.writing cimport *
 
 
 @cython.final
-cdef class PlainDown:
+cdef class UncompressedDown:
     cdef Source data
     cdef Sink sink
     cdef Py_ssize_t at
@@ -29,4 +29,4 @@ cdef class PlainDown:
     cdef long long trimmed
 
 
-cdef int convert_batches(PlainDown run, Item item) noexcept nogil
+cdef int convert_batches(UncompressedDown run, Item item) noexcept nogil

@@ -1,5 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Whole plain batches converted down into a buffer of the caller, and how much of them makes a chunk."""
+"""Converts whole uncompressed batches down into a buffer of the caller, and says where the next chunk of them ends.
+
+In names here, plain means uncompressed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import cython
 
 from .run_status import fault
 
-if not cython.compiled:  # plain.pxd has them else
+if not cython.compiled:  # uncompressed_down.pxd has them else
     from ..layout import (
         CODEC_MASK,
         CONTROL_BIT,
@@ -44,7 +47,7 @@ COMPILED: bool = cython.compiled
 ROOM_ENOUGH = cython.declare(cython.Py_ssize_t, 1 << 46)
 
 
-class PlainDown:
+class UncompressedDown:
     """A chunk of whole batches on its way down.
 
     data, at, end                what is stored, where conversion has got to in it, where it ends
@@ -59,7 +62,7 @@ class PlainDown:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _convert_batch(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
+def _convert_batch(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
     """Convert the plain v2 batch at `run.at`, less its records before the first offset asked for."""
     data: Source = run.data
     start: cython.Py_ssize_t = run.at
@@ -122,7 +125,7 @@ def _convert_batch(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _convert_message(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
+def _convert_message(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
     """Convert the plain v1 message at `run.at` to v0, unless it lies before the first offset asked for."""
     if crc32_over(run.data, run.at + MAGIC_OFFSET, end) != crc_at(run.data, run.at + 12):
         return BAD_CHECKSUM
@@ -148,7 +151,7 @@ def _convert_message(run: PlainDown, item: Item, end: cython.Py_ssize_t) -> cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def convert_batches(run: PlainDown, item: Item) -> cython.int:
+def convert_batches(run: UncompressedDown, item: Item) -> cython.int:
     """Convert batch after batch from `run.at`; the position stays on the batch that ends the run."""
     end: cython.Py_ssize_t
     size: cython.Py_ssize_t
@@ -201,7 +204,7 @@ def convert_plain(
 
     Raises: CorruptRecord, InvalidRecord naming the batch.
     """
-    run: PlainDown = PlainDown()
+    run: UncompressedDown = UncompressedDown()
     size: cython.Py_ssize_t = len(source)
     status: cython.int
     if at < 0 or out_at < 0:
