@@ -21,12 +21,13 @@ from ..metadata.partition import Partition
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..scheduling.keyed_timers import Timers
 from ..scheduling.periodic_task import Periodic
+from .caller import Caller
 from .classic.group import UNKNOWN_MEMBER, ClassicGroup
 from .classic.join import Joins
 from .classic.member import join_error, sync_error
 from .classic.member_requests import Members
 from .classic.rebalance import Rebalancer
-from .classic.states import DELETE
+from .classic.state_table import DELETE
 from .consumer.changes import Planner
 from .consumer.group import ConsumerGroup
 from .consumer.group_manager import ConsumerGroups
@@ -34,7 +35,7 @@ from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import compile_pattern
 from .describing import describe_classic, describe_consumer, unknown_classic
-from .group_limits import Caller, GroupRules
+from .group_settings import GroupSettings
 from .migration.classic_members import ClassicInConsumer
 from .migration.migration import Migration
 from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
@@ -59,31 +60,30 @@ class GroupCoordinator:
 
     def __init__(self, core: "Core", topics: "Topics") -> None:
         self._topics = topics
-        settings = core.settings
-        self.rules = GroupRules.of(settings)
+        self.settings = GroupSettings.of(core.settings)
         self.groups = Groups()
         self.offsets = Offsets()
         self._core = core
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock)
-        self._rebalancer = Rebalancer(self.rules, self._timers, self._topic)
+        self._rebalancer = Rebalancer(self.settings, self._timers, self._topic)
         self._rebalancer.on_unused = self._note_unused
         self._unused: dict[str, ClassicGroup] = {}
-        timeout_ms = settings.offsets_commit_timeout_ms
-        self._joins = Joins(self.rules, self._rebalancer, self._topic)
+        timeout_ms = core.settings.offsets_commit_timeout_ms
+        self._joins = Joins(self.settings, self._rebalancer, self._topic)
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
-        self._commits = Commits(self.rules, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms)
+        self._commits = Commits(self.settings, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms)
         self._replay = Replay(self.groups, self.offsets)
         self._lookup = TopicLookup(core.cluster)
-        migration = Migration(self.rules, self._lookup.find, self._lookup.name_of)
+        migration = Migration(self.settings, self._lookup.find, self._lookup.name_of)
         self._consumers = ConsumerGroups(
-            self.rules,
+            self.settings,
             self.groups,
             self._timers,
             self._topic,
             self._replay,
             self._rebalancer,
-            Planner(self.rules, self._lookup.find, self._lookup.names),
+            Planner(self.settings, self._lookup.find, self._lookup.names),
             migration,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
@@ -130,8 +130,8 @@ class GroupCoordinator:
             return
         for member in group.members.values():
             self._rebalancer.keep_alive(group, member)
-        if len(group.members) > self.rules.max_size:
-            self._rebalancer.prepare(group, f"{len(group.members)} members, {self.rules.max_size} are allowed")
+        if len(group.members) > self.settings.max_size:
+            self._rebalancer.prepare(group, f"{len(group.members)} members, {self.settings.max_size} are allowed")
 
     # What may be asked
 
@@ -159,7 +159,7 @@ class GroupCoordinator:
     async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
         """Enters a group; returns when its join phase has ended. Raises: ApiError."""
         await self.check(request.group_id)
-        limits = self.rules
+        limits = self.settings
         if not limits.min_session_timeout_ms <= request.session_timeout_ms <= limits.max_session_timeout_ms:
             message = (
                 f"a session timeout of {request.session_timeout_ms} ms, which has to lie between "
@@ -273,10 +273,10 @@ class GroupCoordinator:
         self._check_consumer_protocol()
         await self.check(group_id)
         group = self._consumers.get(group_id)
-        return describe_consumer(group, operations, self.rules.assignors[0], self._lookup.name_of)
+        return describe_consumer(group, operations, self.settings.assignors[0], self._lookup.name_of)
 
     def _check_consumer_protocol(self) -> None:
-        if not self.rules.offers_consumer_protocol:
+        if not self.settings.offers_consumer_protocol:
             message = "this broker has no consumer protocol: add `consumer` to group.coordinator.rebalance.protocols"
             raise ApiError(message, ErrorCode.UNSUPPORTED_VERSION)
 

@@ -4,7 +4,7 @@ from ...protocol.messages import consumer_group_describe as wire
 from ...protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from .classic.group import ClassicGroup
 from .classic.member import ClassicMember
-from .classic.states import State
+from .classic.state_table import State
 from .consumer.group import ConsumerGroup
 from .consumer.member import Assignment, ConsumerMember
 from .migration.migration import FindName

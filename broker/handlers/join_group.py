@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from ..groups.group_limits import Caller
+from ..groups.caller import Caller
 from ..network.call import Call
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from stepdown.broker.groups.caller import Caller
 from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
 from stepdown.broker.groups.classic.member_requests import Members
@@ -13,7 +14,7 @@ from stepdown.broker.groups.consumer.changes import Planner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.consumer.group_manager import ConsumerGroups
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
-from stepdown.broker.groups.group_limits import Caller, GroupRules
+from stepdown.broker.groups.group_settings import GroupSettings
 from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
@@ -78,23 +79,23 @@ class GroupWorld:
     Futures of JoinGroup and SyncGroup are tasks of the running loop.
     """
 
-    def __init__(self, **rules: Any) -> None:
-        self.rules = GroupRules(**{"initial_rebalance_delay_ms": 0, **rules})
+    def __init__(self, **settings: Any) -> None:
+        self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.clock = ManualClock()
         self.store = MemoryStore()
         self.groups = Groups()
         self.offsets = Offsets()
         self.topics: dict[str, TopicMetadata] = {}
         self.timers = Timers(self.clock)
-        self.rebalancer = Rebalancer(self.rules, self.timers, self.store)
-        self.joins = Joins(self.rules, self.rebalancer, self.store)
+        self.rebalancer = Rebalancer(self.settings, self.timers, self.store)
+        self.joins = Joins(self.settings, self.rebalancer, self.store)
         self.members = Members(self.rebalancer, self.store, 5000)
-        self.commits = Commits(self.rules, self.groups, self.offsets, self.rebalancer, self.store, 5000)
+        self.commits = Commits(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)
         self.replay = Replay(self.groups, self.offsets)
-        self.migration = Migration(self.rules, self.topics.get, self._name_of)
-        planner = Planner(self.rules, self.topics.get, self.topics.keys)
+        self.migration = Migration(self.settings, self.topics.get, self._name_of)
+        planner = Planner(self.settings, self.topics.get, self.topics.keys)
         self.consumers = ConsumerGroups(
-            self.rules, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
+            self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers)
         self.classic_in_consumer = ClassicInConsumer(self.consumers, self.migration)
@@ -240,7 +241,7 @@ class GroupWorld:
     def reloaded(self) -> "GroupWorld":
         """Another world that has read this one's records."""
         other = GroupWorld()
-        other.rules = self.rules
+        other.settings = self.settings
         for offset, record in enumerate(self.store.records):
             producer = self.store.producers[offset]
             other.replay.apply(record, offset, -1 if producer is None else producer.producer_id)

@@ -21,7 +21,7 @@ from ....protocol.messages.join_group import (
     JoinGroupResponseMember,
 )
 from .member import ClassicMember, JoinAnswer, join_error, sync_error
-from .states import NEXT, State
+from .state_table import NEXT, State
 
 UNKNOWN_MEMBER = ""
 

@@ -9,13 +9,14 @@ import logging
 
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from ..group_limits import Caller, GroupRules
+from ..caller import Caller
+from ..group_settings import GroupSettings
 from ..state.error_mapping import group_error
 from ..state.record_store_interface import GroupStore
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, JoinAnswer, join_error
 from .rebalance import Rebalancer
-from .states import Rejoin, State, rejoin
+from .state_table import Rejoin, State, rejoin
 
 FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP = 4
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
@@ -36,8 +37,8 @@ def new_answer() -> JoinAnswer:
 class Joins:
     """Lets members into classic groups."""
 
-    def __init__(self, rules: GroupRules, rebalancer: Rebalancer, store: GroupStore) -> None:
-        self._rules = rules
+    def __init__(self, settings: GroupSettings, rebalancer: Rebalancer, store: GroupStore) -> None:
+        self._settings = settings
         self._rebalancer = rebalancer
         self._store = store
 
@@ -60,16 +61,16 @@ class Joins:
         member = group.members.get(member_id)
         if group.state is State.PREPARING_REBALANCE:
             is_waiting = member is not None and member.awaiting_join is not None
-            return is_waiting or group.awaiting_join < self._rules.max_size
+            return is_waiting or group.awaiting_join < self._settings.max_size
         if group.state in (State.COMPLETING_REBALANCE, State.STABLE):
-            return member is not None or len(group.members) < self._rules.max_size
+            return member is not None or len(group.members) < self._settings.max_size
         return True
 
     # Without a member id
 
     def _join_unknown(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
         instance_id = request.group_instance_id
-        new_id = f"{caller.client_id if instance_id is None else instance_id}-{self._rules.random_id()}"
+        new_id = f"{caller.client_id if instance_id is None else instance_id}-{self._settings.random_id()}"
         if instance_id is not None and group.static_member_id(instance_id) is not None:
             return self._replace_static(group, request, caller, new_id)
         if instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:

@@ -1,6 +1,6 @@
 """What members of a classic group ask after they joined: SyncGroup, Heartbeat, LeaveGroup.
 
-Source: Kafka 3.9, GroupMetadataManager. `states.py` says which state answers what.
+Source: Kafka 3.9, GroupMetadataManager. `state_table.py` says which state answers what.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ..state.record_store_interface import GroupStore
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, SyncAnswer
 from .rebalance import Rebalancer
-from .states import HEARTBEAT, SYNC, State
+from .state_table import HEARTBEAT, SYNC, State
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
-from ..group_limits import GroupRules
+from ..group_settings import GroupSettings
 from ..state.record_store_interface import GroupStore
 from .group import ClassicGroup
 from .member import ClassicMember, join_error, sync_error
-from .states import State
+from .state_table import State
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
 class Rebalancer:
     """Moves classic groups from one generation to the next. `on_unused` hears of groups that nobody joined."""
 
-    def __init__(self, rules: GroupRules, timers: Timers, store: GroupStore) -> None:
-        self._rules = rules
+    def __init__(self, settings: GroupSettings, timers: Timers, store: GroupStore) -> None:
+        self._settings = settings
         self._timers = timers
         self._store = store
         self.rebalances = 0
@@ -61,7 +61,7 @@ class Rebalancer:
 
     def await_new_member(self, group: ClassicGroup, member: ClassicMember) -> None:
         """A new member cannot heartbeat before its join is answered, nor is its end seen: the join expires."""
-        self._watch(group, member.member_id, self._rules.new_member_join_timeout_ms)
+        self._watch(group, member.member_id, self._settings.new_member_join_timeout_ms)
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
         """The id was handed out; its client has to come back with it in time."""
@@ -150,7 +150,7 @@ class Rebalancer:
         log.info("group %s prepares to rebalance after generation %d: %s", group.group_id, group.generation, reason)
         if was_empty:
             group.joined_since_delay = False
-            delay = self._rules.initial_rebalance_delay_ms
+            delay = self._settings.initial_rebalance_delay_ms
             self._delay_first_rebalance(group, delay, max(group.rebalance_timeout_ms - delay, 0))
         elif group.have_all_joined:
             self.complete_join(group)
@@ -161,7 +161,7 @@ class Rebalancer:
         def expire() -> None:
             if group.joined_since_delay and remaining_ms > 0:
                 group.joined_since_delay = False
-                delay = min(self._rules.initial_rebalance_delay_ms, remaining_ms)
+                delay = min(self._settings.initial_rebalance_delay_ms, remaining_ms)
                 self._delay_first_rebalance(group, delay, max(remaining_ms - delay, 0))
             else:
                 self.complete_join(group)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from ....protocol.coordinator.consumer_group_records import TopicMetadata
 from ....protocol.coordinator.group_log import GroupRecord
-from ..group_limits import GroupRules
+from ..group_settings import GroupSettings
 from .assignors import ASSIGNORS
 from .assignors.spec import MemberSpec
 from .group import ConsumerGroup, assignment_epoch_record, epoch_record, member_tombstones, target_record, topics_record
@@ -44,9 +44,11 @@ class Change:
 class Planner:
     """Works out what a request changes, and touches nothing."""
 
-    def __init__(self, rules: GroupRules, find_topic: FindTopic, topic_names: Callable[[], Iterable[str]]) -> None:
+    def __init__(
+        self, settings: GroupSettings, find_topic: FindTopic, topic_names: Callable[[], Iterable[str]]
+    ) -> None:
         """`topic_names` are those that an expression may match."""
-        self._rules = rules
+        self._settings = settings
         self._find_topic = find_topic
         self._topic_names = topic_names
 
@@ -89,10 +91,10 @@ class Planner:
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         elif not is_new:
-            change.refresh_at_ms = now_ms + self._rules.consumer_metadata_refresh_ms
+            change.refresh_at_ms = now_ms + self._settings.consumer_metadata_refresh_ms
             return topics, group.epoch
         change.records.append(epoch_record(group.group_id, group.epoch + 1))
-        change.refresh_at_ms = now_ms + self._rules.consumer_metadata_refresh_ms
+        change.refresh_at_ms = now_ms + self._settings.consumer_metadata_refresh_ms
         return topics, group.epoch + 1
 
     def _topics_of(self, members: Iterable[ConsumerMember]) -> Topics:
@@ -111,7 +113,7 @@ class Planner:
         self, change: Change, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
     ) -> dict[str, Assignment]:
         group = change.group
-        name = group.preferred_assignor(members.values()) or self._rules.assignors[0]
+        name = group.preferred_assignor(members.values()) or self._settings.assignors[0]
         specs = {member_id: _spec(member, group.target_of(member), topics) for member_id, member in members.items()}
         partitions = {topic.topic_id: topic.num_partitions for topic in topics.values()}
         targets = ASSIGNORS[name](specs, partitions)

@@ -17,7 +17,7 @@ from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
 from ..classic.group import ClassicGroup
 from ..classic.rebalance import Rebalancer
-from ..group_limits import GroupRules
+from ..group_settings import GroupSettings
 from ..migration.migration import Migration
 from ..state.error_mapping import group_error
 from ..state.record_store_interface import GroupStore
@@ -38,7 +38,7 @@ class ConsumerGroups:
 
     def __init__(
         self,
-        rules: GroupRules,
+        settings: GroupSettings,
         groups: Groups,
         timers: Timers,
         store: GroupStore,
@@ -47,7 +47,7 @@ class ConsumerGroups:
         planner: Planner,
         migration: Migration,
     ) -> None:
-        self.rules = rules
+        self.settings = settings
         self.planner = planner
         self._groups = groups
         self._timers = timers
@@ -104,8 +104,8 @@ class ConsumerGroups:
 
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         """Raises: ApiError GROUP_MAX_SIZE_REACHED."""
-        if len(group.members) >= self.rules.consumer_max_size and member_id not in group.members:
-            message = f"group {group.group_id} has its {self.rules.consumer_max_size} members"
+        if len(group.members) >= self.settings.consumer_max_size and member_id not in group.members:
+            message = f"group {group.group_id} has its {self.settings.consumer_max_size} members"
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
     def store(self, change: Change) -> None:
@@ -132,7 +132,7 @@ class ConsumerGroups:
 
     def watch_session(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """The member was heard of."""
-        timeout_ms = self.rules.consumer_session_timeout_ms
+        timeout_ms = self.settings.consumer_session_timeout_ms
         if member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
         self.watch(group, member.member_id, "session", timeout_ms, "was not heard of")

@@ -13,7 +13,7 @@ from typing import Final
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from ..group_limits import Caller
+from ..caller import Caller
 from .changes import Change
 from .group import ConsumerGroup
 from .group_manager import ConsumerGroups
@@ -33,7 +33,7 @@ class ConsumerHeartbeats:
 
     def __init__(self, consumers: ConsumerGroups) -> None:
         self._consumers = consumers
-        self._rules = consumers.rules
+        self._settings = consumers.settings
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
         """What the member is to know. Raises: ApiError."""
@@ -52,8 +52,8 @@ class ConsumerHeartbeats:
         if request.subscribed_topic_regex:
             compile_pattern(request.subscribed_topic_regex)
         assignor = request.server_assignor
-        if assignor is not None and assignor not in self._rules.assignors:
-            offered = ", ".join(self._rules.assignors)
+        if assignor is not None and assignor not in self._settings.assignors:
+            offered = ", ".join(self._settings.assignors)
             raise ApiError(f"there is no assignor {assignor!r}, only {offered}", ErrorCode.UNSUPPORTED_ASSIGNOR)
 
     # Members that stay
@@ -75,7 +75,7 @@ class ConsumerHeartbeats:
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._rules.consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
             assignment=_assignment(member.assigned) if wants_assignment else None,
         )
 
@@ -83,7 +83,7 @@ class ConsumerHeartbeats:
         self, change: Change, request: ConsumerGroupHeartbeatRequest, owned: Assignment | None, *, joins: bool
     ) -> ConsumerMember:
         group = change.group
-        member_id = request.member_id or self._rules.random_id()
+        member_id = request.member_id or self._settings.random_id()
         if request.instance_id is not None:
             return self._static_member(change, member_id, request, owned, joins=joins)
         member = group.members.get(member_id)

@@ -15,6 +15,7 @@ from ....protocol.messages.heartbeat import HeartbeatRequest
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ..caller import Caller
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
@@ -22,7 +23,6 @@ from ..consumer.changes import Change
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.group_manager import ConsumerGroups
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sorted_topics
-from ..group_limits import Caller
 from .migration import Migration, classic_metadata
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class ClassicInConsumer:
     def join(self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
         """The member's generation. Raises: ApiError."""
         consumers = self._consumers
-        member_id = request.member_id or consumers.rules.random_id()
+        member_id = request.member_id or consumers.settings.random_id()
         consumers.check_room(group, member_id)
         if not group.supports_classic(request.protocol_type, [each.name for each in request.protocols]):
             message = f"group {group.group_id} does not know a protocol of {member_id}"

@@ -28,11 +28,11 @@ from ....protocol.errors import ApiError, ErrorCode, MalformedFrame
 from ....protocol.messages.join_group import JoinGroupRequestProtocol
 from ..classic.group import ClassicGroup
 from ..classic.member import ClassicMember, join_error, sync_error
-from ..classic.states import State
+from ..classic.state_table import State
 from ..consumer.changes import FindTopic
 from ..consumer.group import ConsumerGroup, assignment_epoch_record, epoch_record, target_record
 from ..consumer.member import NOTHING, Assignment, ConsumerMember
-from ..group_limits import GroupRules
+from ..group_settings import GroupSettings
 
 FindName = Callable[[UUID], str | None]
 
@@ -40,8 +40,8 @@ FindName = Callable[[UUID], str | None]
 class Migration:
     """Turns groups of one protocol into groups of the other."""
 
-    def __init__(self, rules: GroupRules, find_topic: FindTopic, find_name: FindName) -> None:
-        self._rules = rules
+    def __init__(self, settings: GroupSettings, find_topic: FindTopic, find_name: FindName) -> None:
+        self._settings = settings
         self._find_topic = find_topic
         self._find_name = find_name
 
@@ -49,8 +49,8 @@ class Migration:
 
     def upgraded(self, classic: ClassicGroup) -> ConsumerGroup:
         """The consumer group that a classic one becomes. Raises: ApiError GROUP_ID_NOT_FOUND when it may not."""
-        may = self._rules.may_upgrade and classic.uses_consumer_protocol
-        if not may or len(classic.members) > self._rules.consumer_max_size:
+        may = self._settings.may_upgrade and classic.uses_consumer_protocol
+        if not may or len(classic.members) > self._settings.consumer_max_size:
             raise ApiError(f"group {classic.group_id} is a classic group", ErrorCode.GROUP_ID_NOT_FOUND)
         group = ConsumerGroup(classic.group_id)
         group.epoch = group.assignment_epoch = classic.generation
@@ -105,8 +105,8 @@ class Migration:
     def is_to_downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> bool:
         left = [member for member in group.members.values() if member.member_id != leaving.member_id]
         are_classic = bool(left) and all(member.classic is not None for member in left)
-        fits = len(left) <= self._rules.max_size
-        return are_classic and leaving.classic is None and self._rules.may_downgrade and fits
+        fits = len(left) <= self._settings.max_size
+        return are_classic and leaving.classic is None and self._settings.may_downgrade and fits
 
     def downgraded(self, group: ConsumerGroup, leaving: ConsumerMember, now_ms: int) -> ClassicGroup:
         """The classic group that a consumer group becomes when `leaving` goes."""

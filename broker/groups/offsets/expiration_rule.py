@@ -17,7 +17,7 @@ OffsetExpirationConditionImpl.
 from collections.abc import Callable
 
 from ..classic.group import ClassicGroup
-from ..classic.states import State
+from ..classic.state_table import State
 from ..consumer.group import ConsumerGroup
 from .committed_offsets import CommittedOffset, Offsets, TopicPartition
 

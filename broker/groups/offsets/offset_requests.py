@@ -24,9 +24,9 @@ from ....protocol.coordinator.offset_records import OffsetCommitKey, OffsetCommi
 from ....protocol.errors import ApiError, ErrorCode
 from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
 from ..classic.rebalance import Rebalancer
-from ..classic.states import COMMIT, State
+from ..classic.state_table import COMMIT, State
 from ..consumer.group import ConsumerGroup
-from ..group_limits import GroupRules
+from ..group_settings import GroupSettings
 from ..state.error_mapping import offset_error
 from ..state.record_store_interface import GroupStore, Producer, Stored
 from ..state.registry import Group, Groups
@@ -79,14 +79,14 @@ class Commits:
 
     def __init__(
         self,
-        rules: GroupRules,
+        settings: GroupSettings,
         groups: Groups,
         offsets: Offsets,
         rebalancer: Rebalancer,
         store: GroupStore,
         timeout_ms: int,
     ) -> None:
-        self._rules = rules
+        self._settings = settings
         self._groups = groups
         self._offsets = offsets
         self._rebalancer = rebalancer
@@ -108,7 +108,7 @@ class Commits:
 
     def _judge(self, new: NewOffset) -> ErrorCode:
         """Lengths count UTF-16 units, as Java's strings do."""
-        if new.metadata is not None and len(new.metadata.encode("utf-16-le")) // 2 > self._rules.metadata_max_chars:
+        if new.metadata is not None and len(new.metadata.encode("utf-16-le")) // 2 > self._settings.metadata_max_chars:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         return ErrorCode.NONE
 
@@ -155,7 +155,7 @@ class Commits:
     def _check_committer(self, committer: Committer) -> None:
         group = self._groups.find(committer.group_id)
         if group is None:
-            offers_epochs = self._rules.offers_consumer_protocol
+            offers_epochs = self._settings.offers_consumer_protocol
             if committer.generation >= 0 and (offers_epochs or not committer.is_transactional):
                 is_new = committer.version >= FIRST_VERSION_WITH_MEMBER_EPOCH and not committer.is_transactional
                 code = ErrorCode.GROUP_ID_NOT_FOUND if is_new and offers_epochs else ErrorCode.ILLEGAL_GENERATION
@@ -249,7 +249,7 @@ class Commits:
         if gone:
             self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
             self.deleted += len(gone)
-        goes_at_once = not all(codes.values()) and not self._rules.offers_consumer_protocol
+        goes_at_once = not all(codes.values()) and not self._settings.offers_consumer_protocol
         if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
             self.delete_group(group)
         return codes
@@ -293,7 +293,7 @@ class Commits:
         """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
         group_id = group.group_id
         expired = expired_offsets(
-            group, self._offsets, now_ms=self._rebalancer.now_ms(), retention_ms=self._rules.offsets_retention_ms
+            group, self._offsets, now_ms=self._rebalancer.now_ms(), retention_ms=self._settings.offsets_retention_ms
         )
         if expired:
             self._append(group_id, [offset_tombstone(group_id, where) for where in expired])

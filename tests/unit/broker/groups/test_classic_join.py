@@ -3,7 +3,7 @@
 import pytest
 from stepdown.broker.groups import coordinator
 from stepdown.broker.groups.classic import rebalance
-from stepdown.broker.groups.classic.states import State
+from stepdown.broker.groups.classic.state_table import State
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from support.clock import settle
@@ -171,7 +171,7 @@ async def test_a_full_group_takes_nobody_but_its_members():
 async def test_the_last_to_rejoin_a_group_that_is_too_large_has_to_go():
     world = GroupWorld(max_size=3)
     ids = await world.form(3)
-    world.joins._rules = world.rebalancer._rules = GroupWorld(max_size=2).rules
+    world.joins._settings = world.rebalancer._settings = GroupWorld(max_size=2).settings
     world.join(ids[0])
     world.join(ids[1])
     refused = await answer(world.join(ids[2]))

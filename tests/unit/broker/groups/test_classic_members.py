@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from stepdown.broker.groups.classic.states import State
+from stepdown.broker.groups.classic.state_table import State
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 

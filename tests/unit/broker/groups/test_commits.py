@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from stepdown.broker.groups.classic.group import ClassicGroup
-from stepdown.broker.groups.classic.states import State
+from stepdown.broker.groups.classic.state_table import State
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.state.record_store_interface import Producer
 from stepdown.protocol.errors import ApiError, ErrorCode

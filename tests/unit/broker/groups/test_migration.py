@@ -1,7 +1,7 @@
 """Groups with members that change between the classic and the consumer protocol (group.consumer.migration.policy)."""
 
 import pytest
-from stepdown.broker.groups.classic.states import State
+from stepdown.broker.groups.classic.state_table import State
 from stepdown.protocol.coordinator.consumer_protocol import (
     ConsumerAssignment,
     ConsumerTopicPartitions,

@@ -1,7 +1,7 @@
 """The course of a rebalance: delays, timeouts, sessions, generations."""
 
 import pytest
-from stepdown.broker.groups.classic.states import NEXT, State, state_table
+from stepdown.broker.groups.classic.state_table import NEXT, State, state_table
 from stepdown.protocol.errors import ErrorCode
 from support.clock import settle
 from support.groups import GroupWorld

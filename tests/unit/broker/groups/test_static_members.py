@@ -1,7 +1,7 @@
 """Static members (KIP-345): they come back without anybody noticing."""
 
 import pytest
-from stepdown.broker.groups.classic.states import State
+from stepdown.broker.groups.classic.state_table import State
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 

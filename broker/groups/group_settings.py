@@ -1,4 +1,4 @@
-"""The broker's group settings (limits), and the identity of the requesting client."""
+"""The broker's settings of groups, in the form in which groups read them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ def _random_id() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRules:
+class GroupSettings:
     """Limits and times of groups; `assignors` by short name, the first is the default."""
 
     min_session_timeout_ms: int = 6_000
@@ -37,8 +37,8 @@ class GroupRules:
     random_id: Callable[[], str] = _random_id
 
     @classmethod
-    def of(cls, settings: BrokerSettings) -> "GroupRules":
-        """The rules that the broker's settings set."""
+    def of(cls, settings: BrokerSettings) -> "GroupSettings":
+        """Those among the broker's settings."""
         policy = settings.group_consumer_migration_policy.lower()
         return cls(
             min_session_timeout_ms=settings.group_min_session_timeout_ms,
@@ -60,12 +60,3 @@ class GroupRules:
 def _short_name(class_name: str) -> str:
     """`uniform` for Kafka's class `….UniformAssignor`; a short name stays as it is."""
     return class_name.rpartition(".")[2].removesuffix("Assignor").lower()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Who sends a request, and in which version of its API. `host` begins with a slash, as Java shows addresses."""
-
-    version: int
-    client_id: str = ""
-    host: str = "/127.0.0.1"

@@ -1,6 +1,6 @@
-"""State tables of a classic group: allowed transitions, and the error each state returns to a known member.
+"""States of a classic group, and for each the allowed transitions and how it answers a known member's requests.
 
-    python -c "from stepdown.broker.groups.classic.states import state_table; print(state_table())"
+    python -c "from stepdown.broker.groups.classic.state_table import state_table; print(state_table())"
 
 Source: Kafka 3.9, ClassicGroupState and GroupMetadataManager.
 """
