@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import Codec
-from ...storage.downconversion.batch_conversion import ConversionRules, ConversionStats
+from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
 from ...storage.downconversion.converted_slice import ConvertedSlice
 from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic

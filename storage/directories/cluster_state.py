@@ -1,5 +1,5 @@
-"""What a broker has to remember besides its logs: topics and their configs, dynamic configs, producer ids, quotas,
-access rules.
+"""The cluster metadata that a broker keeps on disk: topics and their configs, dynamic configs, producer ids, quotas,
+access rules. A broker alone keeps its own, in a cluster the controller keeps it for all.
 
 Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one JSON document, see `metadata_store.py`:
 

@@ -25,7 +25,7 @@ from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import single_bytes
 from ...protocol.records.kernel import convert_plain
 from ..files.file_slice import FileSlice
-from .batch_conversion import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
+from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
 from .converted_stream import OVERFLOW_ENTRY, ConvertedStream
 from .memory_estimate import buffer_for, claim_for
 from .read_window import batch_at, read_window

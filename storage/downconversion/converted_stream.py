@@ -18,7 +18,7 @@ from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import convert_singles
 from ...protocol.records.kernel import convert_plain, plan
 from ..files.file_slice import FileSlice
-from .batch_conversion import (
+from .conversion_rules import (
     ConversionRules,
     ConversionStats,
     has_to_be_opened,

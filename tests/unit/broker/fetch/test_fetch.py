@@ -16,7 +16,7 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.conversion.down import Converted
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.downconversion import batch_conversion, converted_slice, converted_stream
+from stepdown.storage.downconversion import conversion_rules, converted_slice, converted_stream
 from support.client import RawClient
 from support.clock import ManualClock
 from support.fetching import connect, create, fetch, fetched, magics, parked, produce, read, records
@@ -419,9 +419,9 @@ async def test_a_large_first_batch_is_converted_once(tmp_path: Path, monkeypatch
     """It was converted for the size that is promised, and again for its bytes."""
     opened: list[int] = []
 
-    def counting(batch: memoryview, rules: batch_conversion.ConversionRules) -> Converted:
+    def counting(batch: memoryview, rules: conversion_rules.ConversionRules) -> Converted:
         opened.append(len(batch))
-        return batch_conversion.through_codec(batch, rules)
+        return conversion_rules.through_codec(batch, rules)
 
     monkeypatch.setattr(converted_slice, "through_codec", counting)
     monkeypatch.setattr(converted_stream, "through_codec", counting)

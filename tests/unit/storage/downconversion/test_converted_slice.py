@@ -15,7 +15,7 @@ from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.downconversion import converted_stream
-from stepdown.storage.downconversion.batch_conversion import CHUNK_BYTES, ConversionRules, ConversionStats
+from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
 from stepdown.storage.downconversion.converted_slice import ConvertedSlice
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from stepdown.storage.downconversion.read_window import read_window

@@ -1,4 +1,4 @@
-"""Converts stored batches down, reports the cost, and decides which batches go to a worker thread."""
+"""How a slice is converted down (target, first offset, zstd), what a worker thread does, and what is counted."""
 
 from dataclasses import dataclass
 
