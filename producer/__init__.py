@@ -18,7 +18,7 @@ from .producer import Producer
 from .record import ProducerInterceptor, ProducerRecord
 from .send_and_delivery import Delivery, RecordMetadata
 from .settings_typed_dict import Settings
-from .transactions.consumed_offsets import GroupMetadata, OffsetAndMetadata
+from .transactions.offset_and_group_metadata import GroupMetadata, OffsetAndMetadata
 
 __all__ = [
     "AuthenticationFailed",

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from ..protocol.records.layout import NO_TIMESTAMP
 from ..protocol.records.record import Header
-from .accumulator.append import Appender
 from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
+from .accumulator.waiting_records import Appender
 from .awaited_result import AwaitedResult
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
 from .injected_dependencies import Dependencies

@@ -6,8 +6,8 @@
     Delivery        what `send` gives back
     RecordMetadata  where a record went
 
-A FastAppend is made by `accumulator/append.py` behind a record that found nobody in line, and is of no use once
-metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
+A FastAppend is made by `accumulator/waiting_records.py` behind a record that found nobody in line, and is of no use
+once metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
 
 Compiled by Cython; uncompiled, the same file is the readable twin.
 """

@@ -15,9 +15,9 @@ from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ...protocol.messages.produce import LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse
 from ...protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
 from ...protocol.records.record import Buffer
-from ..accumulator.append import Appender
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..accumulator.record_accumulator import Accumulator
+from ..accumulator.waiting_records import Appender
 from ..errors import ProducerError, code_of, error_of
 from ..limited_log import LimitedLog
 from ..metrics.metrics import Note, ProducerMetrics

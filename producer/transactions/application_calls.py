@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..awaited_result import AwaitedResult
 from ..clock import Clock
 from ..errors import ProducerError, WrongState
-from .consumed_offsets import GroupMetadata, Offsets, places_of
+from .offset_and_group_metadata import GroupMetadata, Offsets, places_of
 from .requests import AddOffsets, EndTxn, InitProducerId
 from .state import State
 from .transaction_manager import TransactionManager

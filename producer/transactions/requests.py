@@ -33,7 +33,7 @@ from ..awaited_result import AwaitedResult
 from ..errors import code_of
 from ..sender.network_interface import ANY_VERSION
 from ..sender.sequence_numbers import Identity
-from .consumed_offsets import GroupMetadata, OffsetAndMetadata
+from .offset_and_group_metadata import GroupMetadata, OffsetAndMetadata
 
 
 class Verdict(Enum):

@@ -34,8 +34,8 @@ from .requests import (
     Request,
     Verdict,
 )
-from .sequence_numbers import TransactionalSequences
 from .state import Machine, State
+from .transactional_sequences import TransactionalSequences
 
 BUMP_SINCE = 3
 """The version of InitProducerId from which a coordinator raises an epoch."""

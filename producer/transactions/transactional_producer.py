@@ -4,13 +4,13 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from ..accumulator.append import Appender
 from ..accumulator.record_accumulator import Accumulator
+from ..accumulator.waiting_records import Appender
 from ..errors import ProducerError, WrongState
 from ..metrics.metrics import ProducerMetrics
 from ..sender.produce_results import Results
 from .application_calls import Transactions
-from .consumed_offsets import GroupMetadata, Offsets
+from .offset_and_group_metadata import GroupMetadata, Offsets
 from .state import State
 
 

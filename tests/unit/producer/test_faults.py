@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from stepdown.producer import ProducerError
-from stepdown.producer.accumulator.append import Appender
 from stepdown.producer.accumulator.batch_queues import Queues
 from stepdown.producer.accumulator.buffer_memory import BufferMemory
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.accumulator.record_accumulator import Accumulator
+from stepdown.producer.accumulator.waiting_records import Appender
 from stepdown.producer.metrics.metrics import ProducerMetrics
 from stepdown.producer.network.metadata import Metadata
 from stepdown.producer.sender.produce_requests import ProduceRequests

@@ -6,7 +6,7 @@ import pytest
 import stepdown.producer
 from stepdown.producer import Producer, ProducerClosed, ProducerError, ProducerRecord, RecordMetadata, RecordTooLarge
 from stepdown.producer import producer as sending
-from stepdown.producer.accumulator import append, producer_batch
+from stepdown.producer.accumulator import producer_batch, waiting_records
 from stepdown.producer.partitioners import built_in_partitioner
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Stage, producing
@@ -19,8 +19,8 @@ def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param == "twin":
         twin: Any = load_twin("send_and_delivery", stepdown.producer)
         for module, name in (
-            (append, "FastAppend"),
-            (append, "WaitingRecord"),
+            (waiting_records, "FastAppend"),
+            (waiting_records, "WaitingRecord"),
             (producer_batch, "finish_all"),
             (built_in_partitioner, "StickyPartition"),
             (sending, "Delivery"),

@@ -1,4 +1,4 @@
-"""What a consumer hands to a transaction: how far it read, and who it is in its group."""
+"""OffsetAndMetadata and GroupMetadata: how far a consumer read, and who it is in its group, for a transaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

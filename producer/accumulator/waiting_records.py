@@ -1,8 +1,8 @@
-"""From `send` to a batch: waits for metadata, chooses the partition, waits for memory; each wait ends by itself.
+"""Records between `send` and a batch: they wait for metadata, for their partition and for memory.
 
-Who waits, waits in line: for a topic that is not known yet, for a partition that is not there yet, or for memory. A
-record never passes another one that was sent before it to the same partition. All waits of a record together last
-`max.block.ms`. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits instead.
+All waits of a record together last `max.block.ms` at most. Records wait in lines: a record never passes another one
+that was sent before it to the same partition. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits
+instead.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """Sequence numbers of a transactional producer: as `sender/sequence_numbers.py`, but the coordinator alone raises the
 epoch.
 
-    a partition that the transaction has not       nothing is sent to it
+    a partition not yet in the transaction         nothing is sent to it
     OUT_OF_ORDER_SEQUENCE_NUMBER on the next one   fails, so that the transaction must be aborted
     UNKNOWN_PRODUCER_ID                            counts from 0 again if all that was acknowledged is deleted
     a batch is refused for good                    those behind it move up
