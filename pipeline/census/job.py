@@ -11,7 +11,7 @@ from ..places.place_files import PlaceFiles
 from ..progress import progress
 from ..session import build_session
 from .downconversion_costs import ExactTask
-from .exact_census import batch_costs, by_segment, summary
+from .downconversion_costs_by_segment import batch_costs, by_segment, summary
 from .report import write_report
 from .report_summary import Counted
 from .tables import COUNTED, by_day, by_topic, count_batches, formats, skew

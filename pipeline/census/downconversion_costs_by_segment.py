@@ -1,4 +1,4 @@
-"""The exact census: one Spark task per segment converts its batches, giving a row each, summed by segment and topic."""
+"""Down-conversion cost of every batch, summed by segment and topic; Spark converts each segment in its own task."""
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
