@@ -3,7 +3,7 @@
 from ..config import BrokerSettings, HostPort, Layers
 from .broker import Broker, naming_address
 from .faults.control_requests import Control
-from .faults.copy_on_write_files import FaultyDisk
+from .faults.disk_faults import FaultyDisk
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 

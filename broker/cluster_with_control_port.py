@@ -24,7 +24,7 @@ from ..storage.files.files import Files
 from .broker import Broker
 from .broker_cluster import BrokerCluster, Election
 from .faults.control_requests import Answer, Body, Control, Reader, values_of
-from .faults.copy_on_write_files import FaultyDisk
+from .faults.disk_faults import FaultyDisk
 from .faults.fault import WrongFault
 from .faults.field_parsers import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort

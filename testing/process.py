@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from .brokers import DEFAULTS
 from .control_client import HttpControl
 from .kafka import Kafka
+from .make_brokers import DEFAULTS
 from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import SecuredListener

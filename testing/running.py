@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from ..broker.faults.copy_on_write_files import link_directory
+from ..broker.faults.hard_linked_files import link_directory
 from .async_kafka import AsyncKafka
-from .brokers import Brokers, make_brokers
 from .control_client import LocalControl
 from .kafka import Kafka
 from .loop_thread import LoopThread
+from .make_brokers import Brokers, make_brokers
 from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import PROTOCOLS, SecuredListener

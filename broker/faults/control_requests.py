@@ -25,11 +25,11 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults
-from .copy_on_write_files import FaultyDisk, spoil_last_batch
-from .event_log import EventLog, OtherEvent
+from .disk_faults import FaultyDisk, spoil_last_batch
 from .fault import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
 from .injector import Injector
+from .request_log import OtherEvent, RequestLog
 from .request_topics_and_groups import is_about
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Control:
         """`seed` draws for faults that have a probability."""
         self.clock = clock
         self.faults = ArmedFaults(Random(seed))
-        self.events = EventLog()
+        self.events = RequestLog()
         self._brokers: dict[int, Services] = {}
         self._injectors: dict[int, Injector] = {}
         self.actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {

@@ -21,10 +21,10 @@ from ..network.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .corrupt_responses import cut_after, has_records, with_spoilt_records, with_watermarks, wrong_frame
 from .error_responses import codes_in, joined, split, with_error
-from .event_log import EventLog, RequestEvent
 from .fault import WITHOUT_REQUEST, Fault
 from .metadata_responses import leaders_now, with_leader, with_old_leaders
 from .request_function import CLOSE, PASS, SILENCE, HookedRequest, ask
+from .request_log import RequestEvent, RequestLog
 from .request_topics_and_groups import groups_of, is_about, places_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _Passing:
 class Injector(Interceptor):
     """The faults of one broker; those of a cluster share what is armed and the log."""
 
-    def __init__(self, services: "Services", faults: ArmedFaults, events: EventLog) -> None:
+    def __init__(self, services: "Services", faults: ArmedFaults, events: RequestLog) -> None:
         self._services = services
         self._faults = faults
         self._events = events

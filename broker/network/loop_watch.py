@@ -1,7 +1,7 @@
 """Logs and counts requests that block the event loop, with their API, client and size.
 
 A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so it looks at the stack
-of the loop's thread: the request that is being handled is the `call` of one of its functions.
+of the loop's thread: the request that is being handled is the local variable `call` in one of its frames.
 """
 
 import logging

@@ -16,15 +16,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...broker.broker_with_control_port import ControlledBroker
-from ...broker.faults.event_log import Event, OtherEvent, RequestEvent
+from ...broker.faults.request_log import Event, OtherEvent, RequestEvent
 from ...broker.scheduling.movable_clock import MovableClock
 from ...config import HostPort
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Network
-from ..brokers import make_brokers
 from ..kafka import Kafka
+from ..make_brokers import make_brokers
 from .group_member import GroupMember
 from .scenario import Scenario
 

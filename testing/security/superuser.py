@@ -1,4 +1,4 @@
-"""Who a test's own requests come from, at a listener that asks: a user that may do all, whose password nobody knows."""
+"""The superuser that sends a test's own requests where a listener wants credentials; nobody knows its password."""
 
 import secrets
 from collections.abc import Mapping

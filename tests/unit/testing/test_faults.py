@@ -6,10 +6,10 @@ import pytest
 from stepdown.broker.faults.fault import OWN
 from stepdown.testing import running
 from stepdown.testing.async_kafka import AsyncFaults
-from stepdown.testing.brokers import make_brokers
 from stepdown.testing.clock import Clock
 from stepdown.testing.cluster import Cluster
 from stepdown.testing.faults import Faults
+from stepdown.testing.make_brokers import make_brokers
 
 METHODS = {
     Clock: {"clock/pause": "pause", "clock/advance": "advance", "clock/resume": "resume"},

@@ -1,4 +1,4 @@
-"""The brokers of a test: one, or a cluster, over a folder."""
+"""Makes the broker or the cluster of a test, not started, with settings that suit tests."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from ..broker.broker_cluster import BrokerCluster
 from ..broker.broker_with_control_port import ControlledBroker
 from ..broker.cluster_with_control_port import ControlledCluster
-from ..broker.faults.copy_on_write_files import TestDisk
+from ..broker.faults.hard_linked_files import TestDisk
 from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
 from .record_comparison import as_text

@@ -1,4 +1,4 @@
-"""What happened, in order: requests with their answers, faults that fired, and moves of the clock."""
+"""The log of all requests with their answers, and of faults that fired and moves of the clock between them."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class OtherEvent:
 Event = RequestEvent | OtherEvent
 
 
-class EventLog:
+class RequestLog:
     """The last events of a broker or of a cluster."""
 
     def __init__(self) -> None:

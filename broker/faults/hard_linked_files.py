@@ -1,28 +1,15 @@
-"""File access of a broker in a test: skips fsync, and copies files hard-linked from a template before changing them."""
+"""The files of a broker in a test: hard links to a template's files, copied before the first change; never synced."""
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
-from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...protocol.errors import DiskFault
 from ...storage.files.file_handle import Buffer, FileHandle
-from ...storage.files.file_names import LOG
-from ...storage.files.files import Files
-from ...storage.log.log import Log
+from .disk_faults import FaultyDisk
 
 OWN = ".own"
-
-
-class FaultyDisk(Files):
-    """Files on which writing fails when `failing` says so: it is given the path, and gives the reason or None."""
-
-    failing: Callable[[str], str | None] | None = None
-
-    def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
-        if self.failing is not None and (reason := self.failing(handle.path)) is not None:
-            raise DiskFault(f"{handle.path}: {reason}")
-        return super().write(handle, pieces, position)
 
 
 class TestDisk(FaultyDisk):
@@ -72,23 +59,6 @@ class TestDisk(FaultyDisk):
         except OSError as fault:
             raise DiskFault(f"{handle.path}: {fault.strerror or fault}") from fault
         self.forget(handle)
-
-
-def spoil_last_batch(files: Files, log: Log) -> int:
-    """Flips bits of the last byte of a log's last batch on the disk; the offset at which that batch begins.
-
-    Raises: ApiError when there is no batch, DiskFault.
-    """
-    segment = log.segments.active
-    batches = list(segment.batches())
-    if not batches:
-        raise ApiError(f"{log.name} has no batch to corrupt", ErrorCode.OFFSET_OUT_OF_RANGE)
-    last = batches[-1]
-    file = files.handle(segment.path(LOG))
-    (byte,) = file.read(1, last.end - 1)
-    file.write([bytes([byte ^ 0xFF])], last.end - 1)
-    file.close()
-    return last.base_offset
 
 
 def link_directory(template: str, target: str) -> None:
