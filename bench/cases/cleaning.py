@@ -32,9 +32,10 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ..alternating_runs import Terms, Told, contestants, quantile
 from ..failures import BenchFailed
-from ..load.admin_connection import Connection
-from ..load.filled_topics import TIMEOUT_MS, Filling, Writing, create_topic, delete_topic
+from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection
+from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
+from ..load.produce_and_fetch_requests import Filling, Writing
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server
 from ..servers.kafka import KafkaServer
@@ -150,7 +151,7 @@ def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, by
     records = [Record(offset=at, timestamp=now_ms, key=key, value=value) for at, (key, value) in enumerate(pairs)]
     data = PartitionProduceData(index=0, records=build_batch(records))
     topics = (TopicProduceData(name=topic, partition_data=(data,)),)
-    request = ProduceRequest(acks=1, timeout_ms=TIMEOUT_MS, topic_data=topics)
+    request = ProduceRequest(acks=1, timeout_ms=REQUEST_TIMEOUT_MS, topic_data=topics)
     answer = connection.call(request, PRODUCE_VERSION)
     _check(answer.responses[0].partition_responses[0].error_code, f"Produce to {topic}")
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from ..alternating_runs import MEGABYTE, Contest, Terms, Told, contestants, quantile
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
-from ..load.filled_topics import Filling, Writing, check_fetch, create_topic, fetch_request, fill
+from ..load.filled_topics import create_topic, fill
 from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
+from ..load.produce_and_fetch_requests import Filling, Writing, check_fetch, fetch_request
 from ..load.result import LoadResult
 from ..results.results import Journal, Result
 from ..servers.contenders import Server

@@ -15,8 +15,9 @@ from time import sleep
 from ...protocol.records.layout import Codec
 from ..alternating_runs import Contest, Terms, Told, contestants
 from ..failures import BenchFailed
-from ..load.filled_topics import Filling, Writing, create_topic, delete_topic, largest_batch
+from ..load.filled_topics import create_topic, delete_topic, largest_batch
 from ..load.process import LoadProcess
+from ..load.produce_and_fetch_requests import Filling, Writing
 from ..load.values import Data
 from ..results.results import Journal, Result, Value
 from ..servers.contenders import Server

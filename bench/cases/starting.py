@@ -14,9 +14,10 @@ from ...protocol.errors import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ..alternating_runs import Contest, Terms, Told, contestants
 from ..failures import BenchFailed
-from ..load.admin_connection import Connection
-from ..load.filled_topics import CREATE_VERSION, TIMEOUT_MS, Filling, await_leaders, write_records
+from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection
+from ..load.filled_topics import CREATE_VERSION, await_leaders, write_records
 from ..load.process import LoadProcess
+from ..load.produce_and_fetch_requests import Filling
 from ..results.results import Journal, Result
 from ..servers.contenders import Server
 from ..servers.maven import JarStore
@@ -89,7 +90,7 @@ def _add_partitions(server: Server, held: int, wanted: int, directory: Directory
 
 def _create(connection: Connection, topics: Sequence[tuple[str, int]]) -> None:
     asked = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in topics]
-    answer = connection.call(CreateTopicsRequest(topics=asked, timeout_ms=TIMEOUT_MS), CREATE_VERSION)
+    answer = connection.call(CreateTopicsRequest(topics=asked, timeout_ms=REQUEST_TIMEOUT_MS), CREATE_VERSION)
     for created in answer.topics:
         if created.error_code:
             raise BenchFailed(f"CreateTopics {created.name}: {ErrorCode(created.error_code).name}")

@@ -5,11 +5,14 @@ from typing import Any, cast
 from ...client import connection
 from ...client.connection import parse_address
 from ...protocol.api import spec_of_request
+from ...protocol.errors import ErrorCode
 from ...protocol.frame import encode_request
 from ..failures import BenchFailed
 
 CLIENT_ID = "stepdown-bench"
 TIMEOUT_S = 120.0
+REQUEST_TIMEOUT_MS = 60_000
+"""What requests that name a time leave the server."""
 
 
 def frame_of(request: Any, version: int) -> bytes:
@@ -31,3 +34,9 @@ class Connection(connection.Connection):
             return self.exchange(request, version)
         except ConnectionResetError as fault:
             raise BenchFailed(f"{self._address}: {fault}") from fault
+
+
+def check_error(code: int, what: str) -> None:
+    """Raises: BenchFailed for an error code of a response; `what` was asked."""
+    if code:
+        raise BenchFailed(f"{what}: {ErrorCode(code).name}")

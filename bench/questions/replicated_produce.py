@@ -16,16 +16,10 @@ from statistics import median
 
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailed
-from stepdown.bench.load.admin_connection import Connection
-from stepdown.bench.load.filled_topics import (
-    CREATE_VERSION,
-    TIMEOUT_MS,
-    Writing,
-    await_leaders,
-    create_topic,
-    delete_topic,
-)
+from stepdown.bench.load.admin_connection import REQUEST_TIMEOUT_MS, Connection
+from stepdown.bench.load.filled_topics import CREATE_VERSION, await_leaders, create_topic, delete_topic
 from stepdown.bench.load.process import LoadProcess
+from stepdown.bench.load.produce_and_fetch_requests import Writing
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 
@@ -50,7 +44,7 @@ def written(server: Stepdown, size: int, writing: Writing, seconds: float, load:
         ]
         topic = CreatableTopic(name=TOPIC, num_partitions=-1, replication_factor=-1, assignments=assignments)
         with Connection(address) as connection:
-            connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS), CREATE_VERSION)
+            connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=REQUEST_TIMEOUT_MS), CREATE_VERSION)
         await_leaders(address, TOPIC, PARTITIONS)
     else:
         create_topic(address, TOPIC, PARTITIONS)

@@ -15,7 +15,7 @@ from ..cases.fetching import FetchGrid, run_fetches
 from ..cases.old_and_new_consumers import run_mixed
 from ..cases.producing import ProduceGrid, run_produce
 from ..cases.starting import Directory, run_starts
-from ..load.filled_topics import Writing
+from ..load.produce_and_fetch_requests import Writing
 from ..results.results import Journal, Result
 from ..servers.maven import JarStore
 from .target_values import BARS, COMPRESSED_BATCH_BYTES, COMPRESSED_DATA, MEBIBYTE, Judged, judge

@@ -157,7 +157,7 @@ def produce(
 ) -> None:
     """Compare produce throughput, with and without recompression."""
     from ...bench.cases.producing import ProduceGrid, run_produce
-    from ...bench.load.filled_topics import Writing
+    from ...bench.load.produce_and_fetch_requests import Writing
 
     grid = ProduceGrid(
         batch_bytes=_numbers(batch_bytes),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stepdown.bench.load.filled_topics import Filling, batch_of
+from stepdown.bench.load.produce_and_fetch_requests import Filling, batch_of
 from stepdown.bench.servers.process import Process, free_port
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw, wait_until

@@ -5,7 +5,7 @@ from itertools import islice
 from struct import unpack_from
 
 import pytest
-from stepdown.bench.load.filled_topics import Filling, Writing, batch_of, produce_error_at, produce_frame
+from stepdown.bench.load.produce_and_fetch_requests import Filling, Writing, batch_of, produce_error_at, produce_frame
 from stepdown.bench.load.values import Data, values
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_response
