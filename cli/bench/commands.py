@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared_options import TURNS, Shared, open_desk, with_shared
+from .shared_options import TURNS, Shared, with_shared
+from .workplace import open_desk
 
 if TYPE_CHECKING:
     from ...bench.cases.fetching import FetchGrid
