@@ -19,7 +19,6 @@ from pathlib import Path
 from struct import Struct
 from time import monotonic, time_ns
 
-from ...protocol.errors import ErrorCode
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ...protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -32,7 +31,7 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ..alternating_runs import Terms, Told, contestants, quantile
 from ..failures import BenchFailed
-from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection
+from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error
 from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling, Writing
@@ -153,19 +152,14 @@ def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, by
     topics = (TopicProduceData(name=topic, partition_data=(data,)),)
     request = ProduceRequest(acks=1, timeout_ms=REQUEST_TIMEOUT_MS, topic_data=topics)
     answer = connection.call(request, PRODUCE_VERSION)
-    _check(answer.responses[0].partition_responses[0].error_code, f"Produce to {topic}")
+    check_error(answer.responses[0].partition_responses[0].error_code, f"Produce to {topic}")
 
 
 def _alter(connection: Connection, topic: str, configs: Mapping[str, str]) -> None:
     pairs = [AlterableConfig(name=name, config_operation=SET, value=value) for name, value in configs.items()]
     resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configs=pairs)
     answer = connection.call(IncrementalAlterConfigsRequest(resources=(resource,)), ALTER_VERSION)
-    _check(answer.responses[0].error_code, f"IncrementalAlterConfigs of {topic}")
-
-
-def _check(code: int, what: str) -> None:
-    if code:
-        raise BenchFailed(f"{what}: {ErrorCode(code).name}")
+    check_error(answer.responses[0].error_code, f"IncrementalAlterConfigs of {topic}")
 
 
 # Measuring
@@ -261,7 +255,7 @@ def _read(address: str, topic: str, end: int) -> Iterator[Record]:
             part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
             request = FetchRequest(max_bytes=FETCH_BYTES, topics=(FetchTopic(topic=topic, partitions=(part,)),))
             found = connection.call(request, FETCH_VERSION).responses[0].partitions[0]
-            _check(found.error_code, f"Fetch of {topic} at {offset}")
+            check_error(found.error_code, f"Fetch of {topic} at {offset}")
             for batch in iter_batches(found.records or memoryview(b"")):
                 yield from (record for record in batch.records() if record.offset >= offset)
                 offset = batch.last_offset + 1
