@@ -77,7 +77,7 @@ class Broker(Services):
         self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready))
         self._upkeep = Upkeep(self)
-        self._loop_watch = LoopWatch(self.metrics.loop_held)
+        self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)
         self.cleaner = Cleaner(self, self.topics)
         show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)

@@ -94,6 +94,10 @@ class Server:
     def connections(self) -> int:
         return len(self._open)
 
+    def peer_of(self, task: "asyncio.Task[None] | None") -> Peer | None:
+        """Whose connection this task serves, if it does; may be asked from any thread."""
+        return next((connection.peer for connection, each in list(self._open.items()) if each is task), None)
+
     def listen(self, name: str, host: str, port: int) -> tuple[str, int]:
         """Starts accepting on `host:port` (port 0: any free one) and gives the address taken. Raises OSError."""
         sock = bind(host, port)

@@ -1,18 +1,23 @@
 """Logs and counts requests that block the event loop, with their API, client and size.
 
-A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so it looks at the stack
-of the loop's thread: the request that is being handled is the local variable `call` in one of its frames.
+A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, the task that runs
+says whose connection it serves, and what that one asked for last. Where in the code the loop is, `faulthandler` says:
+it looks at the stack of another thread in one go. Frames that Python code reads may be gone while it does, and with
+Python 3.11 that has ended the process.
 """
 
+import asyncio
+import faulthandler
 import logging
-import sys
+import re
+import tempfile
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from types import FrameType
+from typing import Any
 
 from ..metrics.instruments import CounterFamily
-from .call import Call
+from .connection import Peer
 
 LOOK_S = 0.1
 LONG_S = 0.1
@@ -22,10 +27,19 @@ log = logging.getLogger(__name__)
 
 
 class LoopWatch:
-    """Told of every ring of a timer by `rang`, and when the next is due. `held` counts by API."""
+    """Told of every ring of a timer by `rang`, and when the next is due. `held` counts by API.
 
-    def __init__(self, held: CounterFamily, now_s: Callable[[], float] = perf_counter) -> None:
+    `peer_of` gives the peer whose connection a task serves.
+    """
+
+    def __init__(
+        self,
+        held: CounterFamily,
+        peer_of: "Callable[[asyncio.Task[Any] | None], Peer | None]",
+        now_s: Callable[[], float] = perf_counter,
+    ) -> None:
         self._held = held
+        self._peer_of = peer_of
         self._now_s = now_s
         self._stopped = threading.Event()
         self._loop_thread = 0
@@ -33,6 +47,8 @@ class LoopWatch:
         self._found: tuple[str, str] | None = None
 
     def start(self) -> None:
+        """Watches the loop of this thread."""
+        self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._due_s = self._now_s()
         threading.Thread(target=self._look_again_and_again, name="loop watch", daemon=True).start()
@@ -55,22 +71,27 @@ class LoopWatch:
     def look(self) -> None:
         """Finds out what the loop's thread does, if the timer is late."""
         if self._found is None and self._now_s() - self._due_s > LONG_S:
-            frame = sys._current_frames().get(self._loop_thread)
-            if frame is not None:
-                self._found = what_runs(frame)
+            peer = self._peer_of(asyncio.current_task(self._loop))
+            place = place_of(self._loop_thread)
+            if peer is None or peer.latest is None:
+                self._found = OTHER, place
+            else:
+                key, version, size = peer.latest
+                told = f"{key.name} v{version} from {peer} (client {peer.client_id!r}, {size} bytes), {place}"
+                self._found = key.name, told
 
 
-def what_runs(frame: FrameType) -> tuple[str, str]:
-    """The API whose request is handled in this stack, or `OTHER`; and request and function in words."""
-    code = frame.f_code
-    place = f"in {code.co_qualname} ({code.co_filename.rpartition('stepdown/')[2]}:{frame.f_lineno})"
-    at: FrameType | None = frame
-    while at is not None:
-        call = at.f_locals.get("call")
-        if isinstance(call, Call):
-            return call.key.name, (
-                f"{call.key.name} v{call.version} from {call.peer} (client {call.client_id!r}, "
-                f"{call.request_bytes} bytes), {place}"
-            )
-        at = at.f_back
-    return OTHER, place
+def place_of(thread: int) -> str:
+    """Which function a thread is in, and the file and line."""
+    try:
+        with tempfile.TemporaryFile() as output:
+            faulthandler.dump_traceback(output, all_threads=True)
+            output.seek(0)
+            stacks = output.read().decode(errors="replace")
+    except OSError:  # no descriptor is left, or no room on the disk
+        stacks = ""
+    found = re.search(rf'^Thread 0x0*{thread:x}\b.*\n  File "(.*)", line (\d+) in (.*)$', stacks, re.MULTILINE)
+    if found is None:
+        return "in an unknown place"
+    file, line, function = found.groups()
+    return f"in {function} ({file.rpartition('stepdown/')[2]}:{line})"

@@ -20,6 +20,7 @@ from stepdown.broker.network.connection import TURN_REQUESTS, CloseConnection, C
 from stepdown.broker.network.memory_budget import MemoryBudget
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
+from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.frame import FrameParser
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
@@ -234,6 +235,16 @@ async def test_an_unfinished_frame_costs_what_was_sent_of_it(tmp_path: Path) -> 
         await settle()
         (connection,) = broker._server._open
         assert connection._parser.buffered_bytes <= 1004
+
+
+async def test_the_task_of_a_connection_tells_who_asked_for_what(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await client.send(ApiVersionsRequest(), 0)
+        (task,) = broker._server._open.values()
+        peer = broker._server.peer_of(task)
+        assert peer is not None and peer.latest == (ApiKey.API_VERSIONS, 0, 0)
+        assert broker._server.peer_of(asyncio.current_task()) is None
 
 
 async def test_connections_above_the_limit_of_an_address_are_refused(tmp_path: Path) -> None:

@@ -1,32 +1,23 @@
 """Who held the event loop is named, and counted."""
 
+import asyncio
 import threading
 from typing import Any
 
 import pytest
 from stepdown.broker.metrics.instruments import CounterFamily
-from stepdown.broker.network.call import Call
 from stepdown.broker.network.connection import Peer
-from stepdown.broker.network.loop_watch import OTHER, LoopWatch
+from stepdown.broker.network.loop_watch import OTHER, LoopWatch, place_of
 from stepdown.protocol.api import ApiKey
-from stepdown.protocol.frame import RequestHeader
+
+SILENT = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT")
+GREEDY = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT", client_id="greedy", latest=(ApiKey.METADATA, 4, 77))
 
 
-def a_call() -> Call:
-    peer = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT")
-    header = RequestHeader(3, 4, 1, "greedy")
-    return Call(key=ApiKey.METADATA, version=4, header=header, peer=peer, request=None, request_bytes=77)
-
-
-def looked_at_from_another_thread(watch: LoopWatch) -> None:
+def hold_the_loop(watch: LoopWatch) -> None:
     looking = threading.Thread(target=watch.look)
     looking.start()
     looking.join()
-
-
-def handle(call: Call | None, watch: LoopWatch) -> None:
-    """As a handler that holds the loop."""
-    looked_at_from_another_thread(watch)
 
 
 @pytest.fixture
@@ -35,19 +26,22 @@ def held() -> CounterFamily:
 
 
 @pytest.mark.parametrize(
-    ("call", "api", "told"),
-    [(a_call(), "METADATA", "METADATA v4 from 10.0.0.1:5 (client 'greedy', 77 bytes)"), (None, OTHER, "in ")],
-    ids=["a request", "something else"],
-)
-def test_what_holds_the_loop_is_named(
-    call: Call | None, api: str, told: str, held: Any, caplog: pytest.LogCaptureFixture
+    ("peer", "api", "told"),
+    [(GREEDY, "METADATA", "METADATA v4 from 10.0.0.1:5 (client 'greedy', 77 bytes), in "),
+     (SILENT, OTHER, "ms: in "),
+     (None, OTHER, "ms: in ")],
+    ids=["a request", "before the first request", "something else"],
+)  # fmt: skip
+async def test_what_holds_the_loop_is_named(
+    peer: Peer | None, api: str, told: str, held: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
-    watch = LoopWatch(held, lambda: now[0])
+    here = asyncio.current_task()
+    watch = LoopWatch(held, lambda task: peer if task is here else None, lambda: now[0])
     watch.start()
     watch.rang(0.0, 0.1)
     now[0] = 1.0
-    handle(call, watch)
+    hold_the_loop(watch)
     watch.rang(0.9, 1.1)
     watch.stop()
     assert held.of(api).value == 1
@@ -55,13 +49,39 @@ def test_what_holds_the_loop_is_named(
     assert told in caplog.text
 
 
-def test_a_loop_in_time_is_left_alone(held: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_loop_in_time_is_left_alone(held: Any, caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    watch = LoopWatch(held, lambda: now[0])
+    watch = LoopWatch(held, lambda _: GREEDY, lambda: now[0])
     watch.start()
     watch.rang(0.0, 0.1)
     now[0] = 0.15
-    handle(a_call(), watch)
+    hold_the_loop(watch)
     watch.rang(0.05, 0.2)
     watch.stop()
     assert not caplog.records
+
+
+def test_the_place_is_the_innermost_function_of_the_thread() -> None:
+    inside, may_end = threading.Event(), threading.Event()
+
+    def stand_still() -> None:
+        inside.set()
+        may_end.wait()
+
+    standing = threading.Thread(target=stand_still)
+    standing.start()
+    inside.wait()
+    assert standing.ident is not None
+    place = place_of(standing.ident)
+    may_end.set()
+    standing.join()
+    assert place.startswith("in wait (")
+    assert place_of(1) == "in an unknown place"
+
+
+def test_without_a_descriptor_the_place_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    assert place_of(threading.get_ident()) == "in an unknown place"
