@@ -14,6 +14,8 @@ from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.directories.log_manager import LogManager
 from ..storage.files.files import Files
+from ..storage.log.log import AppendInfo
+from ..storage.validation.prepared_append import PreparedAppend
 from .fetch.session import FetchSessions
 from .metadata.image import Cluster
 from .metadata.partition import Partition
@@ -119,10 +121,12 @@ class Core:
         """Lets others have the loop."""
         await asyncio.sleep(0)
 
-    def appended(self, partition: Partition) -> None:
-        """Tells those who wait that a partition has grown."""
-        partition.appended()
-        self.moved(partition)
+    def append(self, partition: Partition, prepared: PreparedAppend) -> AppendInfo:
+        """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""
+        info = partition.append(prepared)
+        if info.last_offset >= 0 and not info.duplicate:
+            self.moved(partition)
+        return info
 
     async def replicated(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
         """Returns when all before `end_offset` is committed. Raises: ApiError 6 or 7."""

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.leader_epochs import UNDEFINED_EPOCH
-from ...storage.log.log import Log
+from ...storage.log.log import AppendInfo, Log
+from ...storage.validation.prepared_append import PreparedAppend
 
 READ_COMMITTED = 1
 DEBUGGING_REPLICA = -2
@@ -57,8 +58,9 @@ class Partition:
     def check_enough_in_sync(self) -> None:
         """Raises ApiError NOT_ENOUGH_REPLICAS where min.insync.replicas asks for more; one replica alone is enough."""
 
-    def appended(self) -> None:
-        """The log has grown."""
+    def append(self, prepared: PreparedAppend) -> AppendInfo:
+        """Writes to the log as its leader, and has the followers have it. Raises as `Log.append`."""
+        return self.log.append(prepared, leader_epoch=self.leader_epoch)
 
     def wake_followers(self) -> None:
         """There is something for them besides records."""

@@ -137,10 +137,7 @@ def _finished(
 def _written(core: "Core", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
     if check is not None:
         check(prepared)
-    info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-    if info.last_offset >= 0 and not info.duplicate:
-        core.appended(partition)
-    return info
+    return core.append(partition, prepared)
 
 
 def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refusal: ApiError) -> None:

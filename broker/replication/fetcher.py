@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
 from ..scheduling.clock import Clock, Timer
-from .follower_fetch import ask_of, reset, serve, take_in
-from .replicated_partition import ReplicatedPartition
+from .fetch_between_replicas import ask_of, reset, serve, take_in, take_in_written
+from .replicated_partition import ReplicatedPartition, Written
 
 Key = tuple[str, int]
 STEPS_A_RUN = 8
@@ -98,12 +98,12 @@ class Fetcher:
             self._due[key] = None
             self._schedule()
 
-    def fetch_now(self, key: Key) -> None:
-        """The leader has written, so the fetch that is parked with it is answered before anything else happens."""
+    def fetch_now(self, key: Key, written: Written | None) -> None:
+        """The fetch that is parked with the leader is answered, before anything else happens: it has `written`."""
         partition = self._following.get(key)
         if partition is None or self._is_paused(key):
             return
-        if self._is_slow or self._fetch(partition):
+        if self._is_slow or self._fetch(partition, written):
             self.wake(key)
 
     @property
@@ -141,9 +141,11 @@ class Fetcher:
         if self._due:
             self._schedule()
 
-    def _fetch(self, partition: ReplicatedPartition) -> bool:
+    def _fetch(self, partition: ReplicatedPartition, written: Written | None = None) -> bool:
         """Whether there may be more."""
         try:
+            if written is not None and take_in_written(partition, self._node_id, written):
+                return False
             return all(self.step(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
         except (ApiError, DiskFault, CorruptRecord) as fault:
             log.error("broker %d cannot follow %s-%d any more: %s", self._node_id, *partition.key, fault)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..controller.controller import Controller
 from ..scheduling.periodic_task import Periodic
 from .fetcher import Fetcher
-from .replicated_partition import ReplicatedPartition
+from .replicated_partition import ReplicatedPartition, Written
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -56,10 +56,10 @@ class Replicas:
         if peer is not None and self.is_reachable:
             peer.fetcher.wake(partition.key)
 
-    def answer(self, follower: int, partition: ReplicatedPartition) -> None:
+    def answer(self, follower: int, partition: ReplicatedPartition, written: Written | None) -> None:
         peer = self._peers.get(follower)
         if peer is not None and self.is_reachable:
-            peer.fetcher.fetch_now(partition.key)
+            peer.fetcher.fetch_now(partition.key, written)
 
     def moved(self, partition: ReplicatedPartition) -> None:
         self._core.moved(partition)

@@ -14,16 +14,25 @@ Source: Kafka 3.9 `Partition`.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.directories.partition_record import PartitionRecord
-from ...storage.log.log import Log
+from ...storage.log.log import AppendInfo, Log
+from ...storage.validation.prepared_append import PreparedAppend
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from .follower import Follower
+from .follower_progress import Follower
 
 NOT_LEADING = -1
+
+
+class Written(NamedTuple):
+    """A batch that a leader has just appended, and its first offset."""
+
+    leader: "ReplicatedPartition"
+    prepared: PreparedAppend
+    first_offset: int
 
 
 class Host(Protocol):
@@ -49,8 +58,11 @@ class Host(Protocol):
         """Has that broker fetch the partition from here, in a turn of its own."""
         ...
 
-    def answer(self, follower: int, partition: "ReplicatedPartition") -> None:
-        """Answers the fetch that this broker has parked here; it has fetched again when this returns."""
+    def answer(self, follower: int, partition: "ReplicatedPartition", written: Written | None) -> None:
+        """Answers the fetch that this broker has parked here, with what was written if that is why.
+
+        It has fetched again when this returns.
+        """
         ...
 
     def moved(self, partition: "ReplicatedPartition") -> None:
@@ -159,17 +171,25 @@ class ReplicatedPartition(Partition):
 
     # What a leader does
 
-    def appended(self) -> None:
-        if self.is_leader:
-            self.wake_followers()
+    def append(self, prepared: PreparedAppend) -> AppendInfo:
+        if not self.is_leader:  # any more: it may have moved while the records were being prepared
+            place = f"{self.topic_name}-{self.index}"
+            raise ApiError(f"{place} is led by broker {self.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        info = super().append(prepared)
+        if info.last_offset >= 0 and not info.duplicate:
+            self._answer_waiting(Written(self, prepared, info.first_offset))
             self._raise_high_watermark()
+        return info
 
     def wake_followers(self) -> None:
+        self._answer_waiting(None)
+
+    def _answer_waiting(self, written: Written | None) -> None:
         now_ms = self._host.now_ms()
         for follower in self.followers.values():
             if follower.is_waiting:
                 follower.stop_waiting(now_ms)
-                self._host.answer(follower.node_id, self)
+                self._host.answer(follower.node_id, self, written)
 
     def fetched_by(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
         """Notes where a follower is, by the offset that it asks for."""

@@ -110,5 +110,4 @@ class Markers:
         )
         rules = self._core.append_rules.of(self._core.cluster.topics[partition.topic_name])
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
-        partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-        self._core.appended(partition)
+        self._core.append(partition, prepared)

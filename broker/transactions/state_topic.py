@@ -124,8 +124,7 @@ class StateTopic:
         rules = self._core.append_rules.of(topic)
         data = memoryview(build_batch(encoded))
         prepared = prepare(data, rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
-        info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-        self._core.appended(partition)
+        info = self._core.append(partition, prepared)
         return partition, info.last_offset + 1
 
     # Reading back

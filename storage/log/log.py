@@ -138,16 +138,19 @@ class Log(LogReading):
         """
         if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
-        has_producer = prepared.producer_id >= 0
-        if has_producer and (repeated := self.producers.check(prepared)) is not None:
+        if prepared.producer_id >= 0 and (repeated := self.producers.check(prepared)) is not None:
             return self._duplicate(repeated)
+        return self.append_checked(prepared, leader_epoch=leader_epoch)
+
+    def append_checked(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
+        """As `append`, of a batch that the log of the leader has taken. Raises: ApiError 18; DiskFault."""
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
         pieces = prepared.pieces(first_offset, leader_epoch)
         self._write(pieces, prepared.size_bytes, first_offset, last_offset, max_timestamp, last_offset)
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
-        if has_producer:
+        if prepared.producer_id >= 0:
             for aborted in self.producers.remember(prepared, first_offset):
                 self.segments.active.transactions().append(aborted)
         self._flush_if_many()

@@ -21,9 +21,9 @@ HUNG_AFTER_S = 60.0
 MOST_MISSED = 1
 
 PARTITION = "broker/replication/replicated_partition.py"
-FETCHING = "broker/replication/follower_fetch.py"
+FETCHING = "broker/replication/fetch_between_replicas.py"
 FETCHER = "broker/replication/fetcher.py"
-FOLLOWER = "broker/replication/follower.py"
+FOLLOWER = "broker/replication/follower_progress.py"
 CHANGE = "broker/controller/partition_change.py"
 CONTROLLER = "broker/controller/controller.py"
 
@@ -42,6 +42,12 @@ FAULTS = (
     ("no divergence is told", FETCHING, "if ask.last_epoch != NO_EPOCH:", "if False:"),
     ("a follower forgets to truncate", PARTITION, "self.log.truncate_to(offset)", "pass"),
     ("a follower drops what it fetched", FETCHING, "partition.log.append_as_is(answer.data)", "pass"),
+    ("a follower drops what its leader has just written", FETCHING,
+     "log.append_checked(written.prepared, leader_epoch=leader.leader_epoch)", "pass"),
+    ("a follower takes what its leader has just written, whatever it has itself", FETCHING,
+     "or written.first_offset != log.log_end_offset", ""),
+    ("a follower takes what the leader of another epoch has just written", FETCHING,
+     "leader.leader_epoch != partition.leader_epoch or written", "written"),
     ("a replica takes all that it finds on the disk for committed", PARTITION,
      "min(high_watermark, log.log_end_offset))", "log.log_end_offset)"),
     ("a new leader's epoch is not noted", PARTITION, "self.log.begin_epoch(self.leader_epoch)", "pass"),

@@ -17,7 +17,7 @@ from typing import Any
 
 from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.replication import fetcher
-from stepdown.broker.replication.follower_fetch import Ask, serve
+from stepdown.broker.replication.fetch_between_replicas import Ask, serve
 from stepdown.broker.replication.replicated_partition import ReplicatedPartition
 from stepdown.protocol.errors import ApiError, ErrorCode
 

@@ -94,8 +94,7 @@ class OffsetsTopic:
         data = self._batch(records, producer, now_ms)
         rules = self._core.append_rules.of(topic)
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
-        info = partition.log.append(prepared, leader_epoch=partition.leader_epoch)
-        self._core.appended(partition)
+        info = self._core.append(partition, prepared)
         return Stored(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)
 
     def _led(self, index: int) -> Partition:

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stepdown.broker.broker_cluster import BrokerCluster, Election
@@ -127,6 +128,32 @@ async def test_a_leader_alone_refuses_acks_all_and_hides_what_others_write(
     await cluster.start_broker(2)
     await settle()
     assert values_in((await fetched(cluster.brokers[1], "t")).records) == {0: "a", 1: "c"}
+
+
+async def test_records_whose_leader_moves_while_a_worker_has_them_are_refused(
+    cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = cluster.brokers[1]
+    heavy = broker.heavy
+
+    async def heavy_while_the_leader_moves(work: Any, *arguments: Any) -> Any:
+        cluster.move_leader("t", 0, 2)
+        return await heavy(work, *arguments)
+
+    monkeypatch.setattr(broker, "heavy", heavy_while_the_leader_moves)
+    monkeypatch.setattr("stepdown.broker.produce.append.prepare_inline", lambda *_, **__: None)
+    assert (await produced(broker, "t", "a", acks=1))[0] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    monkeypatch.undo()
+    assert await produced(cluster.brokers[2], "t", "b") == (NONE, 0)
+    assert ends(cluster) == {1: (1, 1), 2: (1, 1), 3: (1, 1)}
+
+
+async def test_a_follower_whose_log_is_not_where_the_leader_writes_fetches(cluster: BrokerCluster) -> None:
+    assert await produced(cluster.brokers[1], "t", "a") == (NONE, 0)
+    cluster.brokers[3].cluster.partition("t", 0).log.truncate_to(0)  # behind its leader's back
+    assert await produced(cluster.brokers[1], "t", "b") == (NONE, 1)
+    await settle()
+    assert {end for end, _ in ends(cluster).values()} == {2}
 
 
 async def test_what_only_the_leader_had_is_lost_with_acks_1_and_never_acknowledged_with_all(

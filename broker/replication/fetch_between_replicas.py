@@ -9,7 +9,8 @@ says so, and counts as that next fetch, which is parked (`is_waiting`). The foll
 from typing import NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode
-from .replicated_partition import ReplicatedPartition
+from .follower_progress import Follower
+from .replicated_partition import ReplicatedPartition, Written
 
 NO_EPOCH = -1
 
@@ -72,15 +73,21 @@ def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
         found = log.read(ask.offset, max_bytes, below=log.log_end_offset, min_one_message=True)
         data = found.read(0, found.size_bytes)
     high_watermark = leader.high_watermark
-    leader.fetched_by(follower, ask.offset, ask.log_start_offset)
-    has_more = bool(data) or ask.log_start_offset < log.log_start_offset <= high_watermark
+    is_parked = _note(leader, follower, ask.offset, ask.log_start_offset, has_records=bool(data))
+    return Answer(data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=is_parked)
+
+
+def _note(
+    leader: ReplicatedPartition, follower: Follower, offset: int, log_start_offset: int, *, has_records: bool
+) -> bool:
+    """Where the follower is by its fetch; whether that is parked, since there is nothing new to answer."""
+    high_watermark = leader.high_watermark
+    leader.fetched_by(follower, offset, log_start_offset)
     follower.told = high_watermark
-    follower.is_waiting = not has_more
+    follower.is_waiting = not has_records and not log_start_offset < leader.log.log_start_offset <= high_watermark
     if follower.is_waiting:
         leader.tell_high_watermark(follower)
-    return Answer(
-        data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=not has_more
-    )
+    return follower.is_waiting
 
 
 def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
@@ -91,6 +98,20 @@ def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
     if answer.data:
         partition.log.append_as_is(answer.data)
     partition.take(answer.high_watermark, answer.log_start_offset)
+
+
+def take_in_written(partition: ReplicatedPartition, node_id: int, written: Written) -> bool:
+    """The answer to a parked fetch is what the leader has just written, which is not read back for it; and the next
+    fetch. Whether that one is parked again.
+
+    Nothing is done where the follower knows another leader, or this is not its next batch. Raises: ApiError, DiskFault.
+    """
+    log, leader = partition.log, written.leader
+    if leader.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
+        return False
+    log.append_checked(written.prepared, leader_epoch=leader.leader_epoch)
+    partition.take(leader.high_watermark, leader.log.log_start_offset)
+    return _note(leader, leader.followers[node_id], log.log_end_offset, log.log_start_offset, has_records=False)
 
 
 def _truncate_to_shared(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:
