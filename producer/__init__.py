@@ -1,5 +1,6 @@
 """An asyncio producer that sticks (KIP-480), splits (KIP-126) and gives up in time (KIP-91); transactions too."""
 
+from .delivery import Delivery, RecordMetadata
 from .errors import (
     AuthenticationFailed,
     BrokerError,
@@ -16,7 +17,6 @@ from .errors import (
 from .partitioners.partitioner import Partitioner, RoundRobin, Sticky, TopicView, UniformSticky
 from .producer import Producer
 from .record import ProducerInterceptor, ProducerRecord
-from .send_and_delivery import Delivery, RecordMetadata
 from .settings_typed_dict import Settings
 from .transactions.offset_and_group_metadata import GroupMetadata, OffsetAndMetadata
 

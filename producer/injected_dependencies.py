@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from .accumulator.compression_estimator import SHARED, CompressionRatios
 from .clock import Clock
+from .fast_send import LoopClock
 from .network.connections import Network
-from .send_and_delivery import LoopClock
 from .sender.network_interface import NetworkClient
 from .settings import ProducerSettings
 

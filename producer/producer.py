@@ -23,7 +23,9 @@ from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
 from .accumulator.waiting_records import Appender
 from .awaited_result import AwaitedResult
+from .delivery import Delivery, RecordMetadata
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
+from .fast_send import FastSend, encode_headers, most_bytes
 from .injected_dependencies import Dependencies
 from .limited_log import LimitedLog
 from .metrics.metrics import ProducerMetrics
@@ -31,7 +33,6 @@ from .network.backoff import Backoff
 from .network.metadata import Metadata
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
 from .security.settings import TokenProvider
-from .send_and_delivery import Delivery, FastSend, RecordMetadata, encode_headers, most_bytes
 from .sender.caller_interface import Caller
 from .sender.produce_results import Results
 from .sender.producer_id import IdempotentCaller

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from ..protocol.records.record import Header
+from .delivery import RecordMetadata
 from .errors import ProducerError
-from .send_and_delivery import RecordMetadata
 
 MAX_TIMESTAMP_MS: Final = 2**63 - 1
 MAX_PARTITION: Final = 2**31 - 1

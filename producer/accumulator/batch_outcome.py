@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from ..delivery import UNKNOWN_OFFSET, RecordMetadata
 from ..errors import FOREIGN_FAULTS, ProducerError
-from ..send_and_delivery import UNKNOWN_OFFSET, RecordMetadata
 
 Callback = Callable[[RecordMetadata, ProducerError | None], object]
 

@@ -26,7 +26,8 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.record import Buffer, Record
 from ...protocol.records.record_buffer import RecordBuffer
-from ..send_and_delivery import Delivery, encode_headers, finish_all, most_bytes
+from ..delivery import Delivery, finish_all
+from ..fast_send import encode_headers, most_bytes
 from .batch_header_writer import write_header
 from .batch_outcome import Outcome
 from .compression_estimator import SAFETY_FACTOR

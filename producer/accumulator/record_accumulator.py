@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...protocol.records.layout import Codec
+from ..fast_send import StickyPartition
 from ..network.backoff import Backoff
 from ..network.metadata import Metadata
 from ..partitioners.built_in_partitioner import BuiltInPartitioner
 from ..partitioners.partitioner import TopicView
-from ..send_and_delivery import StickyPartition
 from ..sender.sequence_numbers import Sequences, comes_before
 from ..settings import ProducerSettings
 from .batch_queues import Queue, Queues

@@ -11,12 +11,13 @@ from itertools import takewhile
 
 from ..awaited_result import AwaitedResult
 from ..clock import Clock
+from ..delivery import Delivery
 from ..errors import FOREIGN_FAULTS, BufferExhausted, ProducerError, Timeout, error_of
+from ..fast_send import MAX_RECORD_OVERHEAD, FastAppend, WaitingRecord, partition_for_key
 from ..limited_log import LimitedLog
 from ..metrics.metrics import ProducerMetrics
 from ..network.metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from ..partitioners.partitioner import Partitioner, TopicView
-from ..send_and_delivery import MAX_RECORD_OVERHEAD, Delivery, FastAppend, WaitingRecord, partition_for_key
 from ..settings import ProducerSettings
 from .producer_batch import Entry
 from .record_accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator

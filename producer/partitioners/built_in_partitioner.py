@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ..send_and_delivery import StickyPartition
+from ..fast_send import StickyPartition
 from .partitioner import TopicView
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..send_and_delivery import partition_for_key
+from ..fast_send import partition_for_key
 
 _MASK = 0x7FFFFFFF
 

@@ -88,7 +88,7 @@ def test_the_programs_of_its_page_run(python: Path, broker: BrokerProcess, tmp_p
 
 
 def test_what_is_sent_goes_the_compiled_way(python: Path, tmp_path: Path) -> None:
-    program = "from stepdown.producer import send_and_delivery; print(send_and_delivery.COMPILED)"
+    program = "from stepdown.producer import delivery, fast_send; print(delivery.COMPILED and fast_send.COMPILED)"
     assert subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path).stdout == "True\n"
 
 

@@ -5,14 +5,14 @@ import time
 
 import pytest
 import stepdown.producer
-from stepdown.producer import send_and_delivery
+from stepdown.producer import fast_send
 from stepdown.producer.clock import Clock
 from support.twin import load_twin
 
 
 @pytest.fixture(params=["compiled", "twin"])
 def clock(request: pytest.FixtureRequest) -> Clock:
-    module = send_and_delivery if request.param == "compiled" else load_twin("send_and_delivery", stepdown.producer)
+    module = fast_send if request.param == "compiled" else load_twin("fast_send", stepdown.producer)
     made: Clock = module.LoopClock()
     return made
 

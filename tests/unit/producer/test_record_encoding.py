@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import stepdown.producer
-from stepdown.producer import send_and_delivery
+from stepdown.producer import fast_send
 from stepdown.protocol.records.record import encode_varint
 from support.twin import load_twin
 
@@ -21,7 +21,7 @@ SIGNED = {
 
 @pytest.fixture(params=["compiled", "twin"])
 def path(request: pytest.FixtureRequest) -> Any:
-    return send_and_delivery if request.param == "compiled" else load_twin("send_and_delivery", stepdown.producer)
+    return fast_send if request.param == "compiled" else load_twin("fast_send", stepdown.producer)
 
 
 @pytest.mark.parametrize("key", SIGNED)
@@ -37,10 +37,10 @@ def test_the_sign_is_masked_and_not_dropped(path: Any, key: str, partition: int)
 
 
 def test_the_twin_hashes_as_the_compiled_one_does() -> None:
-    twin, draws = load_twin("send_and_delivery", stepdown.producer), random.Random(1)
+    twin, draws = load_twin("fast_send", stepdown.producer), random.Random(1)
     for size in [*range(70), 255, 256, 1000]:
         key = draws.randbytes(size)
-        assert twin.murmur2(key) == send_and_delivery.murmur2(key)
+        assert twin.murmur2(key) == fast_send.murmur2(key)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 from stepdown.producer import ProducerError, RoundRobin, Sticky, TopicView, UniformSticky
+from stepdown.producer.fast_send import partition_for_key
 from stepdown.producer.partitioners.partitioner import StickyChoice
-from stepdown.producer.send_and_delivery import partition_for_key
 from support.producing import Cluster, producing
 
 

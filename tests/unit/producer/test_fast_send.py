@@ -17,15 +17,15 @@ from support.twin import load_twin
 def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has each test run by the compiled modules and by their sources."""
     if request.param == "twin":
-        twin: Any = load_twin("send_and_delivery", stepdown.producer)
+        twin: Any = load_twin("fast_send", stepdown.producer)
         for module, name in (
             (waiting_records, "FastAppend"),
             (waiting_records, "WaitingRecord"),
-            (producer_batch, "finish_all"),
             (built_in_partitioner, "StickyPartition"),
             (sending, "Delivery"),
         ):
             monkeypatch.setattr(module, name, getattr(twin, name))
+        monkeypatch.setattr(producer_batch, "finish_all", load_twin("delivery", stepdown.producer).finish_all)
         monkeypatch.setattr(Producer, "send", twin_send(twin))
 
 

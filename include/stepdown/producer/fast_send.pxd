@@ -1,53 +1,14 @@
-# The layout of producer/send_and_delivery.py in C.
+# The layout of producer/fast_send.py in C.
 
 cimport cython
 
+from stepdown.producer.delivery cimport Delivery
 from stepdown.protocol.records.record_buffer cimport RecordBuffer
 
 
 @cython.final
 cdef class LoopClock:
     cdef long long _start_ms
-
-
-@cython.final
-@cython.freelist(64)
-cdef class RecordMetadata:
-    cdef readonly str topic
-    cdef readonly long long partition
-    cdef readonly long long offset
-    cdef readonly long long timestamp
-    cdef readonly long long serialized_key_size
-    cdef readonly long long serialized_value_size
-
-
-@cython.final
-@cython.freelist(256)
-cdef class Delivery:
-    cdef readonly str topic
-    cdef readonly long long timestamp
-    cdef readonly Py_ssize_t key_size
-    cdef readonly Py_ssize_t value_size
-    cdef readonly object callback
-    cdef readonly object batch
-    cdef readonly Py_ssize_t index
-    cdef readonly list waiters
-    cdef public bint _asyncio_future_blocking
-    cdef tuple _refusal
-    cdef list _done_callbacks
-    cdef bint _listens
-    cdef bint _cancelled
-    cdef void _begin(self) noexcept
-    cpdef lie_in(self, batch, Py_ssize_t index)
-    cdef RecordMetadata _written(self, long long partition, long long base_offset, long long append_time)
-    cdef RecordMetadata _not_written(self, long long partition)
-    cdef _finish(self, RecordMetadata metadata, error)
-    cdef _tell(self)
-    cdef _wake(self)
-    cdef _listen(self)
-    cdef bint _has_ended(self) except -1
-    cdef _outcome(self)
-    cdef Py_ssize_t _partition(self) except? -2
 
 
 @cython.final

@@ -1,0 +1,290 @@
+# cython: language_level=3
+"""How a record ends: the Delivery, which `send` gives back, and the RecordMetadata, which tells where the record went.
+
+Compiled by Cython, as each record has one; uncompiled, the same file is the readable twin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from operator import attrgetter
+
+import cython
+
+from .errors import FOREIGN_FAULTS
+
+COMPILED: bool = cython.compiled
+
+UNKNOWN_OFFSET = -1
+_by_index = attrgetter("index")
+
+
+class RecordMetadata:
+    """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
+
+    def __init__(self, *, topic, partition, offset, timestamp, serialized_key_size=-1, serialized_value_size=-1):
+        self.topic, self.partition, self.offset, self.timestamp = topic, partition, offset, timestamp
+        self.serialized_key_size, self.serialized_value_size = serialized_key_size, serialized_value_size
+
+    def _values(self):
+        sizes = self.serialized_key_size, self.serialized_value_size
+        return self.topic, self.partition, self.offset, self.timestamp, *sizes
+
+    def __eq__(self, other):
+        return self._values() == other._values() if type(other) is RecordMetadata else NotImplemented
+
+    def __hash__(self):
+        return hash(self._values())
+
+    def __reduce__(self):
+        return _metadata_of, self._values()
+
+    def __repr__(self):
+        return (
+            f"RecordMetadata(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
+            f"timestamp={self.timestamp}, serialized_key_size={self.serialized_key_size}, "
+            f"serialized_value_size={self.serialized_value_size})"
+        )
+
+
+def _metadata_of(topic, partition, offset, timestamp, key_size, value_size):
+    return RecordMetadata(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+        serialized_key_size=key_size,
+        serialized_value_size=value_size,
+    )
+
+
+class Delivery:
+    """Awaiting it gives the RecordMetadata, or raises the ProducerError that the record ended with.
+
+    asyncio takes it for a Future: `wait`, `gather`, `shield`, `as_completed`, `wait_for`, done callbacks. Whoever
+    cancels it is told no more; the record goes its way. `accepted` waits only until the record has its place in a
+    batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
+
+    It knows its batch, not the batch it, unless somebody is to be told: then it is one of the batch's `listeners`. So
+    one that its sender drops is gone at once. `_refusal`: error and partition of a record that got into no batch.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        timestamp: cython.longlong,
+        key_size: cython.Py_ssize_t,
+        value_size: cython.Py_ssize_t,
+        callback: object,
+    ) -> None:
+        self.topic, self.callback = topic, callback
+        self.timestamp, self.key_size, self.value_size = timestamp, key_size, value_size
+        self._begin()
+
+    def _begin(self):
+        self.batch = self.waiters = self._refusal = self._done_callbacks = None
+        self.index = -1
+        self._listens = self.callback is not None
+        self._cancelled = self._asyncio_future_blocking = False
+
+    # --- what asyncio.Future has ---
+
+    def done(self):
+        return self._cancelled or self._has_ended()
+
+    def cancelled(self):
+        return self._cancelled
+
+    def cancel(self, msg=None):
+        """Whether it was open: those who wait are told so. The record is sent nevertheless; its callback is called."""
+        if self.done():
+            return False
+        self._cancelled = True
+        self._tell()
+        return True
+
+    def _make_cancelled_error(self):
+        """What `asyncio.gather` asks of a Future."""
+        return asyncio.CancelledError()
+
+    def result(self):
+        """Raises: the error, CancelledError, InvalidStateError while it is open."""
+        error = self.exception()
+        if error is not None:
+            raise error
+        return self.metadata()
+
+    def exception(self):
+        """The error, or None. Raises: CancelledError, InvalidStateError while it is open."""
+        if self._cancelled:
+            raise asyncio.CancelledError
+        if not self._has_ended():
+            raise asyncio.InvalidStateError("the record is on its way")
+        return self.error()
+
+    def add_done_callback(self, fn, *, context=None):
+        if self.done():
+            asyncio.get_running_loop().call_soon(fn, self, context=context)
+            return
+        if self._done_callbacks is None:
+            self._done_callbacks = []
+        self._listen()
+        self._done_callbacks.append((fn, context))
+
+    def remove_done_callback(self, fn):
+        """How many there were."""
+        added = self._done_callbacks or []
+        self._done_callbacks = [(each, context) for each, context in added if each != fn]
+        return len(added) - len(self._done_callbacks)
+
+    def get_loop(self):
+        return asyncio.get_running_loop()
+
+    def __await__(self):
+        while not self.done():
+            yield from self._news()
+        return self.result()
+
+    # --- what is known ---
+
+    def error(self):
+        """What it failed with; None when it succeeded or is open."""
+        if self._refusal is not None:
+            return self._refusal[0]
+        outcome = self._outcome()
+        if outcome is None or outcome.error is None:
+            return None
+        return (outcome.failures or {}).get(self.index, outcome.error)
+
+    def metadata(self):
+        """What is known now; offset and timestamp are -1 for a record that failed."""
+        outcome = self._outcome()
+        if outcome is None or outcome.error is not None:
+            return self._not_written(self._partition())
+        return self._written(self._partition(), outcome.base_offset, outcome.append_time)
+
+    def _written(
+        self, partition: cython.longlong, base_offset: cython.longlong, append_time: cython.longlong
+    ) -> RecordMetadata:
+        known: RecordMetadata = RecordMetadata.__new__(RecordMetadata)
+        known.topic, known.partition = self.topic, partition
+        known.offset = base_offset + self.index if base_offset >= 0 else UNKNOWN_OFFSET
+        known.timestamp = append_time if append_time >= 0 else self.timestamp
+        known.serialized_key_size, known.serialized_value_size = self.key_size, self.value_size
+        return known
+
+    def _not_written(self, partition: cython.longlong) -> RecordMetadata:
+        return RecordMetadata(topic=self.topic, partition=partition, offset=UNKNOWN_OFFSET, timestamp=-1)
+
+    async def accepted(self):
+        """Itself, when the record lies in a batch or was refused, also for one that was cancelled."""
+        while self.batch is None and self._refusal is None:
+            await self._news()
+        return self
+
+    # --- what its batch and the lines say ---
+
+    def lie_in(self, batch: object, index: cython.Py_ssize_t):
+        """Takes note of the batch that the record is in, and of its place there; wakes who waited for that."""
+        self.batch = batch
+        self.index = index
+        if self._listens:
+            batch.listeners.append(self)
+        if self.waiters:
+            self._wake()
+
+    def refuse(self, error, partition):
+        """Ends a record that got into no batch."""
+        self._refusal = (error, partition)
+        self._finish(self._not_written(partition), error)
+
+    def _finish(self, metadata: RecordMetadata, error: object):
+        """Tells the callback and whoever awaits. Called once, when the end is known."""
+        if self.callback is not None:
+            try:
+                self.callback(metadata, error)
+            except FOREIGN_FAULTS as fault:  # somebody else's code must not break the sender
+                where = f"{self.topic}-{metadata.partition}"
+                context = {"message": f"a callback for {where} failed", "exception": fault}
+                asyncio.get_running_loop().call_exception_handler(context)
+        self._tell()
+
+    def follow(self):
+        """The batch that has the record, now: where its batch was split, the child."""
+        while self.batch is not None and self.batch.children:
+            for child in self.batch.children:
+                if self.index < child.count:
+                    break
+                self.index -= child.count
+            self.batch = child
+        return self.batch
+
+    # --- inside ---
+
+    def _tell(self):
+        if self.waiters:
+            self._wake()
+        if self._done_callbacks is not None:
+            added, self._done_callbacks = self._done_callbacks, None
+            loop = asyncio.get_running_loop()
+            for fn, context in added:
+                loop.call_soon(fn, self, context=context)
+
+    def _wake(self):
+        waiters, self.waiters = self.waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _listen(self):
+        """Has its batch tell it of the end."""
+        if not self._listens:
+            self._listens = True
+            batch = self.follow()
+            if batch is not None:
+                batch.listeners.append(self)
+
+    def _news(self):
+        """What is done when the record got into a batch, or to its end."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._listen()
+        if self.waiters is None:
+            self.waiters = []
+        self.waiters.append(waiter)
+        return waiter
+
+    def _has_ended(self):
+        return self._refusal is not None or self._outcome() is not None
+
+    def _outcome(self):
+        if self.batch is None:
+            return None
+        outcome = self.batch.outcome
+        if outcome is None and self.batch.children:
+            outcome = self.follow().outcome
+        return outcome
+
+    def _partition(self):
+        if self.batch is not None:
+            return self.batch.partition
+        return self._refusal[1] if self._refusal is not None else -1
+
+
+def finish_all(listeners, partition: cython.longlong, outcome):
+    """Tells those who listen to the records of a batch how it ended, in the order of the records."""
+    base_offset: cython.longlong = outcome.base_offset
+    append_time: cython.longlong = outcome.append_time
+    error = outcome.error
+    failures: dict = outcome.failures or {}
+    last: cython.Py_ssize_t = -1
+    delivery: Delivery
+    for delivery in listeners:
+        if delivery.index < last:
+            listeners.sort(key=_by_index)
+            break
+        last = delivery.index
+    for delivery in listeners:
+        if error is None:
+            delivery._finish(delivery._written(partition, base_offset, append_time), None)
+        else:
+            delivery._finish(delivery._not_written(partition), failures.get(delivery.index, error))
