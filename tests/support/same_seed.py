@@ -20,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from difflib import unified_diff
 from itertools import count, repeat
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -29,7 +30,8 @@ from stepdown.testing.scenarios.scenario import Scenario, load, names, parse
 RUNS_A_PROCESS = 50
 DAWDLES_S = 0.02
 STALL_S, STALLS = 0.002, 0.01
-PROCESSES = 4 * (os.cpu_count() or 1)  # that run at a time: most of a run is spent waiting for threads that dawdle
+PROCESSES = 10 * (os.cpu_count() or 1)  # that run at a time: most of a run is spent waiting for threads that dawdle
+IN_MEMORY = {"TMPDIR": "/dev/shm"} if Path("/dev/shm").is_dir() else {}
 SEED = 1
 RECOMPRESSED = """
 name: recompressed
@@ -68,7 +70,7 @@ def main(runs: int, wanted: list[str]) -> int:
 def _in_a_process(name: str, runs: int, hash_seed: int) -> dict[str, int]:
     """How often each time line came."""
     command = [sys.executable, "-m", "support.same_seed", "--here", name, str(runs), str(hash_seed)]
-    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    environment = {**os.environ, **IN_MEMORY, "PYTHONHASHSEED": str(hash_seed)}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, int] = json.loads(done.stdout)
     return found
