@@ -7,7 +7,7 @@
 `running` starts one, `Kafka` is what a test holds, `AsyncKafka` the same awaited; the pytest plugin has fixtures.
 """
 
-from ..broker.faults.request_function import CLOSE, PASS, SILENCE, HookedRequest
+from ..broker.faults.request_hook import CLOSE, PASS, SILENCE, HookedRequest
 from .async_kafka import AsyncKafka
 from .kafka import Kafka
 from .record_comparison import TestRecord

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ..broker.faults.request_function import Hook
+from ..broker.faults.request_hook import Hook
 from .control_client import ControlClient, ControlFailed, LocalControl
 
 Api = str | Sequence[str]

@@ -17,7 +17,7 @@
 | `stale_metadata` | Metadata names the leaders of the time when the fault was armed | |
 | `disk` | writing to a partition fails: `full` or `error` | `what` |
 | `lose_marker` | the end of a transaction does not reach a partition, which keeps it open | |
-| `hook` | what an async function of Python says, see `request_function.py` | `function` |
+| `hook` | what an async function of Python says, see `request_hook.py` | `function` |
 
 `when` is `before` (nothing has happened yet: the usual) or `after` (the request has had its effect).
 """
@@ -30,7 +30,7 @@ from ...config.similar_names import nearest
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from .field_parsers import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
-from .request_function import Hook, async_function
+from .request_hook import Hook, async_function
 
 Versions = tuple[int, int]
 NO_VERSIONS: Final = (0, -1)

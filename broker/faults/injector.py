@@ -23,7 +23,7 @@ from .corrupt_responses import cut_after, has_records, with_spoilt_records, with
 from .error_responses import codes_in, joined, split, with_error
 from .fault import WITHOUT_REQUEST, Fault
 from .metadata_responses import leaders_now, with_leader, with_old_leaders
-from .request_function import CLOSE, PASS, SILENCE, HookedRequest, ask
+from .request_hook import CLOSE, PASS, SILENCE, HookedRequest, ask
 from .request_log import RequestEvent, RequestLog
 from .request_topics_and_groups import groups_of, is_about, places_of
 
