@@ -40,7 +40,7 @@ from .scheduling.clock import Clock, LoopClock
 from .services import MakeTopics, Services
 
 if TYPE_CHECKING:
-    from .network.connection_setup import ListenerAdmission
+    from .network.connection_authentication import ListenerAdmission
 
 
 class Broker(Services):
@@ -174,7 +174,7 @@ class Broker(Services):
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
-        from .network.connection_setup import SecuredListeners
+        from .network.connection_authentication import SecuredListeners
 
         shared = SecuredListeners(
             self.metrics, self.clock, self.settings.stepdown_authentication_timeout_ms, self.scram_credentials.find

@@ -20,7 +20,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from stepdown.broker.broker import Broker
 from stepdown.broker.handlers import SERVED
-from stepdown.broker.network.connection_setup import MEMORY_BYTES
+from stepdown.broker.network.connection_authentication import MEMORY_BYTES
 from stepdown.broker.security.sasl import plain, scram
 from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.scram import Scram
