@@ -18,8 +18,8 @@ from ...protocol.records.layout import Codec
 from ..alternating_runs import Terms, Told, contestants, reaching, secured_case
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
+from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.filled_topics import await_leaders, fill
-from ..load.plan import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, fetch_request
 from ..load.values import Data

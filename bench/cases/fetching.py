@@ -14,8 +14,8 @@ from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
 from ..alternating_runs import Contest, Terms, Told, contestants
 from ..load.admin_connection import frame_of
+from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import fill
-from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, check_fetch, fetch_request
 from ..load.values import Data

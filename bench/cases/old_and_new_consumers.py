@@ -15,8 +15,8 @@ from pathlib import Path
 from ..alternating_runs import MEGABYTE, Contest, Terms, Told, contestants, quantile
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
+from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import create_topic, fill
-from ..load.plan import Asking, ConnectionLoad, LoadPlan
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling, Writing, check_fetch, fetch_request
 from ..load.result import LoadResult

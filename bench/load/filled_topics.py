@@ -7,7 +7,7 @@ from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsR
 from ..failures import BenchFailed
 from ..servers.process import wait_until
 from .admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error
-from .plan import Asking, ConnectionLoad, LoadPlan
+from .connection_loads import Asking, ConnectionLoad, LoadPlan
 from .process import LoadProcess
 from .produce_and_fetch_requests import Filling, produce_error_at, produce_frame
 

@@ -20,7 +20,7 @@ from ...client.connection import parse_address
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailed
 from .admin_connection import frame_of
-from .plan import ConnectionLoad, LoadPlan
+from .connection_loads import ConnectionLoad, LoadPlan
 from .result import LoadResult
 
 BUFFER_BYTES = 256 * 1024

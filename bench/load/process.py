@@ -7,8 +7,8 @@ server's CPU clock, and gets a `LoadResult`.
 import multiprocessing
 
 from ..failures import BenchFailed
+from .connection_loads import LoadPlan
 from .load_generator import serve
-from .plan import LoadPlan
 from .result import LoadResult
 
 

@@ -16,7 +16,7 @@ from ...protocol.records.layout import Codec
 from ...protocol.records.record import Record
 from ..failures import BenchFailed
 from .admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, frame_of
-from .plan import Asking, ConnectionLoad, LoadPlan
+from .connection_loads import Asking, ConnectionLoad, LoadPlan
 from .values import Data, values
 
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from stepdown.bench.cases.fetching import SETTINGS, FetchCase, FetchGrid, reading, topic_of
+from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import fill
-from stepdown.bench.load.plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.servers.contenders import Server
 from stepdown.bench.servers.kafka import KafkaServer

@@ -18,8 +18,8 @@ from statistics import median
 from stepdown.bench.cases.fetching import FetchCase, FetchGrid, reading, topic_of
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailed
+from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import create_topic, delete_topic, fill
-from stepdown.bench.load.plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import Writing
 from stepdown.bench.load.result import LoadResult

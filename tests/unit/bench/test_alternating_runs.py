@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.alternating_runs import Contest, Measured, Terms, quantile
 from stepdown.bench.failures import BenchFailed
-from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan
+from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.result import LoadResult
 from stepdown.bench.results.results import Journal

@@ -7,8 +7,8 @@ from multiprocessing import Pipe
 from struct import pack
 
 import pytest
+from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from stepdown.bench.load.load_generator import serve
-from stepdown.bench.load.plan import Asking, ConnectionLoad, LoadPlan, Stall
 from stepdown.bench.load.result import LoadResult
 
 REQUEST = pack(">i4s", 4, b"ping")
