@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .failures import BadUsage
 from .layouts.partition_logs import partition_logs
 from .places.place_files import PlaceFiles, located, store_options
-from .reading.partition_log import PartitionLog
+from .reading.partition_segments import PartitionSegments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Source:
     tiered_path: str | None = None
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def logs(self, files: PlaceFiles) -> list[PartitionLog]:
+    def logs(self, files: PlaceFiles) -> list[PartitionSegments]:
         """The logs to read. Raises: BadUsage, also where there are none; DiskFault."""
         return partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path)
 

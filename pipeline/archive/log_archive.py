@@ -22,7 +22,7 @@ from ..console_output import say
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..progress import progress
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
 from ..sources.segments_stream import limited
@@ -96,7 +96,7 @@ def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Itera
 
 
 def new_offsets(
-    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionLog], done: Mapping[TopicPartition, Position]
+    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionSegments], done: Mapping[TopicPartition, Position]
 ) -> dict[TopicPartition, NewOffsets]:
     """The offsets of the next batch; none when nothing is new. Raises: DataLoss."""
     found: dict[TopicPartition, NewOffsets] = {}
@@ -118,7 +118,7 @@ def new_offsets(
 
 
 def _first_new(
-    archive: LogArchive, log: PartitionLog, end: int, topic_id: str | None, position: Position | None
+    archive: LogArchive, log: PartitionSegments, end: int, topic_id: str | None, position: Position | None
 ) -> int:
     """Where the next batch of a partition begins. Raises: DataLoss."""
     name = f"{log.topic}-{log.partition}"
@@ -139,7 +139,7 @@ def _first_new(
     return max(log.start_offset, min(position.offset, end))
 
 
-def _topic_id(files: PlaceFiles, log: PartitionLog) -> str | None:
+def _topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
     if log.topic_id is not None:
         return log.topic_id
     found = read_topic_id(files, log.directory)
@@ -150,7 +150,7 @@ def _write(
     start: Callable[[], SparkSession],
     files: PlaceFiles,
     archive: LogArchive,
-    logs: Sequence[PartitionLog],
+    logs: Sequence[PartitionSegments],
     state: ArchiveState,
 ) -> list[ArchivedFile]:
     """Write the batch's files on the workers, ordered by their paths."""
@@ -166,7 +166,7 @@ def _write(
 
 
 def _tasks(
-    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionLog], state: ArchiveState
+    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionSegments], state: ArchiveState
 ) -> Iterator[ArchiveTask]:
     """Splits of one partition together up to `file_bytes`. Raises: DataLoss for a partition that is gone meanwhile."""
     assert state.writing is not None

@@ -11,14 +11,14 @@ from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint, re
 from ...storage.files.file_names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
 from ...storage.files.files import DirectoryEntry
 from ..places.place_files import PlaceFiles
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
 
 
 def logs_of_directory(
     files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: Callable[[str], bool]
-) -> list[PartitionLog]:
+) -> list[PartitionSegments]:
     """The logs among the folders of `path` whose topics are wanted. Raises: DiskFault."""
     names = [
         (name, f"{path}/{entry.name}")
@@ -29,7 +29,7 @@ def logs_of_directory(
     starts = _log_starts(files, path)
     found = files.look_at_all(lambda each: _segments(files, each[1]), names, near=path)
     return [
-        PartitionLog(
+        PartitionSegments(
             topic=name.topic,
             partition=name.partition,
             directory=directory,

@@ -17,7 +17,7 @@ from ...storage.log.leader_epochs import FILE_NAME as LEADER_EPOCHS
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from . import aiven_tiered_storage, local_tiered_storage
 from .log_directory import checkpointed_start, logs_of_directory
 from .tiered_log import tiered_log
@@ -35,7 +35,7 @@ def partition_logs(
     *,
     tiered_path: str | None = None,
     all_there: bool = True,
-) -> list[PartitionLog]:
+) -> list[PartitionSegments]:
     """The logs at `path`, by topic and partition; all but internal topics unless `topics` names some.
 
     `tiered_path` is where the tiered storage of the log directory `path` lies.
@@ -82,7 +82,7 @@ def _tiered_partitions(
     return aiven_tiered_storage.partitions_of_storage(files, path, entries, wanted)
 
 
-def _tiered_only(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionLog]:
+def _tiered_only(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
     """Of a topic that was made anew the id that was written to last."""
     return [tiered_log(files, partition, None, (), None) for partition in _newest_ids(files, found)]
 
@@ -103,8 +103,8 @@ def _newest_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[Tie
 
 
 def _joined(
-    files: PlaceFiles, path: str, logs: Sequence[PartitionLog], found: Sequence[TieredPartition]
-) -> list[PartitionLog]:
+    files: PlaceFiles, path: str, logs: Sequence[PartitionSegments], found: Sequence[TieredPartition]
+) -> list[PartitionSegments]:
     """The broker's logs with what tiered storage has of them, by topic id; partitions that only it has as they are."""
     by_name: dict[tuple[str, int], list[TieredPartition]] = {}
     for partition in found:

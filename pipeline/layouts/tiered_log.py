@@ -16,7 +16,7 @@ from ...storage.log.batch_scan import find_batch
 from ...storage.log.leader_epochs import EpochEntry
 from ..places.place_files import PlaceFiles
 from ..reading.index_files import offset_entries
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.segment_location import SegmentFile
 from .tiered_segment import UNKNOWN_END, OffsetRange, TieredPartition, TieredSegment, epoch_ranges
 
@@ -34,10 +34,10 @@ class _Part:
 def tiered_log(
     files: PlaceFiles,
     tiered: TieredPartition,
-    local: PartitionLog | None,
+    local: PartitionSegments | None,
     history: Sequence[EpochEntry],
     start_offset: int | None,
-) -> PartitionLog:
+) -> PartitionSegments:
     """The log of a partition. `history` is empty where there is no broker's; `start_offset` None where none is noted.
 
     Raises: CorruptRecord, DiskFault.
@@ -59,7 +59,7 @@ def tiered_log(
         _cut(files, part, next_base if not part.is_local else part.segment.next_base)
         for part, next_base in zip(chosen, nexts, strict=True)
     ]
-    return PartitionLog(
+    return PartitionSegments(
         topic=tiered.topic,
         partition=tiered.partition,
         directory=tiered.directory if local is None else local.directory,
@@ -115,7 +115,7 @@ def _valid_ranges(segment: TieredSegment, history: Sequence[EpochEntry]) -> Iter
         yield run
 
 
-def _local_parts(log: PartitionLog) -> list[_Part]:
+def _local_parts(log: PartitionSegments) -> list[_Part]:
     parts = []
     for segment in log.segments:
         whole = OffsetRange(segment.base_offset, UNKNOWN_END if segment.next_base is None else segment.next_base)

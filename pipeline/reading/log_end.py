@@ -4,11 +4,11 @@ from ...protocol.errors import CorruptRecord, DiskFault
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
-from .partition_log import PartitionLog
+from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
 
-def log_end_offset(files: PlaceFiles, log: PartitionLog) -> int:
+def log_end_offset(files: PlaceFiles, log: PartitionSegments) -> int:
     """The offset that the next record would get. A damaged batch ends the log here; its reader reports it.
 
     Only the newest segment counts: compaction may have removed the last batches of those before it. It is walked from

@@ -7,14 +7,14 @@ import numpy as np
 from ...protocol.records.columns import Wanted
 from ..places.place_files import PlaceFiles
 from .index_files import offset_before_time
-from .partition_log import PartitionLog
+from .partition_segments import PartitionSegments
 from .split_rows import Leniency, SplitRows
 from .splits import Range, SplitPlanner
 
 PIECE_BYTES = 1 << 20
 
 
-def offset_for_time(files: PlaceFiles, log: PartitionLog, time_ms: int) -> int | None:
+def offset_for_time(files: PlaceFiles, log: PartitionSegments, time_ms: int) -> int | None:
     """The offset of the first record with this timestamp (ms) or a later one, None where there is none.
 
     Raises: PipelineFailure, DiskFault.

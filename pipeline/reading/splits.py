@@ -16,7 +16,7 @@ from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .compressed_chunks import Chunks
 from .index_files import OffsetEntries, largest_timestamp, offset_entries
-from .partition_log import PartitionLog
+from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
 MAX_OFFSET = (1 << 63) - 1
@@ -69,7 +69,7 @@ class SplitPlanner:
     min_timestamp: int | None = None
     warnings: list[str] = field(default_factory=list)
 
-    def splits(self, log: PartitionLog, wanted: Range) -> Iterator[Split]:
+    def splits(self, log: PartitionSegments, wanted: Range) -> Iterator[Split]:
         """The splits of one log, in the order of their offsets. Raises: DiskFault."""
         first, end = max(wanted.first, log.start_offset), wanted.end
         for segment in log.segments:

@@ -26,7 +26,7 @@ from ...storage.producers.producer_snapshot import MAX_SNAPSHOT_BYTES, decode_sn
 from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
 from .log_end import log_end_offset
-from .partition_log import PartitionLog
+from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
 
@@ -70,7 +70,7 @@ class AbortedBatches:
         yield start, len(data)
 
 
-def log_transactions(files: PlaceFiles, log: PartitionLog) -> LogTransactions:
+def log_transactions(files: PlaceFiles, log: PartitionSegments) -> LogTransactions:
     """The transactions of a log as it is now. Raises: DiskFault."""
     if not log.segments:
         return LogTransactions(aborted=(), last_stable_offset=log.start_offset)
@@ -87,7 +87,9 @@ def log_transactions(files: PlaceFiles, log: PartitionLog) -> LogTransactions:
     )
 
 
-def _indexed(files: PlaceFiles, log: PartitionLog, end: int, is_of_a_broker: bool) -> list[AbortedTransaction] | None:
+def _indexed(
+    files: PlaceFiles, log: PartitionSegments, end: int, is_of_a_broker: bool
+) -> list[AbortedTransaction] | None:
     """What the transaction indexes tell, None where one may be missing. Entries behind a segment's end do not count."""
     if not is_of_a_broker and any(segment.indexes is None for segment in log.segments):
         return None
@@ -107,7 +109,7 @@ class _Walk:
     open: dict[int, int] = field(default_factory=dict)
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
-    def over(self, files: PlaceFiles, log: PartitionLog) -> None:
+    def over(self, files: PlaceFiles, log: PartitionSegments) -> None:
         """Walk to the end of the log; what lies behind damage in a segment is not seen, its reader reports that."""
         for segment in log.segments:
             if segment.next_base is not None and segment.next_base <= self.first:
@@ -143,7 +145,7 @@ def _start(files: PlaceFiles, segment: SegmentFile, first: int) -> int:
     return max(int(entries.positions[before]), segment.start) if before >= 0 else segment.start
 
 
-def _from_snapshot(files: PlaceFiles, log: PartitionLog, offsets: Sequence[int]) -> _Walk | None:
+def _from_snapshot(files: PlaceFiles, log: PartitionSegments, offsets: Sequence[int]) -> _Walk | None:
     """A walk that begins at the first of these snapshots that can be read, None where none can."""
     for offset in offsets:
         path = f"{log.directory}/{offset:020d}{SNAPSHOT}"
@@ -156,7 +158,7 @@ def _from_snapshot(files: PlaceFiles, log: PartitionLog, offsets: Sequence[int])
     return None
 
 
-def _snapshots(names: Iterable[str], log: PartitionLog, end: int) -> Sequence[int]:
+def _snapshots(names: Iterable[str], log: PartitionSegments, end: int) -> Sequence[int]:
     """The offsets of the snapshots in the log's folder, the newest first; those of uploaded segments are not there."""
     found = [
         offset

@@ -20,7 +20,7 @@ from ..console_output import say
 from ..failures import BadUsage, PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.batch_header_columns import TYPES, header_batch
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.segment_location import open_stored
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
@@ -68,7 +68,7 @@ class BatchesReader(DataSourceReader):
             say(warning)
         return tasks(found, self._options.max_partition_bytes) or NO_TASKS
 
-    def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
+    def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:
         transactions = self._options.transactions(files, log)
         return Range(end=transactions.last_stable_offset, aborted=transactions.aborted)
 

@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from ..console_output import say
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, SplitPlanner
 from ..values.decoded_columns import ADDED
 from ..values.schemas import ValueSchemas
@@ -135,7 +135,7 @@ class SegmentsReader(DataSourceReader):
             say(warning)
         return tasks(sorted(found, key=lambda split: -split.size_bytes), options.max_partition_bytes) or NO_TASKS
 
-    def _range(self, files: PlaceFiles, log: PartitionLog) -> Range:
+    def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:
         transactions = self._options.transactions(files, log)
         first = first_offset(self._options.starting, files, log, lambda: self._options.log_end(files, log))
         check_start(self._options, log, first)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ..failures import BadUsage, PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.offset_for_time import offset_for_time
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import MAX_OFFSET
 
 OPTIONS = (
@@ -40,7 +40,7 @@ class OffsetBound:
     times: int | ByPartition | None = None
     late_is_error: bool = False
 
-    def offset(self, files: PlaceFiles, log: PartitionLog, default: int) -> int:
+    def offset(self, files: PlaceFiles, log: PartitionSegments, default: int) -> int:
         """The offset of one log, -2 for the earliest, -1 for the latest; `default` where JSON does not name it.
 
         Raises: PipelineFailure for a time behind all records, unless that counts as the latest.
@@ -58,7 +58,7 @@ class OffsetBound:
             if isinstance(values, Mapping):
                 yield name, {(topic, partition) for topic, partitions in values.items() for partition in partitions}
 
-    def _at_time(self, files: PlaceFiles, log: PartitionLog, time_ms: int) -> int:
+    def _at_time(self, files: PlaceFiles, log: PartitionSegments, time_ms: int) -> int:
         found = offset_for_time(files, log, time_ms)
         if found is None and self.late_is_error:
             raise PipelineFailure(
@@ -68,7 +68,7 @@ class OffsetBound:
         return LATEST if found is None else found
 
 
-def first_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog, log_end: Callable[[], int]) -> int:
+def first_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionSegments, log_end: Callable[[], int]) -> int:
     """The first offset to read of a log; `log_end` tells where it ends."""
     offset = bound.offset(files, log, EARLIEST)
     if offset == EARLIEST:
@@ -76,7 +76,7 @@ def first_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog, log_e
     return log_end() if offset == LATEST else offset
 
 
-def end_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionLog) -> int:
+def end_offset(bound: OffsetBound, files: PlaceFiles, log: PartitionSegments) -> int:
     """The offset where reading a log ends (open)."""
     offset = bound.offset(files, log, LATEST)
     return MAX_OFFSET if offset == LATEST else offset
@@ -101,7 +101,7 @@ def ending_bound(given: Mapping[str, str]) -> OffsetBound:
     return OffsetBound(end="ending", offsets=offsets, times=_times(given, "ending"))
 
 
-def _of(values: int | ByPartition, log: PartitionLog, default: int) -> int:
+def _of(values: int | ByPartition, log: PartitionSegments, default: int) -> int:
     return values if isinstance(values, int) else values.get(log.topic, {}).get(log.partition, default)
 
 

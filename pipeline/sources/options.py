@@ -14,7 +14,7 @@ from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
 from ..places.place_files import PlaceFiles, located, store_options
 from ..reading.log_end import log_end_offset
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
 from ..reading.transactions import LogTransactions, log_transactions
 from ..values.options import OPTIONS as VALUE_OPTIONS
@@ -74,7 +74,7 @@ class ReadOptions:
         """What reads the places of these options, on the driver and in tasks."""
         return PlaceFiles(self.store)
 
-    def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionLog]:
+    def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionSegments]:
         """The logs to read, as `partition_logs` finds them; what was found missing or double is told."""
         found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
         if all_there:
@@ -86,7 +86,7 @@ class ReadOptions:
                 say(f"{log.topic}-{log.partition}: {note}")
         return found
 
-    def _check_named(self, logs: Iterable[PartitionLog]) -> None:
+    def _check_named(self, logs: Iterable[PartitionSegments]) -> None:
         """Raises: BadUsage for partitions that options name and that are not there, or not read."""
         there = {(log.topic, log.partition) for log in logs}
         assigned = {(topic, each) for topic, partitions in (self.assigned or {}).items() for each in partitions}
@@ -95,13 +95,13 @@ class ReadOptions:
             if missing:
                 raise BadUsage(f"the option {name} names what is not read: {missing}")
 
-    def transactions(self, files: PlaceFiles, log: PartitionLog) -> LogTransactions:
+    def transactions(self, files: PlaceFiles, log: PartitionSegments) -> LogTransactions:
         """What of the log is left out for its transactions: nothing with read_uncommitted. Raises: DiskFault."""
         if self.read_committed:
             return log_transactions(files, log)
         return LogTransactions(aborted=(), last_stable_offset=MAX_OFFSET)
 
-    def log_end(self, files: PlaceFiles, log: PartitionLog) -> int:
+    def log_end(self, files: PlaceFiles, log: PartitionSegments) -> int:
         """Where reading ends now: at the end of the log, with read_committed at its last stable offset."""
         if self.read_committed:
             return log_transactions(files, log).last_stable_offset

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from ..console_output import say
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
@@ -96,7 +96,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for split in partition.splits:
             yield from read_split(split, self._options, self._schema, self._values)
 
-    def _logs(self, files: PlaceFiles) -> list[PartitionLog]:
+    def _logs(self, files: PlaceFiles) -> list[PartitionSegments]:
         """The logs that are there; what is missing of those that were is for others to judge."""
         return self._options.logs(files, all_there=False)
 

@@ -12,7 +12,7 @@ from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
 from ..console_output import say
 from ..failures import DataLoss
 from ..reading.arrow_columns import ArrowRows
-from ..reading.partition_log import PartitionLog
+from ..reading.partition_segments import PartitionSegments
 from ..reading.split_rows import Leniency, SplitRows
 from ..reading.splits import Split
 from ..values.decoded_columns import DecodedColumns
@@ -53,7 +53,7 @@ def tasks(splits: Iterable[Split], most_bytes: int) -> list[SplitPartition]:
     return [SplitPartition(tuple(each)) for each in shared]
 
 
-def check_start(options: ReadOptions, log: PartitionLog, first: int) -> None:
+def check_start(options: ReadOptions, log: PartitionSegments, first: int) -> None:
     """Raises: DataLoss when `first` is below the log start, so that retention has deleted what was asked for."""
     if first < log.start_offset and options.fail_on_data_loss:
         raise DataLoss(

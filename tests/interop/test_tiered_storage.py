@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.arrow_columns import ArrowRows
-from stepdown.pipeline.reading.partition_log import PartitionLog
+from stepdown.pipeline.reading.partition_segments import PartitionSegments
 from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.pipeline.reading.transactions import log_transactions
@@ -90,7 +90,7 @@ def produce(address: str, topic: str, codec: str, value: bytes) -> None:
     assert plain.flush(30) == 0
 
 
-def stored(files: PlaceFiles, log: PartitionLog, wanted_range: Range | None = None) -> list[Row]:
+def stored(files: PlaceFiles, log: PartitionSegments, wanted_range: Range | None = None) -> list[Row]:
     """All rows of a log, or those of a range, by split."""
     arrow = ArrowRows(("offset", "timestamp", "key", "value"), log.topic, log.partition)
     found: list[Row] = []
@@ -114,7 +114,7 @@ def test_rows_are_those_that_a_consumer_read(written: Written) -> None:
         assert not log.notes
 
 
-def stored_committed(files: PlaceFiles, log: PartitionLog) -> list[Row]:
+def stored_committed(files: PlaceFiles, log: PartitionSegments) -> list[Row]:
     found = log_transactions(files, log)
     return stored(files, log, Range(end=found.last_stable_offset, aborted=found.aborted))
 

@@ -14,7 +14,7 @@ from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.compressed_chunks import unpacked
 from stepdown.pipeline.reading.log_end import log_end_offset
-from stepdown.pipeline.reading.partition_log import PartitionLog
+from stepdown.pipeline.reading.partition_segments import PartitionSegments
 from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.protocol.errors import CorruptRecord, DiskFault
@@ -68,7 +68,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Cluster:
     return Cluster(tmp_path, request.param)
 
 
-def rows(log: PartitionLog, wanted: Range | None = None, max_bytes: int = 2000) -> list[tuple[int, bytes]]:
+def rows(log: PartitionSegments, wanted: Range | None = None, max_bytes: int = 2000) -> list[tuple[int, bytes]]:
     """Offset and value of each row, in the order of the splits."""
     found = []
     for split in SplitPlanner(FILES, max_bytes).splits(log, wanted or Range()):
@@ -81,16 +81,16 @@ def rows(log: PartitionLog, wanted: Range | None = None, max_bytes: int = 2000) 
     return found
 
 
-def offsets(log: PartitionLog, **more: Range) -> list[int]:
+def offsets(log: PartitionSegments, **more: Range) -> list[int]:
     return [offset for offset, _ in rows(log, **more)]
 
 
-def read(cluster: Cluster) -> PartitionLog:
+def read(cluster: Cluster) -> PartitionSegments:
     (log,) = partition_logs(FILES, str(cluster.local), tiered_path=str(cluster.tiered))
     return log
 
 
-def read_tiered(cluster: Cluster) -> PartitionLog:
+def read_tiered(cluster: Cluster) -> PartitionSegments:
     (log,) = partition_logs(FILES, str(cluster.tiered))
     return log
 

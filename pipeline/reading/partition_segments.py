@@ -1,4 +1,4 @@
-"""The log of one partition as it can be read, from whatever places its segments lie in."""
+"""The segments of one partition that can be read, from whatever places they lie in."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ from .segment_location import SegmentFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionLog:
-    """One partition's log. `start_offset` is the first that may be read: retention has deleted what is before it.
+class PartitionSegments:
+    """One partition as it can be read. `start_offset` is the first offset: retention has deleted what is before it.
 
     `topic_id` is what the storage itself says, None where it does not. `notes` has a line for each hole, and for each
     segment that was left out, with the reason.
