@@ -25,8 +25,8 @@ from ..network.metadata import Leader, Metadata
 from ..settings import ProducerSettings
 from .caller_interface import Caller
 from .network_interface import Answer, NetworkClient, VersionRanges, common_version
+from .produce_request_builder import ProduceRequestBuilder
 from .produce_request_template import Written
-from .produce_requests import ProduceRequests
 from .produce_results import Result, Results
 from .wake_up import PAUSE_MS, WakeUp
 
@@ -58,7 +58,7 @@ class Sender:
         self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
         self._asking_metadata = False
         self._keeps_order = settings.max_in_flight == 1
-        self._requests = ProduceRequests(settings)
+        self._builder = ProduceRequestBuilder(settings)
         self._versions: dict[int, tuple[VersionRanges, int | None]] = {}
         self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
 
@@ -220,7 +220,7 @@ class Sender:
         self._meters.request_sent([_note(batch, len(records), now_ms) for batch, records in made], now_ms)
         sent = {batch.topic_partition: batch for batch, _ in made}
         done = partial(self._answered, sent, _magic(version))
-        request = self._requests.of(made, version)
+        request = self._builder.build(made, version)
         self._link.send(node_id, _PRODUCE, version, request, done, answered=self._settings.acks != 0)
         if self._keeps_order:
             self._accumulator.muted.update(sent)

@@ -15,7 +15,7 @@ from stepdown.producer.accumulator.record_accumulator import Accumulator
 from stepdown.producer.accumulator.waiting_records import Appender
 from stepdown.producer.metrics.metrics import ProducerMetrics
 from stepdown.producer.network.metadata import Metadata
-from stepdown.producer.sender.produce_requests import ProduceRequests
+from stepdown.producer.sender.produce_request_builder import ProduceRequestBuilder
 from stepdown.producer.sender.produce_results import Results
 from stepdown.producer.sender.producer_id import IdempotentCaller
 from stepdown.producer.sender.sender import Sender
@@ -32,7 +32,7 @@ PATH = (
     Accumulator,
     ProducerMetrics,
     Metadata,
-    ProduceRequests,
+    ProduceRequestBuilder,
     Results,
     IdempotentCaller,
     Sender,

@@ -9,14 +9,14 @@ from ..settings import ProducerSettings
 from .produce_request_template import SINCE_VERSION, RequestTemplate, TemplateRequest
 
 
-class ProduceRequests:
-    """Makes them. Envelopes are by version and partition."""
+class ProduceRequestBuilder:
+    """The templates that it keeps are by version and partition."""
 
     def __init__(self, settings: ProducerSettings) -> None:
         self._settings = settings
         self._templates: dict[tuple[int, TopicPartition], RequestTemplate] = {}
 
-    def of(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | TemplateRequest:
+    def build(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | TemplateRequest:
         """The request that has these batches, at least one, each with its bytes."""
         if len(batches) > 1 or version < SINCE_VERSION:
             return self._message(batches)
