@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...protocol.errors import CorruptRecord, InvalidRecord
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.compression.codecs import read_chunks
-from ...protocol.records.conversion.large_record import skip_record
+from ...protocol.records.conversion.large_record_in_pieces import skip_record
 from ...protocol.records.conversion.record_stream import Pieces, run
 from ...protocol.records.kernel import RecordSurvey
 from ...protocol.records.layout import MAGIC_V1, NO_TIMESTAMP, TimestampType

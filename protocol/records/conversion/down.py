@@ -40,8 +40,8 @@ from ..layout import (
 from ..message_set import LegacyBatch
 from ..record import Buffer
 from .compressed_batch import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper
-from .large_message import GiantMessages
-from .large_record import GiantRecords
+from .large_message_in_pieces import GiantMessages
+from .large_record_in_pieces import GiantRecords
 from .record_stream import Pieces, run
 
 

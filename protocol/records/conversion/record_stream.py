@@ -1,7 +1,7 @@
 """Runs a decompressed record stream through a kernel loop, holding one input piece, one output piece and one record.
 
 The kernel takes what is whole and says what keeps it from going on. A record above `GIANT_BYTES` is not held: the
-caller may take it piece by piece (`large_record.py`).
+caller may take it piece by piece (`large_record_in_pieces.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator

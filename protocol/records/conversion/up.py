@@ -14,7 +14,7 @@ from .. import kernel
 from ..compression.codecs import read_chunks
 from ..layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
 from ..message_set import LegacyBatch
-from .large_message import take_up
+from .large_message_in_pieces import take_up
 from .record_stream import Pieces, Write, run
 
 

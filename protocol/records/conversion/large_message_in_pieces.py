@@ -21,7 +21,7 @@ from ..layout import (
     V1_HEADER,
 )
 from ..record import encode_varint
-from .large_record import Measured
+from .large_record_in_pieces import Measured
 from .record_stream import Pieces, Write
 
 _SIZE_BYTES = 4
