@@ -24,6 +24,7 @@ if cython.compiled:
     from cython.cimports.cpython.pythread import PyThread_get_thread_ident as get_ident
     from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, timespec
     from cython.cimports.stepdown.producer.delivery import Delivery
+    from cython.cimports.stepdown.protocol.records.growing_batch import GrowingBatch
     from cython.cimports.stepdown.protocol.records.kernel.numbers import (
         Sink,
         Source,
@@ -32,12 +33,11 @@ if cython.compiled:
         put_varint,
         varint_bytes,
     )
-    from cython.cimports.stepdown.protocol.records.record_buffer import RecordBuffer
 else:
     from threading import get_ident
 
+    from ..protocol.records.growing_batch import GrowingBatch
     from ..protocol.records.kernel.numbers import Sink, Source, copy, little32, put_varint, varint_bytes
-    from ..protocol.records.record_buffer import RecordBuffer
     from .delivery import Delivery
 
 COMPILED: bool = cython.compiled
@@ -304,7 +304,7 @@ class FastAppend:
         if not queue:
             return False
         batch = queue[-1]
-        buffer: RecordBuffer = batch.buffer
+        buffer: GrowingBatch = batch.buffer
         if not buffer.append(delivery.timestamp, key, value, headers):
             return False
         delivery.lie_in(batch, buffer.count - 1)
@@ -316,7 +316,7 @@ class FastAppend:
         choice: StickyPartition = self._built_in.choice
         if choice is None or choice.batch is None:
             return False
-        buffer: RecordBuffer = choice._buffer
+        buffer: GrowingBatch = choice._buffer
         grown: cython.Py_ssize_t = buffer.append(delivery.timestamp, key, value, headers)
         if not grown:
             return False

@@ -1,6 +1,6 @@
 """What stands in front of the records of a v2 batch.
 
-`protocol/records/layout.py` shows the batch, `record_buffer.py` encodes the records.
+`protocol/records/layout.py` shows the batch, `growing_batch.py` encodes the records.
 """
 
 from struct import Struct

@@ -4,7 +4,7 @@
 
 Sizes: `estimated` = 61 + records (no codec), or 61 + int(records * ratio * 1.05); the ratio is the estimate for the
 topic when the batch was made. A record has room while estimated + its own uncompressed size <= limit; the first one
-always has (`RecordBuffer` counts that). The first end wins: an answer after the batch expired changes nothing (KIP-91).
+always has (`GrowingBatch` counts that). The first end wins: an answer after the batch expired changes nothing (KIP-91).
 Source: Kafka 3.9, ProducerBatch and MemoryRecordsBuilder.
 """
 
@@ -15,6 +15,7 @@ from typing import Final
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.builder import build_batch
 from ...protocol.records.compression.codecs import compress
+from ...protocol.records.growing_batch import GrowingBatch
 from ...protocol.records.layout import (
     CURRENT_MAGIC,
     NO_PRODUCER_EPOCH,
@@ -25,7 +26,6 @@ from ...protocol.records.layout import (
     next_sequence,
 )
 from ...protocol.records.record import Buffer, Record
-from ...protocol.records.record_buffer import RecordBuffer
 from ..delivery import Delivery, finish_all
 from ..fast_send import encode_headers, most_bytes
 from .batch_header_writer import write_header
@@ -102,7 +102,7 @@ class Batch:
         self.topic, self.partition, self.codec = topic, partition, codec
         self.topic_partition: TopicPartition = (topic, partition)
         self.memory_bytes, self.number = memory_bytes, number
-        self.buffer = RecordBuffer(limit_bytes, 1.0 if codec is _PLAIN else ratio * SAFETY_FACTOR)
+        self.buffer = GrowingBatch(limit_bytes, 1.0 if codec is _PLAIN else ratio * SAFETY_FACTOR)
         self.append = self.buffer.append
         self.is_split_child, self.transactional = is_split_child, transactional
         self.created_ms = self.last_attempt_ms = self.drained_ms = now_ms

@@ -3,7 +3,7 @@
 cimport cython
 
 from stepdown.producer.delivery cimport Delivery
-from stepdown.protocol.records.record_buffer cimport RecordBuffer
+from stepdown.protocol.records.growing_batch cimport GrowingBatch
 
 
 @cython.final
@@ -27,7 +27,7 @@ cdef class StickyPartition:
     cdef readonly Py_ssize_t partition
     cdef public long long produced_bytes
     cdef readonly object batch
-    cdef RecordBuffer _buffer
+    cdef GrowingBatch _buffer
 
 
 @cython.final

@@ -1,4 +1,4 @@
-# The layout of protocol/records/record_buffer.py in C, and what it takes from others.
+# The layout of protocol/records/growing_batch.py in C, and what it takes from others.
 
 cimport cython
 
@@ -7,7 +7,7 @@ from stepdown.protocol.records.layout cimport RECORD_BATCH_OVERHEAD
 
 
 @cython.final
-cdef class RecordBuffer:
+cdef class GrowingBatch:
     cdef readonly Py_ssize_t limit_bytes
     cdef readonly Py_ssize_t count
     cdef readonly Py_ssize_t size_bytes

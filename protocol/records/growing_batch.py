@@ -27,8 +27,8 @@ RECORD_OVERHEAD = cython.declare(cython.Py_ssize_t, 21)
 FIRST_BYTES = cython.declare(cython.Py_ssize_t, 16384)
 
 
-class RecordBuffer:
-    """Records, one behind the other; `factor` is what they are expected to compress to.
+class GrowingBatch:
+    """A v2 batch that takes records until it is full; `factor` is what they are expected to compress to.
 
     The first 61 bytes are left for the batch's header. `full` may be set to close it. `largest_bytes` is the most that
     the largest record could take in a batch of its own.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from stepdown.protocol.records import record_buffer
+from stepdown.protocol.records import growing_batch
 from stepdown.protocol.records.record import Record, encode_record
 from support.twin import load_twin
 
@@ -16,15 +16,15 @@ NUMBERS = ("count", "size_bytes", "estimated_bytes", "largest_bytes", "base_time
 
 @pytest.fixture(params=["compiled", "twin"])
 def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    module = record_buffer if request.param == "compiled" else load_twin("record_buffer")
-    made: Callable[..., Any] = module.RecordBuffer
+    module = growing_batch if request.param == "compiled" else load_twin("growing_batch")
+    made: Callable[..., Any] = module.GrowingBatch
     return made
 
 
 def test_both_encode_alike_what_the_plain_encoder_does() -> None:
-    twin, draws = load_twin("record_buffer"), random.Random(3)
+    twin, draws = load_twin("growing_batch"), random.Random(3)
     for limit, factor in [(16384, 1.0), (100, 1.0), (500, 0.3), (90_000, 0.1)] * 10:
-        both = record_buffer.RecordBuffer(limit, factor), twin.RecordBuffer(limit, factor)
+        both = growing_batch.GrowingBatch(limit, factor), twin.GrowingBatch(limit, factor)
         taken: list[Record] = []
         for _ in range(60):
             timestamp = draws.choice([0, 2**63 - 1, 1_700_000_000_000 + draws.randrange(-(10**7), 10**7)])

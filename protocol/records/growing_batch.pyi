@@ -1,8 +1,8 @@
-"""What Python sees of the buffer; record_buffer.py itself is typed for Cython, which checks it."""
+"""What Python sees of the batch; growing_batch.py itself is typed for Cython, which checks it."""
 
 COMPILED: bool
 
-class RecordBuffer:
+class GrowingBatch:
     @property
     def limit_bytes(self) -> int: ...
     @property
