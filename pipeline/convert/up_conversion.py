@@ -15,7 +15,7 @@ from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.layout import MAGIC_V2, TimestampType
 from ...protocol.records.message_set import LegacyBatch
 from ...protocol.records.record import Buffer
-from ...storage.validation.batch_head_writer import Head
+from ...storage.validation.checksummed_batch_head import Head
 
 GROUP_BYTES = 16 * 1024
 

@@ -20,7 +20,7 @@ from ...protocol.records.layout import MAGIC_V2, NO_TIMESTAMP, RECORD_BATCH_OVER
 from ...protocol.records.message_set import LegacyBatch
 from ...protocol.records.record import Buffer, Record, encode_record
 from .append_rules import AppendRules
-from .batch_head_writer import Head
+from .checksummed_batch_head import Head
 from .prepared_append import PreparedAppend
 from .record_checks import check_records, legacy_records, open_records, survey
 

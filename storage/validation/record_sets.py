@@ -38,7 +38,7 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.message_set import LegacyBatch
 from .append_rules import AppendRules, Path, Shape, choose
-from .batch_head_writer import keep
+from .checksummed_batch_head import keep
 from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
 from .record_checks import check_records, open_records, survey, survey_plain
