@@ -37,7 +37,8 @@ from ...protocol.records.layout import (
     Codec,
 )
 from ...protocol.records.message_set import LegacyBatch
-from .append_rules import AppendRules, Path, Shape, choose
+from .append_path import Path, Shape, choose
+from .append_rules import AppendRules
 from .checksummed_batch_head import keep
 from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
