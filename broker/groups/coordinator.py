@@ -28,9 +28,9 @@ from .classic.member import join_error, sync_error
 from .classic.member_requests import Members
 from .classic.rebalance import Rebalancer
 from .classic.state_table import DELETE
+from .consumer.change_store import ConsumerGroups
 from .consumer.changes import Planner
 from .consumer.group import ConsumerGroup
-from .consumer.group_manager import ConsumerGroups
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import compile_pattern
@@ -126,7 +126,7 @@ class GroupCoordinator:
 
     def _on_loaded(self, group: Group) -> None:
         if isinstance(group, ConsumerGroup):
-            self._consumers.watch_loaded(group)
+            self._consumers.timeouts.watch_loaded(group)
             return
         for member in group.members.values():
             self._rebalancer.keep_alive(group, member)
@@ -411,5 +411,5 @@ class GroupCoordinator:
     def _forget(self, group: Group) -> None:
         self._release(group)
         if isinstance(group, ConsumerGroup):
-            self._consumers.forget(group)
+            self._consumers.timeouts.forget(group)
         self._commits.forget_group(group)

@@ -10,9 +10,9 @@ from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
 from stepdown.broker.groups.classic.member_requests import Members
 from stepdown.broker.groups.classic.rebalance import Rebalancer
+from stepdown.broker.groups.consumer.change_store import ConsumerGroups
 from stepdown.broker.groups.consumer.changes import Planner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
-from stepdown.broker.groups.consumer.group_manager import ConsumerGroups
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
 from stepdown.broker.groups.group_settings import GroupSettings
 from stepdown.broker.groups.migration.classic_members import ClassicInConsumer

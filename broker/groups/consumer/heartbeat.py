@@ -14,9 +14,9 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
+from .change_store import ConsumerGroups
 from .changes import Change
 from .group import ConsumerGroup
-from .group_manager import ConsumerGroups
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sorted_topics
 from .topic_regex import compile_pattern
 
@@ -68,9 +68,9 @@ class ConsumerHeartbeats:
         after = _updated(before, request, caller)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
         consumers.store(change)
-        consumers.watch_session(change.group, member)
+        consumers.timeouts.watch_session(change.group, member)
         if member.progress != before.progress:
-            consumers.watch_revocation(change.group, member)
+            consumers.timeouts.watch_revocation(change.group, member)
         wants_assignment = joins or _is_full(request) or member.assigned != before.assigned
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -115,7 +115,7 @@ class ConsumerHeartbeats:
                 raise ApiError(message, ErrorCode.UNRELEASED_INSTANCE_ID)
             successor = replace(present, member_id=member_id, epoch=0, previous_epoch=0)
             self._consumers.planner.replace(change, present, successor)
-            change.stored.append(lambda: self._consumers.unwatch(group, present.member_id))
+            change.stored.append(lambda: self._consumers.timeouts.unwatch(group, present.member_id))
             return successor
         _check_holder(group, present, member_id)
         _check_epoch(present, request.member_epoch, owned)

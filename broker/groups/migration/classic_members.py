@@ -19,9 +19,9 @@ from ..caller import Caller
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
+from ..consumer.change_store import ConsumerGroups
 from ..consumer.changes import Change
 from ..consumer.group import NOT_OWNED, ConsumerGroup
-from ..consumer.group_manager import ConsumerGroups
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sorted_topics
 from .migration import Migration, classic_metadata
 
@@ -74,7 +74,7 @@ class ClassicInConsumer:
             successor = replace(present, member_id=member_id, epoch=0, previous_epoch=0)
             self._consumers.planner.replace(change, present, successor)
             forerunner = present.member_id
-            change.stored.append(lambda: self._consumers.unwatch(group, forerunner))
+            change.stored.append(lambda: self._consumers.timeouts.unwatch(group, forerunner))
             return successor
         if present.member_id != member_id:
             message = f"instance {instance_id} of group {group.group_id} is {present.member_id}, not {member_id}"
@@ -82,10 +82,10 @@ class ClassicInConsumer:
         return present
 
     def _watch_joined(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        consumers = self._consumers
-        consumers.unwatch(group, member.member_id, "join", "rebalance")
-        consumers.watch_session(group, member)
-        consumers.watch(group, member.member_id, "sync", member.rebalance_timeout_ms, "did not ask for its assignment")
+        timeouts = self._consumers.timeouts
+        timeouts.unwatch(group, member.member_id, "join", "rebalance")
+        timeouts.watch_session(group, member)
+        timeouts.watch(group, member.member_id, "sync", member.rebalance_timeout_ms, "did not ask for its assignment")
 
     # SyncGroup and Heartbeat
 
@@ -104,8 +104,8 @@ class ClassicInConsumer:
             self._await_rejoin(group, member)
             message = f"group {group.group_id} is at epoch {group.epoch}, {member.member_id} has to rejoin"
             raise ApiError(message, ErrorCode.REBALANCE_IN_PROGRESS)
-        self._consumers.unwatch(group, member.member_id, "sync")
-        self._consumers.watch_session(group, member)
+        self._consumers.timeouts.unwatch(group, member.member_id, "sync")
+        self._consumers.timeouts.watch_session(group, member)
         return SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
@@ -115,7 +115,7 @@ class ClassicInConsumer:
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
         """Whether the member may go on or has to rejoin. Raises: ApiError."""
         member = self._checked(group, request.member_id, request.group_instance_id, request.generation_id)
-        self._consumers.watch_session(group, member)
+        self._consumers.timeouts.watch_session(group, member)
         has_to_rejoin = (
             member.epoch < group.epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
@@ -128,7 +128,7 @@ class ClassicInConsumer:
 
     def _await_rejoin(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timeout_ms = member.rebalance_timeout_ms
-        self._consumers.watch_if_not_yet(group, member.member_id, "join", timeout_ms, "did not rejoin")
+        self._consumers.timeouts.watch_if_not_yet(group, member.member_id, "join", timeout_ms, "did not rejoin")
 
     def _checked(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
@@ -150,7 +150,7 @@ class ClassicInConsumer:
             self._consumers.planner.remove(change, gone.values())
             self._consumers.store(change)
             for member_id in gone:
-                self._consumers.unwatch(group, member_id)
+                self._consumers.timeouts.unwatch(group, member_id)
         return responses
 
 

@@ -1,17 +1,12 @@
-"""Manages all consumer groups: writes their changes, applies them, and removes members whose session times out.
+"""Stores the changes of consumer groups: opens a group for a change, appends the change's records, and applies them.
 
-    session     no heartbeat for group.consumer.session.timeout.ms (a classic member: its own timeout)
-    rebalance   partitions that a member has to give back and keeps for longer than its rebalance timeout
-    join, sync  a classic member that was told to rejoin, or whose JoinGroup was answered, and took as long
-
-A member that lets such a time pass is removed.
+Members that let a time pass are removed by a change as well (`member_timeouts.py`). A group of the classic protocol is
+upgraded when a change of it is opened, and downgraded when only classic members stay.
 
 Source: Kafka 3.9, GroupMetadataManager.
 """
 
 import logging
-from collections.abc import Callable
-from typing import Literal
 
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
@@ -25,12 +20,10 @@ from ..state.registry import Groups
 from ..state.replay import Replay
 from .changes import Change, Planner
 from .group import ConsumerGroup
-from .member import ConsumerMember, MemberState
+from .member import ConsumerMember
+from .member_timeouts import MemberTimeouts
 
 log = logging.getLogger(__name__)
-
-Watch = Literal["session", "rebalance", "join", "sync"]
-WATCHES: tuple[Watch, ...] = ("session", "rebalance", "join", "sync")
 
 
 class ConsumerGroups:
@@ -49,6 +42,7 @@ class ConsumerGroups:
     ) -> None:
         self.settings = settings
         self.planner = planner
+        self.timeouts = MemberTimeouts(settings, timers, self._fence)
         self._groups = groups
         self._timers = timers
         self._store = store
@@ -97,7 +91,7 @@ class ConsumerGroups:
             self._migration.release(classic)
             self._rebalancer.forget(classic)
             for member in group.classic_members():
-                self.watch_session(group, member)
+                self.timeouts.watch_session(group, member)
 
         change.stored.append(release)
         return change
@@ -130,57 +124,6 @@ class ConsumerGroups:
 
     # Members
 
-    def watch_session(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """The member was heard of."""
-        timeout_ms = self.settings.consumer_session_timeout_ms
-        if member.classic is not None:
-            timeout_ms = member.classic.session_timeout_ms
-        self.watch(group, member.member_id, "session", timeout_ms, "was not heard of")
-
-    def watch_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Bounds how long a member of the new protocol may keep what it has to give back."""
-        key = ("rebalance", group.group_id, member.member_id)
-        if member.state is not MemberState.UNREVOKED_PARTITIONS:
-            self._timers.cancel(key)
-            return
-        epoch = member.epoch
-
-        def expire() -> None:
-            now = group.members.get(member.member_id)
-            if now is not None and now.epoch == epoch:
-                self._fence(group, member.member_id, f"stayed at epoch {epoch}", member.rebalance_timeout_ms)
-
-        self._timers.schedule(key, member.rebalance_timeout_ms, expire)
-
-    def watch(self, group: ConsumerGroup, member_id: str, what: Watch, timeout_ms: int, failure: str) -> None:
-        self._timers.schedule(
-            (what, group.group_id, member_id), timeout_ms, self._fencing(group, member_id, failure, timeout_ms)
-        )
-
-    def watch_if_not_yet(
-        self, group: ConsumerGroup, member_id: str, what: Watch, timeout_ms: int, failure: str
-    ) -> None:
-        self._timers.schedule_if_absent(
-            (what, group.group_id, member_id), timeout_ms, self._fencing(group, member_id, failure, timeout_ms)
-        )
-
-    def _fencing(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> Callable[[], None]:
-        return lambda: self._fence(group, member_id, failure, timeout_ms)
-
-    def unwatch(self, group: ConsumerGroup, member_id: str, *what: Watch) -> None:
-        for each in what or WATCHES:
-            self._timers.cancel((each, group.group_id, member_id))
-
-    def watch_loaded(self, group: ConsumerGroup) -> None:
-        """All members of a group that was loaded have a whole session to show that they are there."""
-        for member in group.members.values():
-            self.watch_session(group, member)
-            self.watch_revocation(group, member)
-
-    def forget(self, group: ConsumerGroup) -> None:
-        for member_id in group.members:
-            self.unwatch(group, member_id)
-
     def _fence(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> None:
         member = group.members.get(member_id)
         if member is None or self._groups.find(group.group_id) is not group:
@@ -190,7 +133,7 @@ class ConsumerGroups:
             self.remove(group, member)
         except ApiError as error:
             log.warning("group %s: %s could not be removed: %s", group.group_id, member_id, error)
-            self.watch_session(group, member)
+            self.timeouts.watch_session(group, member)
 
     def remove(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Takes a member out. If only classic members stay, the group may become a classic one. Raises: ApiError."""
@@ -199,13 +142,13 @@ class ConsumerGroups:
             return
         change = Change(group)
         self.planner.remove(change, [member])
-        change.stored.append(lambda: self.unwatch(group, member.member_id))
+        change.stored.append(lambda: self.timeouts.unwatch(group, member.member_id))
         self.store(change)
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
         classic = self._migration.downgraded(group, leaving, self.now_ms())
         self._store.append(group.group_id, [*group.tombstones(), classic.record()])
-        self.forget(group)
+        self.timeouts.forget(group)
         self._groups.put(classic)
         for member in classic.members.values():
             self._rebalancer.keep_alive(classic, member)
