@@ -188,6 +188,8 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
 def _open_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
     from isal import isal_zlib
 
+    if int.from_bytes(data[-4:], "little") > max_bytes:  # the size that the stream itself ends with: not tried in vain
+        return None
     member = isal_zlib.decompressobj(GZIP_WINDOW)
     try:
         opened: bytes = member.decompress(data, max_bytes)
