@@ -9,7 +9,7 @@ from ..servers.process import wait_until
 from .admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error
 from .connection_loads import Asking, ConnectionLoad, LoadPlan
 from .process import LoadProcess
-from .produce_and_fetch_requests import Filling, produce_error_at, produce_frame
+from .produce_and_fetch_requests import Filling, produce_error_at, produce_frames
 
 CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
 USUAL_LARGEST_BATCH = 1_048_588
@@ -60,9 +60,9 @@ def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
 
 def write_records(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     """Writes the records of a topic that is there."""
-    requests = tuple(produce_frame(name, (partition,), filling) for partition in range(filling.partitions))
+    requests = produce_frames(name, filling)
     connection = ConnectionLoad(
-        requests=requests, in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic)
+        requests=tuple(requests), in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic)
     )
     wanted = filling.batches * filling.partitions
     asking = Asking(kind="produce", client=f"produce-v{filling.produce_version}", partitions=1)

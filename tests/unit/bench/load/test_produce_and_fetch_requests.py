@@ -5,13 +5,31 @@ from itertools import islice
 from struct import unpack_from
 
 import pytest
-from stepdown.bench.load.produce_and_fetch_requests import Filling, Writing, batch_of, produce_error_at, produce_frame
+from stepdown.bench.load.produce_and_fetch_requests import (
+    Filling,
+    Writing,
+    batches_of,
+    produce_error_at,
+    produce_frames,
+)
 from stepdown.bench.load.values import Data, values
 from stepdown.protocol.api import API, ApiKey
-from stepdown.protocol.frame import encode_response
-from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from stepdown.protocol.frame import decode_request_header, encode_response
+from stepdown.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
+from stepdown.protocol.schema import decoder_of
+
+
+def _produced(frame: bytes) -> ProduceRequest:
+    header, body = decode_request_header(memoryview(frame)[4:])
+    request: ProduceRequest = decoder_of(ProduceRequest, header.api_version)(body)
+    return request
 
 
 def a_filling(codec: Codec = Codec.NONE, magic: int = 2) -> Filling:
@@ -31,7 +49,7 @@ def test_a_record_larger_than_a_batch_is_a_batch() -> None:
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4], ids=lambda codec: codec.name.lower())
 def test_a_batch_is_of_the_magic_and_codec_and_size(codec: Codec, magic: int) -> None:
-    batches = list(iter_batches(memoryview(batch_of(a_filling(codec, magic)))))
+    batches = list(iter_batches(memoryview(batches_of(a_filling(codec, magic))[0])))
     records = [record for batch in batches for record in batch.records()]
     assert {(batch.magic, batch.codec) for batch in batches} == {(magic, codec)}
     assert [len(record.value or b"") for record in records] == [1000] * 16
@@ -48,15 +66,27 @@ def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
 def test_connections_begin_at_different_partitions() -> None:
     filling = a_filling()
     connections = Writing(connections=4, in_flight=2).loads("t", filling)
-    frames = [produce_frame("t", (partition,), filling) for partition in range(3)]
-    assert [connection.requests[0] for connection in connections] == [frames[0], frames[1], frames[2], frames[0]]
+    frames = produce_frames("t", filling)
+    assert [connection.requests[0] for connection in connections] == frames[:4]
     assert {connection.in_flight for connection in connections} == {2}
 
 
 def test_a_request_may_write_to_several_partitions() -> None:
     filling = a_filling()
     connections = Writing(connections=2, request_partitions=2).loads("t", filling)
-    assert connections[0].requests == tuple(produce_frame("t", pair, filling) for pair in ((0, 1), (1, 2), (2, 0)))
+    written = [
+        [(data.index, bytes(data.records or b"")) for data in produced.topic_data[0].partition_data]
+        for produced in map(_produced, connections[0].requests[:3])
+    ]
+    batches = batches_of(filling)
+    assert written == [[(k % 3, batches[k]), ((k + 1) % 3, batches[k + 1])] for k in range(3)]
+
+
+def test_batches_do_not_come_again_at_once() -> None:
+    filling = Filling(partitions=3, partition_bytes=1, record_bytes=1000, batch_bytes=64_000, data=Data.JSON)
+    frames = produce_frames("t", filling)
+    assert len(set(batches_of(filling))) == 32
+    assert len(frames) == len(set(frames)) == 33
 
 
 @pytest.mark.parametrize("data", Data)
