@@ -14,6 +14,7 @@ from .produce_and_fetch_requests import Filling, produce_error_at, produce_frame
 CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
 USUAL_LARGEST_BATCH = 1_048_588
 FILL_IN_FLIGHT = 5
+MOST_PREPARED_BYTES = 64 << 20
 LATEST = -1
 
 
@@ -60,7 +61,9 @@ def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
 
 def write_records(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
     """Writes the records of a topic that is there."""
-    requests = produce_frames(name, filling)
+    round_bytes = filling.partitions * filling.records_a_batch * filling.record_bytes
+    rounds = min(filling.batches, filling.different_batches, max(1, MOST_PREPARED_BYTES // round_bytes))
+    requests = produce_frames(name, filling, rounds)
     connection = ConnectionLoad(
         requests=tuple(requests), in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic)
     )

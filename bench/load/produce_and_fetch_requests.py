@@ -26,7 +26,7 @@ PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 ZSTD_VERSION = 7
 BATCH_BYTES = 16_000
 DIFFERENT_BYTES = 2 << 20
-"""So much is written before a batch comes again."""
+"""So much is sent before a batch comes again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,8 @@ class Writing:
 
     def loads(self, topic: str, filling: Filling) -> tuple[ConnectionLoad, ...]:
         """Each connection writes to all partitions in turn, and none begins where another does."""
-        frames = produce_frames(topic, filling, self.acks, self.request_partitions)
+        rounds = -(-filling.different_batches // filling.partitions)
+        frames = produce_frames(topic, filling, rounds, self.acks, self.request_partitions)
         starts = [index % len(frames) for index in range(self.connections)]
         return tuple(
             ConnectionLoad(
@@ -95,18 +96,22 @@ class Writing:
         return LoadPlan(address=address, connections=self.loads(topic, filling), asking=asking, seconds=seconds)
 
 
-def produce_frames(topic: str, filling: Filling, acks: int = 1, request_partitions: int = 1) -> list[bytes]:
-    """Produce requests to all partitions in turn, with one batch for each of theirs, until batches come again."""
-    batches, count = batches_of(filling), filling.partitions
-    return [
-        _produce_frame(
-            topic,
-            {(first + more) % count: batches[(first + more) % len(batches)] for more in range(request_partitions)},
-            filling,
-            acks,
-        )
-        for first in range(count * -(-len(batches) // count))
-    ]
+def produce_frames(
+    topic: str, filling: Filling, rounds: int, acks: int = 1, request_partitions: int = 1
+) -> list[bytes]:
+    """Produce requests to all partitions in turn, `rounds` times, with one batch for each of their partitions.
+
+    A partition gets one batch after the other.
+    """
+    count = filling.partitions
+    batches = batches_of(filling, min(count * rounds, filling.different_batches))
+
+    def frame(number: int, first: int) -> bytes:
+        indexes = [(first + more) % count for more in range(request_partitions)]
+        written = {index: batches[(index * rounds + number) % len(batches)] for index in indexes}
+        return _produce_frame(topic, written, filling, acks)
+
+    return [frame(number, first) for number in range(rounds) for first in range(count)]
 
 
 def _produce_frame(topic: str, batches: Mapping[int, bytes], filling: Filling, acks: int) -> bytes:
@@ -125,7 +130,7 @@ def produce_error_at(topic: str, magic: int) -> int:
 
 
 @cache
-def batches_of(filling: Filling) -> tuple[bytes, ...]:
+def batches_of(filling: Filling, number: int) -> tuple[bytes, ...]:
     """Batches of different values, one after the other."""
     now_ms = time_ns() // 1_000_000
     made = values(filling.data, filling.record_bytes)
@@ -138,7 +143,7 @@ def batches_of(filling: Filling) -> tuple[bytes, ...]:
             magic=filling.magic,
             codec=filling.codec,
         )
-        for _ in range(filling.different_batches)
+        for _ in range(number)
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stepdown.bench.load.produce_and_fetch_requests import Filling, batch_of
+from stepdown.bench.load.produce_and_fetch_requests import Filling, batches_of
 from stepdown.bench.servers.process import Process, free_port
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw, wait_until
@@ -79,9 +79,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stepdown]:
 def work(address: str) -> None:
     """A little of everything: writes, old and new reads, refusals, errors, a group that lags."""
     with Raw(address) as client:
-        client.produce(3, "plain", batch_of(PLAIN))
-        client.produce(2, "plain", batch_of(OLD))
-        client.produce(3, "zstd", batch_of(PLAIN))
+        client.produce(3, "plain", batches_of(PLAIN, 1)[0])
+        client.produce(2, "plain", batches_of(OLD, 1)[0])
+        client.produce(3, "zstd", batches_of(PLAIN, 1)[0])
         for version in (0, 2, 4):
             client.fetch(version, [FetchAsk(topic="plain")])
             client.fetch(version, [FetchAsk(topic="zstd"), FetchAsk(topic="nowhere")])

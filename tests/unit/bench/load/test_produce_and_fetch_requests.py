@@ -49,7 +49,7 @@ def test_a_record_larger_than_a_batch_is_a_batch() -> None:
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4], ids=lambda codec: codec.name.lower())
 def test_a_batch_is_of_the_magic_and_codec_and_size(codec: Codec, magic: int) -> None:
-    batches = list(iter_batches(memoryview(batches_of(a_filling(codec, magic))[0])))
+    batches = list(iter_batches(memoryview(batches_of(a_filling(codec, magic), 1)[0])))
     records = [record for batch in batches for record in batch.records()]
     assert {(batch.magic, batch.codec) for batch in batches} == {(magic, codec)}
     assert [len(record.value or b"") for record in records] == [1000] * 16
@@ -66,7 +66,7 @@ def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
 def test_connections_begin_at_different_partitions() -> None:
     filling = a_filling()
     connections = Writing(connections=4, in_flight=2).loads("t", filling)
-    frames = produce_frames("t", filling)
+    frames = produce_frames("t", filling, rounds=44)
     assert [connection.requests[0] for connection in connections] == frames[:4]
     assert {connection.in_flight for connection in connections} == {2}
 
@@ -78,15 +78,23 @@ def test_a_request_may_write_to_several_partitions() -> None:
         [(data.index, bytes(data.records or b"")) for data in produced.topic_data[0].partition_data]
         for produced in map(_produced, connections[0].requests[:3])
     ]
-    batches = batches_of(filling)
-    assert written == [[(k % 3, batches[k]), ((k + 1) % 3, batches[k + 1])] for k in range(3)]
+    batches = batches_of(filling, filling.different_batches)
+    assert written == [[(k, batches[44 * k]), ((k + 1) % 3, batches[44 * ((k + 1) % 3)])] for k in range(3)]
 
 
 def test_batches_do_not_come_again_at_once() -> None:
     filling = Filling(partitions=3, partition_bytes=1, record_bytes=1000, batch_bytes=64_000, data=Data.JSON)
-    frames = produce_frames("t", filling)
-    assert len(set(batches_of(filling))) == 32
-    assert len(frames) == len(set(frames)) == 33
+    assert len(set(batches_of(filling, filling.different_batches))) == 32
+    requests = Writing(connections=1).loads("t", filling)[0].requests
+    assert len(requests) == len(set(requests)) == 33
+
+
+def test_a_partition_is_filled_with_one_batch_after_the_other() -> None:
+    filling = Filling(partitions=2, partition_bytes=192_000, record_bytes=1000, batch_bytes=64_000, data=Data.JSON)
+    produced = [_produced(frame).topic_data[0].partition_data[0] for frame in produce_frames("t", filling, rounds=3)]
+    batches = batches_of(filling, 6)
+    assert [each.index for each in produced] == [0, 1] * 3
+    assert [bytes(each.records or b"") for each in produced if each.index == 1] == list(batches[3:])
 
 
 @pytest.mark.parametrize("data", Data)
