@@ -58,9 +58,6 @@ INLINE_LEGACY_BYTES = 4 * 1024
 
 STREAM_BYTES = 256 * 1024
 
-INLINE_ONLY = frozenset(map(int, (Codec.GZIP, Codec.ZSTD)))
-"""Codecs that `prepare_usual` opens in one step, up to a limit: what `prepare` gets of them is most often larger."""
-
 
 def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
     """As `prepare` for a client's records; None where that would hold up an event loop, and belongs in a worker.
@@ -122,7 +119,7 @@ def prepare(
     if api_version is not None:
         check_version(records, api_version)
     if _is_one_batch(records):
-        if _codec_bits(records) not in INLINE_ONLY:
+        if _codec_bits(records) != ZSTD or len(records) > INLINE_COMPRESSED_BYTES:  # else tried inline: it is too large
             usual = prepare_usual(records, rules, now_ms, origin, rules.max_decompressed_bytes)
             if usual is not None:
                 return usual
