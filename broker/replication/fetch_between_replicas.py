@@ -100,18 +100,24 @@ def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
     partition.take(answer.high_watermark, answer.log_start_offset)
 
 
-def take_in_written(partition: ReplicatedPartition, node_id: int, written: Written) -> bool:
-    """The answer to a parked fetch is what the leader has just written, which is not read back for it; and the next
-    fetch. Whether that one is parked again.
+def take_in_written(partition: ReplicatedPartition, written: Written) -> bool:
+    """Takes what the leader has just written for the answer to a parked fetch: it is not read back.
 
-    Nothing is done where the follower knows another leader, or this is not its next batch. Raises: ApiError, DiskFault.
+    False, and nothing is done, where the follower is in another epoch, or this is not its next batch. Raises: ApiError,
+    DiskFault.
     """
     log, leader = partition.log, written.leader
-    if leader.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
+    if written.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
         return False
-    log.append_checked(written.prepared, leader_epoch=leader.leader_epoch)
+    log.append_checked(written.prepared, leader_epoch=written.leader_epoch)
     partition.take(leader.high_watermark, leader.log.log_start_offset)
-    return _note(leader, leader.followers[node_id], log.log_end_offset, log.log_start_offset, has_records=False)
+    return True
+
+
+def fetch_after(partition: ReplicatedPartition, leader: ReplicatedPartition, node_id: int) -> bool:
+    """The next fetch of a follower that has taken all there is; whether it is parked. Raises ApiError."""
+    follower, log = leader.followers.get(node_id), partition.log
+    return follower is not None and _note(leader, follower, log.log_end_offset, log.log_start_offset, has_records=False)
 
 
 def _truncate_to_shared(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:

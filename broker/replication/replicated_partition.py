@@ -28,9 +28,10 @@ NOT_LEADING = -1
 
 
 class Written(NamedTuple):
-    """A batch that a leader has just appended, and its first offset."""
+    """A batch that a leader has just appended in this epoch, and its first offset."""
 
     leader: "ReplicatedPartition"
+    leader_epoch: int
     prepared: PreparedAppend
     first_offset: int
 
@@ -177,8 +178,9 @@ class ReplicatedPartition(Partition):
             raise ApiError(f"{place} is led by broker {self.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
         info = super().append(prepared)
         if info.last_offset >= 0 and not info.duplicate:
-            self._answer_waiting(Written(self, prepared, info.first_offset))
-            self._raise_high_watermark()
+            self._answer_waiting(Written(self, self.leader_epoch, prepared, info.first_offset))
+            if self.is_leader:  # still: a follower's fetch may bring about that it is not
+                self._raise_high_watermark()
         return info
 
     def wake_followers(self) -> None:

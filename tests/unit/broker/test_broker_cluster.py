@@ -19,10 +19,11 @@ from stepdown.broker.handlers import (
     metadata,
     offset_commit,
     offset_fetch,
+    produce,
 )
 from stepdown.protocol.acls import ANY_USER, WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.api import ApiKey
-from stepdown.protocol.errors import ApiError, ErrorCode
+from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
 from stepdown.protocol.messages import delete_records as dr
 from stepdown.protocol.messages import find_coordinator as fc
 from stepdown.protocol.messages import list_offsets as lo
@@ -31,8 +32,9 @@ from stepdown.protocol.messages import offset_commit as oc
 from stepdown.protocol.messages import offset_fetch as of
 from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.admin import described
-from support.brokers import begin_produce, call, create_topic, fetched, produced, running_cluster, values_in
+from support.brokers import batch_of, begin_produce, call, create_topic, fetched, produced, running_cluster, values_in
 from support.client import RawClient
 from support.clock import ManualClock, settle
 from support.kafka_authorizing import AUTHORIZER
@@ -146,6 +148,47 @@ async def test_records_whose_leader_moves_while_a_worker_has_them_are_refused(
     monkeypatch.undo()
     assert await produced(cluster.brokers[2], "t", "b") == (NONE, 0)
     assert ends(cluster) == {1: (1, 1), 2: (1, 1), 3: (1, 1)}
+
+
+async def test_a_leader_that_is_replaced_by_the_fetch_of_a_follower_hands_on_what_it_wrote_in_its_own_epoch(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    async with running_cluster(tmp_path, 4, clock=clock) as cluster:
+        await create_topic(cluster, "t", replicas=(1, 3, 2, 4))
+        assert await produced(cluster.brokers[1], "t", "a") == (NONE, 0)
+        cluster.slow_follower(3, delay_ms=50)
+        cluster.shrink_isr("t", 0, 2)
+        cluster.brokers[1].topics.reassign("t", 0, (3, 2, 4))
+        for node_id in (1, 3):  # 2 fetches what is sent to 1, and 3 leads; it has not fetched that itself
+            assert cluster.leader("t", 0) == node_id
+            data = PartitionProduceData(index=0, records=memoryview(batch_of(f"by {node_id}")))
+            request = ProduceRequest(
+                acks=1, timeout_ms=0, topic_data=(TopicProduceData(name="t", partition_data=(data,)),)
+            )
+            response = produce.handle(cluster.brokers[node_id], request, call(ApiKey.PRODUCE, 11, request))
+            assert response.responses[0].partition_responses[0].error_code == NONE
+        await clock.advance(1000)
+        logs = [broker.cluster.partition("t", 0).log for node_id, broker in cluster.brokers.items() if node_id != 1]
+        found = [log.read(0, 1 << 20, below=log.log_end_offset) for log in logs]
+        assert len({each.read(0, each.size_bytes) for each in found}) == 1
+
+
+async def test_a_follower_goes_on_after_its_fetch_met_a_fault_of_the_controller(
+    cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise DiskFault("no space")
+
+    cluster.shrink_isr("t", 0, 2)
+    with monkeypatch.context() as full:
+        full.setattr(type(cluster.controller.store), "save", fail)
+        assert (await produced(cluster.brokers[1], "t", "a", acks=1))[0] == NONE
+    cluster.resume_follower(2)
+    await settle()
+    assert await produced(cluster.brokers[1], "t", "b") == (NONE, 1)
+    await settle()
+    assert {end for end, _ in ends(cluster).values()} == {2}
+    assert set(cluster.isr("t", 0)) == {1, 2, 3}
 
 
 async def test_a_follower_whose_log_is_not_where_the_leader_writes_fetches(cluster: BrokerCluster) -> None:
