@@ -1,14 +1,14 @@
 """Produce and Fetch requests of the load: the records that fill a topic, how a client writes, what it fetches.
 
 Records are many batches of about 16 kB, as a producer with its defaults sends them, and not the same one again and
-again: a processor soon knows by heart where a codec goes in that, and is up to three times as fast. Timestamps are near
-now, or the server's retention deletes what is read. `values.py` has the kinds of data.
+again: a processor soon predicts each branch that a codec takes in that, which makes it up to three times as fast.
+Timestamps are near now, or the server's retention deletes what is read. `values.py` has the kinds of data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import cycle, islice
 from time import time_ns
 
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -99,23 +99,17 @@ class Writing:
 def produce_frames(
     topic: str, filling: Filling, rounds: int, acks: int = 1, request_partitions: int = 1
 ) -> list[bytes]:
-    """Produce requests to all partitions in turn, `rounds` times, with one batch for each of their partitions.
-
-    A partition gets one batch after the other.
-    """
+    """Produce requests to all partitions in turn, `rounds` times, with the next batch for each partition."""
     count = filling.partitions
-    batches = batches_of(filling, min(count * rounds, filling.different_batches))
-
-    def frame(number: int, first: int) -> bytes:
-        indexes = [(first + more) % count for more in range(request_partitions)]
-        written = {index: batches[(index * rounds + number) % len(batches)] for index in indexes}
-        return _produce_frame(topic, written, filling, acks)
-
-    return [frame(number, first) for number in range(rounds) for first in range(count)]
+    batches = cycle(batches_of(filling, min(count * rounds * request_partitions, filling.different_batches)))
+    return [
+        _produce_frame(topic, [(first + more) % count for more in range(request_partitions)], batches, filling, acks)
+        for first in range(count * rounds)
+    ]
 
 
-def _produce_frame(topic: str, batches: Mapping[int, bytes], filling: Filling, acks: int) -> bytes:
-    written = tuple(PartitionProduceData(index=index, records=batch) for index, batch in batches.items())
+def _produce_frame(topic: str, indexes: Iterable[int], batches: Iterator[bytes], filling: Filling, acks: int) -> bytes:
+    written = tuple(PartitionProduceData(index=index, records=next(batches)) for index in indexes)
     data = TopicProduceData(name=topic, partition_data=written)
     request = ProduceRequest(acks=acks, timeout_ms=REQUEST_TIMEOUT_MS, topic_data=(data,))
     return frame_of(request, filling.produce_version)

@@ -59,8 +59,8 @@ class CloseConnection(Exception):
 class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
-    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more. `latest` is
-    the request that it sent last: the API, the version and the bytes of its body.
+    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more.
+    `latest_request` is its API, its version and the bytes of its body.
     """
 
     host: str
@@ -71,7 +71,7 @@ class Peer:
     client_id: str = ""
     software_name: str = "unknown"
     software_version: str = "unknown"
-    latest: tuple[ApiKey, int, int] | None = None
+    latest_request: tuple[ApiKey, int, int] | None = None
     on_leave: Callable[[], None] | None = None
 
     def leave(self) -> None:

@@ -115,7 +115,7 @@ class Dispatcher:
         route = self._routes.get((header.api_key, header.api_version)) or self._find(header, peer)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
-        peer.latest = route.spec.key, route.version, len(body)
+        peer.latest_request = route.spec.key, route.version, len(body)
         if len(body) > LARGE_REQUEST_BYTES and route.spec.key is not ApiKey.PRODUCE:
             return self._answer_large(route, header, body, peer, began)
         try:

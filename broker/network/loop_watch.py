@@ -1,9 +1,9 @@
 """Logs and counts requests that block the event loop, with their API, client and size.
 
-A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, the task that runs
-says whose connection it serves, and what that one asked for last. Where in the code the loop is, `faulthandler` says:
-it looks at the stack of another thread in one go. Frames that Python code reads may be gone while it does, and with
-Python 3.11 that has ended the process.
+A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, the running task
+leads to the connection that it serves, and to the latest request of that. Where in the code the loop is, `faulthandler`
+finds out: it reads the stack of another thread while that stands still. Python code that reads the frames of another
+thread has crashed the process with Python 3.11.
 """
 
 import asyncio
@@ -73,10 +73,10 @@ class LoopWatch:
         if self._found is None and self._now_s() - self._due_s > LONG_S:
             peer = self._peer_of(asyncio.current_task(self._loop))
             place = place_of(self._loop_thread)
-            if peer is None or peer.latest is None:
+            if peer is None or peer.latest_request is None:
                 self._found = OTHER, place
             else:
-                key, version, size = peer.latest
+                key, version, size = peer.latest_request
                 told = f"{key.name} v{version} from {peer} (client {peer.client_id!r}, {size} bytes), {place}"
                 self._found = key.name, told
 

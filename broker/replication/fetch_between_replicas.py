@@ -73,14 +73,14 @@ def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
         found = log.read(ask.offset, max_bytes, below=log.log_end_offset, min_one_message=True)
         data = found.read(0, found.size_bytes)
     high_watermark = leader.high_watermark
-    is_parked = _note(leader, follower, ask.offset, ask.log_start_offset, has_records=bool(data))
+    is_parked = _note_fetch(leader, follower, ask.offset, ask.log_start_offset, has_records=bool(data))
     return Answer(data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=is_parked)
 
 
-def _note(
+def _note_fetch(
     leader: ReplicatedPartition, follower: Follower, offset: int, log_start_offset: int, *, has_records: bool
 ) -> bool:
-    """Where the follower is by its fetch; whether that is parked, since there is nothing new to answer."""
+    """Notes how far the follower is, by its fetch; whether that is parked, since there is nothing new to answer."""
     high_watermark = leader.high_watermark
     leader.fetched_by(follower, offset, log_start_offset)
     follower.told = high_watermark
@@ -101,10 +101,10 @@ def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
 
 
 def take_in_written(partition: ReplicatedPartition, written: Written) -> bool:
-    """Takes what the leader has just written for the answer to a parked fetch: it is not read back.
+    """Appends what the leader has just written, as the answer to a parked fetch: nothing reads the leader's log.
 
-    False, and nothing is done, where the follower is in another epoch, or this is not its next batch. Raises: ApiError,
-    DiskFault.
+    False, and nothing is appended, where the follower is in another epoch, or this is not its next batch. Raises:
+    ApiError, DiskFault.
     """
     log, leader = partition.log, written.leader
     if written.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
@@ -114,10 +114,12 @@ def take_in_written(partition: ReplicatedPartition, written: Written) -> bool:
     return True
 
 
-def fetch_after(partition: ReplicatedPartition, leader: ReplicatedPartition, node_id: int) -> bool:
+def fetch_next(partition: ReplicatedPartition, leader: ReplicatedPartition, node_id: int) -> bool:
     """The next fetch of a follower that has taken all there is; whether it is parked. Raises ApiError."""
     follower, log = leader.followers.get(node_id), partition.log
-    return follower is not None and _note(leader, follower, log.log_end_offset, log.log_start_offset, has_records=False)
+    return follower is not None and _note_fetch(
+        leader, follower, log.log_end_offset, log.log_start_offset, has_records=False
+    )
 
 
 def _truncate_to_shared(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
 from ..scheduling.clock import Clock, Timer
-from .fetch_between_replicas import ask_of, fetch_after, reset, serve, take_in, take_in_written
+from .fetch_between_replicas import ask_of, fetch_next, reset, serve, take_in, take_in_written
 from .replicated_partition import ReplicatedPartition, Written
 
 Key = tuple[str, int]
@@ -144,7 +144,7 @@ class Fetcher:
     def _fetch(self, partition: ReplicatedPartition, written: Written | None = None) -> bool:
         """Whether there may be more."""
         try:
-            if written is not None and take_in_written(partition, written) and self._is_parked(partition, written):
+            if written is not None and take_in_written(partition, written) and self._parks_again(partition, written):
                 return False
             return all(self.step(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
         except (ApiError, DiskFault, CorruptRecord) as fault:
@@ -152,10 +152,10 @@ class Fetcher:
             self.leave(partition.key)
             return False
 
-    def _is_parked(self, partition: ReplicatedPartition, written: Written) -> bool:
-        """Whether the fetch after what was written waits for more."""
+    def _parks_again(self, partition: ReplicatedPartition, written: Written) -> bool:
+        """Sends the next fetch after what was written; whether that is parked."""
         try:
-            return fetch_after(partition, written.leader, self._node_id)
+            return fetch_next(partition, written.leader, self._node_id)
         except ApiError as error:
             log.warning("broker %d cannot fetch %s-%d: %s", self._node_id, *partition.key, error)
             return True

@@ -243,7 +243,7 @@ async def test_the_task_of_a_connection_tells_who_asked_for_what(tmp_path: Path)
         await client.send(ApiVersionsRequest(), 0)
         (task,) = broker._server._open.values()
         peer = broker._server.peer_of(task)
-        assert peer is not None and peer.latest == (ApiKey.API_VERSIONS, 0, 0)
+        assert peer is not None and peer.latest_request == (ApiKey.API_VERSIONS, 0, 0)
         assert broker._server.peer_of(asyncio.current_task()) is None
 
 

@@ -11,7 +11,9 @@ from stepdown.broker.network.loop_watch import OTHER, LoopWatch, place_of
 from stepdown.protocol.api import ApiKey
 
 SILENT = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT")
-GREEDY = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT", client_id="greedy", latest=(ApiKey.METADATA, 4, 77))
+GREEDY = Peer(
+    host="10.0.0.1", port=5, listener="PLAINTEXT", client_id="greedy", latest_request=(ApiKey.METADATA, 4, 77)
+)
 
 
 def hold_the_loop(watch: LoopWatch) -> None:
