@@ -65,10 +65,9 @@ def close_by(
     source = memoryview(data + bytes(16))  # the loops read a little beyond, within the buffer of a thread
     writer = match_reuse.MatchReuse()
     writer.begin_stream(codec, target, room, 0)
-    writer.begin_blocks(source, len(data))
     for repeat in repeats:
-        writer.found(*repeat, False)
-    writer.end_blocks()
+        writer.add(*repeat, False)
+    writer.put_blocks(source, len(data))
     return bytes(room[: writer.end_stream()])
 
 

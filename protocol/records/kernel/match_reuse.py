@@ -26,6 +26,7 @@ if not cython.compiled:  # match_reuse.pxd has them else
 
     MOST_PARTS = 8192
     MOST_OPENED = 131072
+    LAST_MATCH = 3 * 65535
     CELL_BITS = 6
     LEAST_REPEAT = 4
     LAST_LITERALS = 5
@@ -40,30 +41,127 @@ if not cython.compiled:  # match_reuse.pxd has them else
 COMPILED: bool = cython.compiled
 
 
+def put_length(sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Write what a length of LZ4 has beyond its token; where that ends."""
+    while rest >= 255:
+        sink[to] = 255
+        to += 1
+        rest -= 255
+    sink[to] = rest
+    return to + 1
+
+
+def put_literals(
+    sink: Sink,
+    to: cython.Py_ssize_t,
+    data: Source,
+    at: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    rest: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write a token of LZ4 and the literals that it tells of; where they end. `rest`: the size of the match, less 4."""
+    sink[to] = min(size, 15) << 4 | min(rest, 15)
+    if size < 15:
+        copy(sink, to + 1, data, at, STEP)
+        return to + 1 + size
+    to = put_length(sink, to + 1, size - 15)
+    copy(sink, to, data, at, size)
+    return to + size
+
+
+def put_sequence(
+    sink: Sink,
+    to: cython.Py_ssize_t,
+    data: Source,
+    done: cython.Py_ssize_t,
+    at: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    distance: cython.uint,
+) -> cython.Py_ssize_t:
+    """Write the literals from `done` up to a match, and the match, as LZ4 has them; where they end."""
+    rest: cython.Py_ssize_t = size - LEAST_REPEAT
+    to = put_literals(sink, to, data, done, at - done, rest)
+    put_little16(sink, to, distance)
+    if rest < 15:
+        return to + 2
+    return put_length(sink, to + 2, rest - 15)
+
+
+def put_element(
+    sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Write literals, if there are any, as snappy has them; where they end."""
+    if size == 0:
+        return to
+    if size <= SHORT_LITERALS:
+        sink[to] = size - 1 << 2
+    elif size <= 256:
+        sink[to] = 60 << 2
+        to += 1
+        sink[to] = size - 1
+    else:
+        sink[to] = 61 << 2
+        put_little16(sink, to + 1, cython.cast(cython.uint, size - 1))
+        to += 2
+    copy(sink, to + 1, data, at, size)
+    return to + 1 + size
+
+
+def put_copies(
+    sink: Sink,
+    to: cython.Py_ssize_t,
+    data: Source,
+    done: cython.Py_ssize_t,
+    at: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    distance: cython.uint,
+) -> cython.Py_ssize_t:
+    """Write the literals from `done` up to a match, and the match, as snappy has them; where they end."""
+    literals: cython.Py_ssize_t = at - done
+    part: cython.Py_ssize_t
+    short: cython.uint
+    word: cython.uint
+    near: cython.uint
+    if literals <= STEP:
+        sink[to] = (literals - 1 & 0x3F) << 2
+        copy(sink, to + 1, data, done, STEP)
+        to += literals + (literals > 0)
+    else:
+        to = put_element(sink, to, data, done, literals)
+    while size > LONGEST_COPY:
+        part = LONGEST_COPY if size >= LONGEST_COPY + LEAST_REPEAT else LONGEST_COPY - LEAST_REPEAT
+        put_little32(sink, to, distance << 8 | cython.cast(cython.uint, part - 1 << 2 | 2))
+        to += 3
+        size -= part
+    # What a copy of two bytes would be, and one of three: one is chosen without a branch.
+    short = (distance & 0xFF) << 8 | distance >> 8 << 5 | cython.cast(cython.uint, size - LEAST_REPEAT << 2 | 1)
+    word = distance << 8 | cython.cast(cython.uint, size - 1 << 2 | 2)
+    near = (size < SHORT_COPY) & (distance < NEAR)
+    put_little32(sink, to, word ^ (word ^ short) & (0 - near))
+    return to + 3 - near
+
+
 class MatchReuse:
     """A thread's tables, and the stream that is being written.
 
-    parts                             of each key and value: begin and end in the opened records, begin in the messages
-    cells                             for each 64 bytes of the opened records, the first part that ends behind their
-                                      begin
-    found_at, found_size, distance    the last repeat, which the next may go on with
-    in_head                           whether that lies in the head of a message
-    codec                             LZ4, or snappy
-    messages, size                    what is written
-    begin, stop, done                 the block: where in the messages it begins and ends, up to where it is written
-    last_begin, last_end              where the last repeat of the block may begin and end
-    sink, block_at, to                where the stream goes, where its block begins there, up to where it is written
+    parts         of each key and value: begin and end in the opened records, begin in the messages
+    cells         for each 64 bytes of the opened records, the first part that ends behind their begin
+    matches       what repeats in the messages: begin, size, distance; the first is empty
+    last          where the last of them begins in the table
+    head          where the last of them that lies in the head of a message does, and is not joined with others, or -1
+    codec         LZ4, or snappy
+    sink, to      where the stream goes, up to where it is written
     """
 
     def __init__(self) -> None:
-        sizes = (3 * MOST_PARTS, (MOST_OPENED >> CELL_BITS) + 1)
+        sizes = (3 * MOST_PARTS, (MOST_OPENED >> CELL_BITS) + 1, LAST_MATCH + 3)
         tables = [memoryview(bytearray(4 * size)).cast("I") for size in sizes]
         headers = LZ4_BROKEN_HEADER + LZ4_HEADER + SNAPPY_HEADER
         self.space = tables, headers
-        self.parts, self.cells, self.headers = words_of(tables[0]), words_of(tables[1]), source_of(headers)
-        self.found_at = self.found_size = self.distance = 0
-        self.in_head = False
-        self.done = self.to = 0
+        self.parts, self.cells, self.matches = words_of(tables[0]), words_of(tables[1]), words_of(tables[2])
+        self.headers = source_of(headers)
+        self.last, self.head = 0, -1
+        self.to = 0
 
     def begin_stream(self, codec: cython.int, target: cython.int, sink: Sink, at: cython.Py_ssize_t) -> None:
         """Begin the stream of messages of magic `target` at `at`."""
@@ -103,7 +201,7 @@ class MatchReuse:
         last: cython.Py_ssize_t = 0
         apart: cython.Py_ssize_t
         overhead: cython.Py_ssize_t = V1_OVERHEAD if target == 1 else V0_OVERHEAD
-        self.begin_blocks(messages, written)
+        self.messages = messages
         self.repeats, self.repeated, self.next = repeats, repeated, 0
         self.parts_count = self.cells_count = 0
         while to < written and at < size <= MOST_OPENED and self.parts_count + 2 <= MOST_PARTS:
@@ -114,32 +212,30 @@ class MatchReuse:
             apart, last = to - last, to
             if to and apart <= FARTHEST:
                 around = item.key_size + 4 if 0 < item.key_size <= SHORT_KEY else 0
-                self.carry_runs(messages, to, head + around, apart)
+                self.match_runs(to, head + around, apart)
             if item.key_size > 0:
                 self.carry_part(item.key_at, to + head, item.key_size, item.key_size > SHORT_KEY)
                 head += item.key_size + 4
             if item.value_size > 0:
                 self.carry_part(item.value_at, to + head, item.value_size, True)
             to += LOG_OVERHEAD + get32(messages, to + 8)
-        self.end_blocks()
+        self.put_blocks(messages, written)
 
-    def carry_runs(
-        self, messages: Sink, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
-    ) -> None:
-        """Tell of the runs of the `size` bytes at `at` that are those `distance` before, if they are long enough."""
+    def match_runs(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
+        """Add the runs of the `size` bytes at `at` that are those `distance` before, if they are long enough."""
         end: cython.Py_ssize_t = at + size
         begin: cython.Py_ssize_t = at
         while at < end:
-            if messages[at] != messages[at - distance]:
+            if self.messages[at] != self.messages[at - distance]:
                 if at - begin >= LEAST_REPEAT:
-                    self.found(begin, at - begin, distance, True)
+                    self.add(begin, at - begin, distance, True)
                 begin = at + 1
             at += 1
         if end - begin >= LEAST_REPEAT:
-            self.found(begin, end - begin, distance, True)
+            self.add(begin, end - begin, distance, True)
 
     def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint, notes: cython.bint) -> None:
-        """Carry what repeats in the key or value of `size` bytes from `at`, which went to `to`.
+        """Add what repeats in the key or value of `size` bytes from `at`, which went to `to`.
 
         If not `notes`, only where it went is of interest, for repeats of it.
         """
@@ -148,238 +244,185 @@ class MatchReuse:
         stop: cython.uint
         word: cython.uint
         source: cython.uint
+        distance: cython.uint
         part: cython.Py_ssize_t = self.parts_count
+        number: cython.Py_ssize_t = self.next
+        last: cython.Py_ssize_t = self.last
         parts: Words = self.parts
         repeats: Words = self.repeats
+        matches: Words = self.matches
         parts[3 * part], parts[3 * part + 1], parts[3 * part + 2] = at, end, to
         self.parts_count += 1
         while self.cells_count << CELL_BITS < end:
             self.cells[self.cells_count] = part
             self.cells_count += 1
-        while self.next < self.repeated:
-            begin, word = repeats[2 * self.next], repeats[2 * self.next + 1]
+        while number < self.repeated:
+            begin, word = repeats[2 * number], repeats[2 * number + 1]
             if begin >= end:
                 break
             stop = begin + (word >> 16)
             begin = max(begin, at)
             if notes and begin < stop:
+                size = min(stop, end) - begin
                 source = begin - (word & 0xFFFF)
                 part = self.cells[source >> CELL_BITS]
-                while parts[3 * part + 1] <= source:
-                    part += 1
-                self.carry_pieces(to + (begin - at), min(stop, end) - begin, source, part)
+                part += parts[3 * part + 1] <= source  # a branch would be hard to foretell
+                begin += to - at
+                distance = begin - (parts[3 * part + 2] + source - parts[3 * part])
+                if (
+                    parts[3 * part] <= source
+                    and source + size <= parts[3 * part + 1]
+                    and distance <= FARTHEST
+                    and distance != matches[last + 2]
+                    and last != self.head
+                    and last < LAST_MATCH
+                ):
+                    matches[last + 3], matches[last + 4], matches[last + 5] = begin, size, distance
+                    last += 3
+                else:
+                    self.last = last
+                    self.carry_pieces(begin, size, source, part)
+                    last = self.last
             if stop > end:
                 break
-            self.next += 1
+            number += 1
+        self.next, self.last = number, last
 
     def carry_pieces(self, to: cython.uint, size: cython.uint, source: cython.uint, part: cython.Py_ssize_t) -> None:
-        """Carry a repeat of `size` bytes, which went to `to`, of what begins at `source`, piece by piece.
+        """Add a repeat of `size` bytes, which went to `to`, of what begins at `source`, piece by piece.
 
         `part` is the first that ends behind `source`.
         """
         begin: cython.uint
         stop: cython.uint = source + size
+        parts: Words = self.parts
         while True:
-            while self.parts[3 * part + 1] <= source:
+            while parts[3 * part + 1] <= source:
                 part += 1
-            begin = self.parts[3 * part]
+            begin = parts[3 * part]
             if source < begin:
                 if begin >= stop:
                     return
                 to += begin - source
                 source = begin
-            size = min(stop, self.parts[3 * part + 1]) - source
-            self.found(to, size, to - (self.parts[3 * part + 2] + (source - begin)), False)
+            size = min(stop, parts[3 * part + 1]) - source
+            self.add(to, size, to - (parts[3 * part + 2] + (source - begin)), False)
             source += size
             to += size
             if source >= stop:
                 return
 
-    def found(
-        self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t, in_head: cython.bint
-    ) -> None:
-        """Write the repeat that was found before, unless this one goes on with it: as far back, or the one `in_head`
-        repeats what lies as far back as the other, too."""
-        is_next: cython.bint = at == self.found_at + self.found_size
-        if is_next and (distance == self.distance or (in_head and self.repeats_from(at, size, self.distance))):
-            self.found_size += size
-        elif is_next and self.in_head and self.repeats_from(self.found_at, self.found_size, distance):
-            self.found_size += size
-            self.distance = distance
-        else:
-            self.put_repeat(self.found_at, self.found_size, self.distance)
-            self.found_at, self.found_size, self.distance = at, size, distance
-        self.in_head = in_head
+    def add(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> None:
+        """Add a match, or make the last one longer where that can be, if there is room for it."""
+        matches: Words = self.matches
+        last: cython.Py_ssize_t = self.last
+        if self.extend(at, size, distance, in_head):
+            if not in_head:
+                self.head = -1
+        elif last < LAST_MATCH and distance <= FARTHEST:
+            matches[last + 3], matches[last + 4], matches[last + 5] = at, size, distance
+            self.last = last + 3
+            if in_head:
+                self.head = self.last
+
+    def extend(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> cython.bint:
+        """Whether the last match goes on with this one: as far back, or the one of them that lies in a head repeats
+        what lies as far back as the other, too."""
+        matches: Words = self.matches
+        last: cython.Py_ssize_t = self.last
+        if at != matches[last] + matches[last + 1]:
+            return False
+        if distance != matches[last + 2]:
+            if in_head and self.repeats_from(at, size, matches[last + 2]):
+                distance = matches[last + 2]
+            elif last != self.head or not self.repeats_from(matches[last], matches[last + 1], distance):
+                return False
+        matches[last + 1] += size
+        matches[last + 2] = distance
+        return True
 
     def repeats_from(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.bint:
         """Whether the `size` bytes at `at` repeat those `distance` before."""
         end: cython.Py_ssize_t = at + size
-        if distance > FARTHEST or at - distance < self.begin:
+        if distance > FARTHEST or at < distance:
             return False
         while at < end and self.messages[at] == self.messages[at - distance]:
             at += 1
         return at == end
 
-    def put_repeat(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write what lies before a repeat, and the repeat."""
-        if (
-            at > self.last_begin
-            or at + size > self.last_end
-            or at - distance < self.begin
-            or size < LEAST_REPEAT
-            or distance > FARTHEST
-        ):
-            self.put_pieces(at, size, distance)
-        elif self.codec == LZ4:
-            self.put_sequence(at, size, distance)
-        else:
-            self.put_copies(at, size, distance)
-
-    def put_pieces(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """As `put_repeat`, cut where a block ends, or repeats what lies before one."""
-        end: cython.Py_ssize_t = at + size
-        last: cython.Py_ssize_t
-        if distance > FARTHEST:
-            return
-        while end - at >= LEAST_REPEAT:
-            if at >= self.stop:
-                self.end_block()
-                continue
-            at = max(at, self.begin + distance)
-            last = min(end, self.last_end)
-            if at <= self.last_begin and last - at >= LEAST_REPEAT:
-                self.put_repeat(at, last - at, distance)
-            if end <= self.stop:
-                return
-            at = max(at, self.stop)
-
-    def put_sequence(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write the literals up to a repeat, and the repeat, as LZ4 has them."""
-        sink: Sink = self.sink
-        token: cython.Py_ssize_t = self.to
-        rest: cython.Py_ssize_t = size - LEAST_REPEAT
-        to: cython.Py_ssize_t = self.put_literals(sink, token, self.messages, self.done, at - self.done)
-        put_little16(sink, to, cython.cast(cython.uint, distance))
-        to += 2
-        if rest >= 15:
-            sink[token] = sink[token] | 15
-            to = self.put_length(sink, to, rest - 15)
-        else:
-            sink[token] = sink[token] | rest
-        self.to, self.done = to, at + size
-
-    def put_literals(
-        self, sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Write a token of LZ4 and the literals that it tells of; where they end."""
-        sink[to] = min(size, 15) << 4
-        if size < 15:
-            copy(sink, to + 1, data, at, STEP)
-            return to + 1 + size
-        to = self.put_length(sink, to + 1, size - 15)
-        copy(sink, to, data, at, size)
-        return to + size
-
-    def put_length(self, sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Write what a length has beyond its token; where that ends."""
-        while rest >= 255:
-            sink[to] = 255
-            to += 1
-            rest -= 255
-        sink[to] = rest
-        return to + 1
-
-    def put_copies(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write the literals up to a repeat, and the repeat, as snappy has them."""
+    def put_blocks(self, messages: Source, size: cython.Py_ssize_t) -> None:
+        """Write the messages as blocks; a match is cut where a block ends, or repeats what lies before one."""
         sink: Sink = self.sink
         to: cython.Py_ssize_t = self.to
-        literals: cython.Py_ssize_t = at - self.done
-        part: cython.Py_ssize_t
-        short: cython.uint
-        word: cython.uint
-        near: cython.uint
-        self.done = at + size
-        if literals <= STEP:
-            sink[to] = (literals - 1 & 0x3F) << 2
-            copy(sink, to + 1, self.messages, at - literals, STEP)
-            to += literals + (literals > 0)
-        else:
-            to = self.put_element(sink, to, self.messages, at - literals, literals)
-        while size > LONGEST_COPY:
-            part = LONGEST_COPY if size >= LONGEST_COPY + LEAST_REPEAT else LONGEST_COPY - LEAST_REPEAT
-            put_little32(sink, to, cython.cast(cython.uint, distance << 8 | part - 1 << 2 | 2))
-            to += 3
-            size -= part
-        # What a copy of two bytes would be, and one of three: one is chosen without a branch.
-        short = cython.cast(cython.uint, (distance & 0xFF) << 8 | distance >> 8 << 5 | size - LEAST_REPEAT << 2 | 1)
-        word = cython.cast(cython.uint, distance << 8 | size - 1 << 2 | 2)
-        near = (size < SHORT_COPY) & (distance < NEAR)
-        put_little32(sink, to, word ^ (word ^ short) & (0 - near))
-        self.to = to + 3 - near
+        matches: Words = self.matches
+        is_lz4: cython.bint = self.codec == LZ4
+        match: cython.Py_ssize_t = 3
+        begin: cython.Py_ssize_t
+        stop: cython.Py_ssize_t = 0
+        last_begin: cython.Py_ssize_t
+        last_end: cython.Py_ssize_t
+        done: cython.Py_ssize_t
+        block: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        match_end: cython.Py_ssize_t
+        distance: cython.uint
+        while stop < size:
+            begin = done = stop
+            stop = last_begin = last_end = begin + min(LZ4_BLOCK_BYTES, size - begin)
+            if is_lz4:
+                last_begin -= LAST_REPEAT
+                last_end -= LAST_LITERALS
+            block = to
+            to = self.begin_block(block, stop - begin)
+            while match <= self.last:
+                at, distance = matches[match], matches[match + 2]
+                match_end = at + matches[match + 1]
+                at = max(at, begin + distance)
+                end = min(match_end, last_end)
+                if at <= last_begin and end - at >= LEAST_REPEAT:
+                    if is_lz4:
+                        to = put_sequence(sink, to, messages, done, at, end - at, distance)
+                    else:
+                        to = put_copies(sink, to, messages, done, at, end - at, distance)
+                    done = end
+                if match_end > stop:
+                    break
+                match += 3
+            to = self.end_block(block, to, messages, begin, done, stop)
+        self.to = to
+        self.last, self.head = 0, -1
 
-    def put_element(
-        self, sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Write literals, if there are any, as snappy has them; where they end."""
-        if size == 0:
-            return to
-        if size <= SHORT_LITERALS:
-            sink[to] = size - 1 << 2
-        elif size <= 256:
-            sink[to] = 60 << 2
-            to += 1
-            sink[to] = size - 1
-        else:
-            sink[to] = 61 << 2
-            put_little16(sink, to + 1, cython.cast(cython.uint, size - 1))
-            to += 2
-        copy(sink, to + 1, data, at, size)
-        return to + 1 + size
-
-    def begin_blocks(self, messages: Source, size: cython.Py_ssize_t) -> None:
-        """Begin the blocks of so many bytes."""
-        self.messages, self.size = messages, size
-        self.found_at = self.found_size = self.distance = 0
-        self.in_head = False
-        self.begin_block(0)
-
-    def end_blocks(self) -> None:
-        """Write what is left."""
-        self.put_repeat(self.found_at, self.found_size, self.distance)
-        while self.begin < self.size:
-            self.end_block()
-        self.to = self.block_at
-
-    def begin_block(self, begin: cython.Py_ssize_t) -> None:
-        """Begin the block of the messages from `begin` on."""
-        size: cython.Py_ssize_t = min(LZ4_BLOCK_BYTES, self.size - begin)
-        self.begin = self.done = begin
-        self.stop = self.last_begin = self.last_end = begin + size
-        self.block_at = self.to
-        self.to += 4
-        if self.codec == LZ4:
-            self.last_begin -= LAST_REPEAT
-            self.last_end -= LAST_LITERALS
-        else:
-            while size > 0x7F:
-                self.sink[self.to] = size & 0x7F | 0x80
-                self.to += 1
-                size >>= 7
-            self.sink[self.to] = size
-            self.to += 1
-
-    def end_block(self) -> None:
-        """Write the rest of the block as literals, or all of it as it is where that is not more; begin the next."""
-        size: cython.Py_ssize_t = self.stop - self.begin
+    def begin_block(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the data of a block at `to` begin, behind what tells of its size."""
+        to += 4
         if self.codec != LZ4:
-            self.to = self.put_element(self.sink, self.to, self.messages, self.done, self.stop - self.done)
-            put32(self.sink, self.block_at, self.to - self.block_at - 4)
-        else:
-            self.to = self.put_literals(self.sink, self.to, self.messages, self.done, self.stop - self.done)
-            if self.to - self.block_at - 4 < size:
-                put_little32(self.sink, self.block_at, cython.cast(cython.uint, self.to - self.block_at - 4))
-            else:
-                put_little32(self.sink, self.block_at, cython.cast(cython.uint, size) | LZ4_RAW_BLOCK)
-                copy(self.sink, self.block_at + 4, self.messages, self.begin, size)
-                self.to = self.block_at + 4 + size
-        self.begin_block(self.stop)
+            while size > 0x7F:
+                self.sink[to] = size & 0x7F | 0x80
+                to += 1
+                size >>= 7
+            self.sink[to] = size
+            to += 1
+        return to
+
+    def end_block(
+        self,
+        block: cython.Py_ssize_t,
+        to: cython.Py_ssize_t,
+        messages: Source,
+        begin: cython.Py_ssize_t,
+        done: cython.Py_ssize_t,
+        stop: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Write the rest of the block as literals, or all of it as it is where that is not more; where it ends."""
+        if self.codec != LZ4:
+            to = put_element(self.sink, to, messages, done, stop - done)
+            put32(self.sink, block, to - block - 4)
+            return to
+        to = put_literals(self.sink, to, messages, done, stop - done, 0)
+        if to - block - 4 < stop - begin:
+            put_little32(self.sink, block, cython.cast(cython.uint, to - block - 4))
+            return to
+        put_little32(self.sink, block, cython.cast(cython.uint, stop - begin) | LZ4_RAW_BLOCK)
+        copy(self.sink, block + 4, messages, begin, stop - begin)
+        return block + 4 + stop - begin

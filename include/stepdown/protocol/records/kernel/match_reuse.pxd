@@ -11,6 +11,7 @@ from stepdown.protocol.records.layout cimport *
 
 cdef enum:
     MOST_PARTS = 8192
+    LAST_MATCH = 196605
     CELL_BITS = 6
     LAST_LITERALS = 5
     LAST_REPEAT = 12
@@ -22,31 +23,36 @@ cdef enum:
     SHORT_LITERALS = 60
 
 
+cdef Py_ssize_t put_length(Sink sink, Py_ssize_t to, Py_ssize_t rest) noexcept nogil
+cdef Py_ssize_t put_literals(
+    Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size, Py_ssize_t rest
+) noexcept nogil
+cdef Py_ssize_t put_sequence(
+    Sink sink, Py_ssize_t to, Source data, Py_ssize_t done, Py_ssize_t at, Py_ssize_t size, unsigned int distance
+) noexcept nogil
+cdef Py_ssize_t put_element(Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size) noexcept nogil
+cdef inline Py_ssize_t put_copies(
+    Sink sink, Py_ssize_t to, Source data, Py_ssize_t done, Py_ssize_t at, Py_ssize_t size, unsigned int distance
+) noexcept nogil
+
+
 @cython.final
 cdef class MatchReuse:
     cdef object space
     cdef Words parts
     cdef Words cells
+    cdef Words matches
     cdef Source headers
     cdef Words repeats
     cdef Py_ssize_t repeated
     cdef Py_ssize_t next
     cdef Py_ssize_t parts_count
     cdef Py_ssize_t cells_count
-    cdef Py_ssize_t found_at
-    cdef Py_ssize_t found_size
-    cdef Py_ssize_t distance
-    cdef bint in_head
+    cdef Py_ssize_t last
+    cdef Py_ssize_t head
     cdef Source messages
     cdef int codec
-    cdef Py_ssize_t size
-    cdef Py_ssize_t begin
-    cdef Py_ssize_t stop
-    cdef Py_ssize_t done
-    cdef Py_ssize_t last_begin
-    cdef Py_ssize_t last_end
     cdef Sink sink
-    cdef Py_ssize_t block_at
     cdef Py_ssize_t to
     cdef void begin_stream(self, int codec, int target, Sink sink, Py_ssize_t at) noexcept nogil
     cdef Py_ssize_t end_stream(self) noexcept nogil
@@ -61,23 +67,14 @@ cdef class MatchReuse:
         Py_ssize_t written,
         int target,
     ) noexcept nogil
-    cdef void carry_runs(self, Sink messages, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void match_runs(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
     cdef void carry_pieces(self, unsigned int to, unsigned int size, unsigned int source, Py_ssize_t part) noexcept nogil
-    cdef void found(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance, bint in_head) noexcept nogil
+    cdef void add(self, unsigned int at, unsigned int size, unsigned int distance, bint in_head) noexcept nogil
+    cdef bint extend(self, unsigned int at, unsigned int size, unsigned int distance, bint in_head) noexcept nogil
     cdef bint repeats_from(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef void put_repeat(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef void put_pieces(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef void put_sequence(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef Py_ssize_t put_literals(
-        self, Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size
+    cdef void put_blocks(self, Source messages, Py_ssize_t size) noexcept nogil
+    cdef Py_ssize_t begin_block(self, Py_ssize_t to, Py_ssize_t size) noexcept nogil
+    cdef Py_ssize_t end_block(
+        self, Py_ssize_t block, Py_ssize_t to, Source messages, Py_ssize_t begin, Py_ssize_t done, Py_ssize_t stop
     ) noexcept nogil
-    cdef Py_ssize_t put_length(self, Sink sink, Py_ssize_t to, Py_ssize_t rest) noexcept nogil
-    cdef void put_copies(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef Py_ssize_t put_element(
-        self, Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size
-    ) noexcept nogil
-    cdef void begin_blocks(self, Source messages, Py_ssize_t size) noexcept nogil
-    cdef void end_blocks(self) noexcept nogil
-    cdef void begin_block(self, Py_ssize_t begin) noexcept nogil
-    cdef void end_block(self) noexcept nogil
