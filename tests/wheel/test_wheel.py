@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.wheel
-DIST = Path(__file__).parents[2] / "dist"
+ROOT = Path(__file__).parents[2]
+DIST = ROOT / "dist"
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,21 @@ def test_it_is_tagged_for_any_linux_of_its_c_library() -> None:
 
 
 def test_its_modules_are_compiled(installed: Path, tmp_path: Path) -> None:
-    program = "from stepdown.protocol.records.kernel import plain; print(plain.__file__)"
-    found = subprocess.run([installed / "python", "-c", program], capture_output=True, text=True, cwd=tmp_path)
-    assert found.stdout.strip().endswith(sysconfig.get_config_var("EXT_SUFFIX")), found.stderr
+    tracked = subprocess.run(
+        ["git", "grep", "-l", "^# cython:", "--", "*.py"], capture_output=True, text=True, cwd=ROOT
+    )
+    modules = ["stepdown." + path.removesuffix(".py").replace("/", ".") for path in tracked.stdout.split()]
+    assert "stepdown.protocol.records.kernel.down" in modules
+    program = (
+        "import importlib, sys; print(*(importlib.import_module(name).__file__ for name in sys.argv[1:]), sep='\\n')"
+    )
+    found = subprocess.run(
+        [installed / "python", "-c", program, *modules], capture_output=True, text=True, cwd=tmp_path
+    )
+    files = found.stdout.split()
+    assert len(files) == len(modules), found.stderr
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    assert [file for file in files if not file.endswith(suffix)] == []
 
 
 def test_it_serves_what_its_own_commands_write_and_read(installed: Path, tmp_path: Path) -> None:
