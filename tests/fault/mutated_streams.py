@@ -22,15 +22,12 @@ ROOT = Path(__file__).parents[2]
 FLAGS = "-fsanitize=address -fno-omit-frame-pointer -O1"
 BUILD = """
 import runpy, sys
-from Cython.Build import cythonize
 from setuptools import Distribution
-setup = runpy.run_path("setup.py")
-modules = [setup["extension"](path) for path in setup["compiled"]() if path.startswith("protocol/records/")]
+modules = runpy.run_path("setup.py")["extensions"]()
 for module in modules:
     module.extra_compile_args = sys.argv[1].split()
     module.extra_link_args = ["-fsanitize=address"]
-made = cythonize(modules, include_path=["include"], force=True, quiet=True)
-watched = Distribution({"name": "watched", "ext_modules": made, "package_dir": {"stepdown": "."}})
+watched = Distribution({"name": "watched", "ext_modules": modules, "package_dir": {"stepdown": "."}})
 command = watched.get_command_obj("build_ext")
 command.inplace, command.parallel = 1, 2
 command.ensure_finalized()
