@@ -8,8 +8,9 @@ Each row is a broker that is counted and a client that is not, in two processes,
 requests; the difference between the two, for each record, leaves the start out. One request is in flight, the broker's
 clock stands still, and only new objects are garbage-collected, so that the count is the same on a busy machine.
 Instructions in user space are counted by `perf stat` where the machine has the counter, else by valgrind's callgrind
-(which hides AVX-512 from the program, so what the two count is kept apart). What moved by more than 3 % is named; the
-status is 1 then.
+(which hides AVX-512 from the program). What moved by more than 3 % is named; the status is 1 then. Figures are kept for
+a counter, a build of Python and a processor, since another of them moves rows by up to a fifth: elsewhere, keep those
+of the commit before first.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import asyncio
 import gc
 import json
 import os
+import platform
 import re
 import shutil
 import socket
@@ -208,6 +210,13 @@ def counter() -> Counter:
     raise SystemExit(0)
 
 
+def counted_with(counter: Counter) -> str:
+    """What figures depend on besides the code."""
+    found = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    processor = found[1] if found else platform.machine()
+    return f"{counter.name}, Python {platform.python_version()} of {platform.python_build()[1]}, {processor}"
+
+
 def count_rows(names: list[str], counter: Counter) -> Iterator[tuple[str, float]]:
     """(row, instructions a record)."""
     runs = [(ROWS[name], requests) for name in names for requests in (FEW, ROWS[name].many)]
@@ -231,8 +240,11 @@ def main() -> None:
         options.error(f"no row is named {', '.join(unknown)}; there are: {', '.join(ROWS)}")
     counting = counter()
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    before, now, moved = kept.get(counting.name, {}), {}, []
-    print(f"user-space instructions a record, by {counting.name}")
+    counted_by = counted_with(counting)
+    before, now, moved = kept.get(counted_by, {}), {}, []
+    print(f"user-space instructions a record, by {counted_by}")
+    if not before:
+        print("nothing is kept for these: run this with --keep at the commit to compare with")
     for name, instructions in count_rows(given.rows or list(ROWS), counting):
         now[name] = round(instructions)
         change = instructions / before[name] - 1 if name in before else 0.0
@@ -241,7 +253,7 @@ def main() -> None:
         if abs(change) > MOVED:
             moved.append(f"{name} ({told})")
     if given.keep:
-        KEPT.write_text(json.dumps({**kept, counting.name: {**before, **now}}, indent=2) + "\n")
+        KEPT.write_text(json.dumps({**kept, counted_by: {**before, **now}}, indent=2) + "\n")
     elif moved:
         raise SystemExit(f"moved by more than {MOVED:.0%}: {', '.join(moved)}")
 
