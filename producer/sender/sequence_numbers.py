@@ -179,9 +179,12 @@ class Sequences:
             self._to_rewrite.add(batch.topic_partition)
 
     def expired(self, batch: Batch) -> None:
-        """It may or may not have been written."""
-        if batch.has_sequence:
-            self.unresolved[batch.topic_partition] = next_sequence(batch.base_sequence, batch.count)
+        """It may or may not have been written; of several, which expire in any order, the last sequence counts."""
+        if not batch.has_sequence:
+            return
+        key, following = batch.topic_partition, next_sequence(batch.base_sequence, batch.count)
+        if (following - self.unresolved.get(key, following)) & MAX_INT32 < 1 << 30:
+            self.unresolved[key] = following
 
     def resolve(self) -> None:
         """Lets partitions go on whose answers closed the gap; for the others asks for a new epoch."""
