@@ -34,6 +34,7 @@ from ...protocol.records.layout import (
     MAGIC_OFFSET,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
+    RECORD_COUNT_OFFSET,
     Codec,
 )
 from ...protocol.records.message_set import LegacyBatch
@@ -44,17 +45,20 @@ from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
 from .record_checks import check_records, open_records, survey, survey_plain
 from .record_set_rewrite import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
-from .usual_batch import prepare_usual
+from .usual_batch import BLOCK_CODECS, prepare_usual
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
 ZSTD = int(Codec.ZSTD)
 
-# Up to these sizes the work takes less than the way to another thread and back, about 0.1 ms.
+# Up to these sizes the work takes less than the way to another thread and back: 0.1 to 0.2 ms of both processors.
 INLINE_BYTES = 256 * 1024
 INLINE_COMPRESSED_BYTES = 48 * 1024
+INLINE_BLOCKS_BYTES = 96 * 1024  # LZ4 and snappy
+INLINE_OPENED_BLOCKS_BYTES = 256 * 1024
 INLINE_REBUILT_BYTES = 2 * 1024
-INLINE_LEGACY_BYTES = 4 * 1024
+INLINE_LEGACY_BYTES = 24 * 1024
+INLINE_RECORDS = 256  # that may have to be named one by one, 4 µs each
 
 STREAM_BYTES = 256 * 1024
 
@@ -69,13 +73,22 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
         return prepare(records, rules, now_ms=now_ms)
     is_current = records[MAGIC_OFFSET] == MAGIC_V2
     codec = records[ATTRIBUTES_OFFSET + 1 if is_current else LEGACY_ATTRIBUTES_OFFSET] & CODEC_MASK
-    if is_current and size <= (INLINE_COMPRESSED_BYTES if codec else INLINE_BYTES):
-        usual = prepare_usual(records, rules, now_ms, AppendOrigin.CLIENT)
+    if is_current and size <= _most_inline_bytes(codec):
+        usual = prepare_usual(records, rules, now_ms, AppendOrigin.CLIENT, INLINE_OPENED_BLOCKS_BYTES)
         if usual is not None:
             return usual
     if codec or size > _inline_bytes(records, rules):
         return None
+    if is_current and int.from_bytes(records[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD]) > INLINE_RECORDS:
+        return None
     return prepare(records, rules, now_ms=now_ms)
+
+
+def _most_inline_bytes(codec: int) -> int:
+    """How large a batch may be that stays as it is, to be looked at in the event loop."""
+    if codec in BLOCK_CODECS:
+        return INLINE_BLOCKS_BYTES
+    return INLINE_COMPRESSED_BYTES if codec else INLINE_BYTES
 
 
 def _inline_bytes(records: memoryview, rules: AppendRules) -> int:

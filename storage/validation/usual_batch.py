@@ -42,7 +42,7 @@ _kept: Final = _Kept()
 
 
 def prepare_usual(
-    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, most_opened: int = SINGLE_BYTES
+    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, most_opened: int
 ) -> PreparedAppend | None:
     """The append of a record set that is one batch without fault and stays as it is, None for any other.
 

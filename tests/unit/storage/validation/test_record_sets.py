@@ -1,5 +1,6 @@
 """What Kafka itself does with these and many more inputs: tests/differential/test_append_against_kafka.py."""
 
+import random
 import tracemalloc
 from typing import Any
 
@@ -314,9 +315,26 @@ def test_what_is_nothing_or_small_and_plain_takes_no_worker() -> None:
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
 def test_what_opens_to_much_is_for_a_worker(codec: Codec) -> None:
-    data = record_set(2, codec, content=[Record(value=bytes(200_000))])
+    data = record_set(2, codec, content=[Record(value=bytes(300_000))])
     assert len(data) < 48 * 1024
     assert soon(data) is None
+
+
+@pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.LZ4])
+def test_blocks_of_64_kb_take_no_worker(codec: Codec) -> None:
+    data = record_set(
+        2, codec, content=[Record(offset=n, timestamp=NOW, value=random.Random(n).randbytes(600)) for n in range(110)]
+    )
+    assert len(data) > 60_000
+    assert soon(data) == prepare(memoryview(data), AppendRules(), now_ms=NOW) is not None
+
+
+def test_many_records_that_may_have_to_be_named_are_for_a_worker() -> None:
+    keyless = [Record(offset=n, timestamp=NOW, value=b"no key") for n in range(257)]
+    compacted = AppendRules(compacted=True)
+    assert soon(record_set(2, content=keyless), compacted) is None
+    with pytest.raises(RecordErrors):
+        soon(record_set(2, content=keyless[:-1]), compacted)
 
 
 @pytest.mark.parametrize("magic", [0, 1])

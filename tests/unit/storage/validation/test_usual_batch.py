@@ -22,6 +22,7 @@ TOPICS = {
     "recent": AppendRules(timestamp_before_max_ms=25, timestamp_after_max_ms=5),
     "small": AppendRules(max_message_bytes=100),
 }
+MOST_OPENED = 128 * 1024
 Outcome = PreparedAppend | tuple[type[ApiError], int, str]
 
 
@@ -79,7 +80,7 @@ def test_it_changes_nothing_about_what_becomes_of_a_record_set(
 )
 def test_a_batch_that_stays_as_it_is_takes_it(topic: str, codec: Codec) -> None:
     data = memoryview(record_set(2, codec, content=records(NOW - 20, NOW - 10)))
-    prepared = prepare_usual(data, TOPICS[topic], NOW, AppendOrigin.CLIENT)
+    prepared = prepare_usual(data, TOPICS[topic], NOW, AppendOrigin.CLIENT, MOST_OPENED)
     assert prepared is not None
     assert prepared.body.obj is data.obj
 
@@ -98,4 +99,4 @@ def test_a_batch_that_stays_as_it_is_takes_it(topic: str, codec: Codec) -> None:
 )
 def test_what_is_wrong_does_not(changed: Callable[[bytes], bytes]) -> None:
     data = memoryview(changed(record_set(2)))
-    assert prepare_usual(data, AppendRules(), NOW, AppendOrigin.CLIENT) is None
+    assert prepare_usual(data, AppendRules(), NOW, AppendOrigin.CLIENT, MOST_OPENED) is None
