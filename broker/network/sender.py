@@ -1,5 +1,7 @@
 """Sends responses: bytes, slices of files, and slices that are converted while they are sent.
 
+What takes a worker is sent by it as well, as far as the peer takes it at once; the event loop waits for room.
+
 Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one filled buffer of a
 converted slice, charged to the conversion budget. When others wait for that budget it is dropped and filled again once
 the reader takes more: conversion is a function of the stored bytes, so it holds the same then.
@@ -8,6 +10,7 @@ the reader takes more: conversion is a function of the stored bytes, so it holds
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from typing import cast
 
 from ...protocol.primitives import BUFFER_TYPES
@@ -24,6 +27,9 @@ from .transport import PlainWire
 
 TURN_BYTES = 1 << 20
 """Sent in one go while the peer takes all: then others have their turn."""
+
+WORKER_TURN_S = 0.004
+"""For so long a worker goes on with one slice: the way there and back takes 0.1 to 0.2 ms of both processors."""
 
 SLICE_BYTES = 16 * 1024
 """What a slice counts for in a turn beside its bytes: ten thousand small ones, 20 µs each, would be one turn else."""
@@ -92,22 +98,23 @@ class Sender:
         held, is_filled = _first_of(piece, stream)
         try:
             while left:
+                passed = sent = 0
                 if held is None or not is_filled:
-                    held = await self._filled(stream, held)
-                size, sent, is_filled = len(held.data), 0, False
-                left -= size
-                while (sent := sent + self._wire.try_send(held.data[sent:])) < size:
+                    held, passed, sent = await self._filled(stream, held, left)
+                size, is_filled = len(held.data), False
+                left -= passed + size
+                while sent < size and (sent := sent + self._wire.try_send(held.data[sent:])) < size:
                     held.offer()
                     await self._wire.room()
                     if held.was_dropped:
                         held = await self._filled_again(stream, size)
                     else:
                         held.keep()
-                self._metrics.copied_bytes.add(size)
+                self._metrics.copied_bytes.add(passed + size)
                 if self._budget.waiting:  # who stalls at each buffer would keep the same memory to its end
                     held.drop()
                     held = None
-                await self._count(size)
+                await self._count(passed + size)
             await self._count(SLICE_BYTES)
         finally:
             if held is not None:
@@ -117,23 +124,31 @@ class Sender:
     async def _filled_again(self, stream: ConvertedStream, size: int) -> ClaimedBuffer:
         """What was dropped. Raises EOFError when it has become less, since its file has changed."""
         stream.step_back()
-        held = await self._filled(stream, None)
+        held, _, _ = await self._filled(stream, None, 0)
         if len(held.data) < size:
             held.drop()
             raise EOFError(f"{len(held.data)} converted bytes of which {size} had been promised")
         held.data = held.data[:size]
         return held
 
-    async def _filled(self, stream: ConvertedStream, held: ClaimedBuffer | None) -> ClaimedBuffer:
-        """The next bytes of the stream in `held`, if that is as large as they take, or in another."""
+    async def _filled(
+        self, stream: ConvertedStream, held: ClaimedBuffer | None, may_send_bytes: int
+    ) -> tuple[ClaimedBuffer, int, int]:
+        """The next bytes of the stream in `held`, if that is as large as they take, or in another.
+
+        With them how many bytes a worker has sent before these, and how many of these; together up to `may_send_bytes`.
+        """
+        passed = 0
         while True:
+            sent = 0
             if held is None or stream.needs_worker or not held.is_for(stream.claim_bytes, stream.buffer_bytes):
                 if held is not None:
                     held.drop()
                 held = ClaimedBuffer(await self._claim(stream.claim_bytes), self._buffers, stream.buffer_bytes)
             try:
                 if stream.needs_worker:
-                    size = await self._in_worker(stream, held)
+                    size, before, sent = await self._in_worker(stream, held, may_send_bytes - passed)
+                    passed += before
                 else:
                     size = stream.fill(held.buffer)
                     if not size:
@@ -143,13 +158,23 @@ class Sender:
                 raise
             if size:
                 held.keep_only(size)
-                return held
+                return held, passed, sent
 
-    async def _in_worker(self, stream: ConvertedStream, held: ClaimedBuffer) -> int:
-        """As `fill`. The buffer is the worker's until it is done, even if nobody waits any more."""
-        self._wire.rest()
-        filling = self._workers.run(partial(stream.fill, held.buffer), held.take_back)
+    async def _in_worker(
+        self, stream: ConvertedStream, held: ClaimedBuffer, may_send_bytes: int
+    ) -> tuple[int, int, int]:
+        """As `_fill_and_send`. Buffer and wire are the worker's until it is done, even if nobody waits any more."""
+        wire = self._wire
+        wire.rest()
+        work = partial(_fill_and_send, stream, held, wire, may_send_bytes if wire.sends_in_threads else 0)
+
+        def take_back() -> None:
+            held.take_back()
+            wire.take_back()
+
+        filling = self._workers.run(work, take_back)
         held.lend()
+        wire.lend()
         return await filling
 
     async def _claim(self, size_bytes: int) -> Claim:
@@ -165,6 +190,24 @@ class Sender:
         if self._turn_left <= 0:
             self._turn_left = TURN_BYTES
             await asyncio.sleep(0)
+
+
+def _fill_and_send(
+    stream: ConvertedStream, held: ClaimedBuffer, wire: PlainWire, may_send_bytes: int
+) -> tuple[int, int, int]:
+    """Fills the buffer in a worker, and sends it and fills it again as long as the peer takes all.
+
+    The bytes that it is filled with, those that were sent before these, and how many of these were.
+    """
+    passed, until_s = 0, perf_counter() + WORKER_TURN_S
+    while True:
+        size, sent = stream.fill(held.buffer), 0
+        if size and may_send_bytes:
+            sent = wire.try_send(memoryview(held.buffer)[:size])
+        is_over = sent < size or passed + size >= may_send_bytes or perf_counter() > until_s
+        if is_over or not size or not stream.needs_worker or not held.is_for(stream.claim_bytes, stream.buffer_bytes):
+            return size, passed, sent
+        passed += size
 
 
 def _first_of(piece: ConvertedSlice, stream: ConvertedStream) -> tuple[ClaimedBuffer | None, bool]:

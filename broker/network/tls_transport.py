@@ -30,7 +30,7 @@ class HandshakeFailed(Exception):
 class TlsWire(PlainWire):
     """A TCP socket on which the peer begins with TLS. `scratch` is for the bytes of files, shared by all wires."""
 
-    sends_files = False
+    sends_files = sends_in_threads = False
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, scratch: bytearray) -> None:
         super().__init__(sock, loop)

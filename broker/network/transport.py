@@ -16,10 +16,11 @@ LINGER_NOT = Struct("ii").pack(1, 0)
 
 class PlainWire:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read. `sends_files`: bytes of files do not pass through this process.
+    the end, to be read. `sends_files`: bytes of files do not pass through this process. `sends_in_threads`: `try_send`
+    may be called in a thread, while the wire is lent to it.
     """
 
-    sends_files = True
+    sends_files = sends_in_threads = True
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         sock.setblocking(False)
@@ -29,7 +30,7 @@ class PlainWire:
         self._room: asyncio.Future[None] | None = None
         self._reading = False
         self._writing = False
-        self._closed = False
+        self._closed = self._is_lent = False
         self.sent_bytes = 0
 
     def watch(self, on_readable: Callable[[], None]) -> None:
@@ -101,6 +102,15 @@ class PlainWire:
         else:
             room.set_result(None)
 
+    def lend(self) -> None:
+        """A thread sends until `take_back`: closed meanwhile, the socket keeps its number, which another would get."""
+        self._is_lent = True
+
+    def take_back(self) -> None:
+        self._is_lent = False
+        if self._closed:
+            self._sock.close()
+
     def reset(self) -> None:
         """Has `close` send a reset instead of the end of the stream."""
         if not self._closed:
@@ -115,4 +125,5 @@ class PlainWire:
         self._closed = True
         if self._room is not None and not self._room.done():
             self._room.set_exception(ConnectionResetError("closed"))
-        self._sock.close()
+        if not self._is_lent:
+            self._sock.close()

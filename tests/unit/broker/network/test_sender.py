@@ -136,6 +136,44 @@ async def test_a_lazy_piece_is_cut_at_its_promised_size(needs_worker: bool) -> N
         assert lazy.made == sorted(lazy.made)
 
 
+async def test_a_worker_goes_on_while_the_peer_takes_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    lazy, taken, threads = Pattern(4, needs_worker=True), bytearray(), set()
+
+    def take(data: memoryview) -> int:
+        taken.extend(data)
+        threads.add(threading.current_thread())
+        return len(data)
+
+    async with line() as there:
+        monkeypatch.setattr(there.wire, "try_send", take)
+        await there.sender.send([lazy])
+    assert taken == lazy.expected
+    assert threading.main_thread() not in threads
+    assert len(threads) == 1
+
+
+async def test_a_worker_sends_no_more_than_was_promised_and_leaves_the_rest_to_the_loop() -> None:
+    lazy = Pattern(5, promised=3 * CHUNK + 17, needs_worker=True)
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([lazy, b"tail"]))
+        assert await there.read(lazy.size_bytes + 4) == lazy.expected + b"tail"
+        await sending
+
+
+async def test_a_socket_that_a_worker_sends_to_keeps_its_number_until_it_is_done() -> None:
+    """Another connection would get the number, and what the worker sends."""
+    lazy = Slow(2, needs_worker=True)
+    async with line() as there:
+        sending = asyncio.create_task(there.sender.send([lazy]))
+        await asyncio.to_thread(lazy.begun.wait, 10)
+        there.wire.close()
+        assert there.wire._sock.fileno() >= 0
+        lazy.may_end.set()
+        with pytest.raises(OSError):
+            await sending
+        assert there.wire._sock.fileno() < 0
+
+
 async def test_a_stalled_reader_holds_one_chunk_and_the_budget_gets_it_back() -> None:
     budget = MemoryBudget(2 * CHUNK)
     lazy = Pattern(4)
@@ -173,6 +211,8 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
         lazy.claim_bytes = 8 * CHUNK
         sending = asyncio.create_task(there.sender.send([lazy]))
         got = await there.read(1)
+        await asyncio.to_thread(there.workers.shutdown)  # the worker that sent it is done
+        await settle()
         assert budget.in_use_bytes == STANDARD_BYTES
         assert got + await there.read(CHUNK - 1) == lazy.expected
         await sending
