@@ -367,11 +367,14 @@ class Connection:
         """
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._claim is None:
-            self._wire.unwatch()
             self._check_size(size, self._rules())
             if self.is_restricted and self._frame_memory.waiting >= MOST_RESTRICTED_WAITING:
                 raise CloseConnection(f"{self._frame_memory.waiting} others wait for memory before their login")
-            self._claim = await self._frame_memory.claim(size)
+            claim = self._frame_memory.try_claim(size)
+            if claim is None:
+                self._wire.unwatch()
+                claim = await self._frame_memory.claim(size)
+            self._claim = claim
             self._ms_a_byte = self._forgiven_ms_a_byte(size)
             self._claim.reclaimable(self._give_up_frame)
 
