@@ -67,8 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         self.used_ms = now()
         self._client_id, self._now, self._changed = client_id, now, changed
         self._transport: asyncio.Transport | None = None
-        self._read_into = bytearray(READ_BYTES)
-        self._view = memoryview(self._read_into)
+        self._view = memoryview(bytearray(READ_BYTES))
         self._parser = FrameParser(MAX_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight] = deque()
         self._unanswered: list[Callable[[Answer], None]] = []
@@ -149,8 +148,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=1, low=0)
         self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self._read_into
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view  # asyncio's TLS reads a second record into a slice, which of a bytearray is a copy
 
     def buffer_updated(self, nbytes: int) -> None:
         parser, frame = self._parser, self._view[:nbytes]
