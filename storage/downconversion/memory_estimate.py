@@ -7,6 +7,8 @@ from .read_window import batch_at
 PLAIN_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024
 BLOCK_BYTES = 96 * 1024
+MESSAGE_HEAD_BYTES = 24
+"""Of the head of a message as much is left at most when it is compressed (`compressed_batch.MOST_HEAD_BYTES`)."""
 CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
@@ -36,6 +38,9 @@ def buffer_for(source: FileSlice, at: int, in_worker: bool) -> int:
 def _converted(header: BatchHeader) -> int:
     """What a batch is expected to take at most once it is converted, and with a codec the room to close one more block.
 
-    One of small records takes more, and asks for that when it comes to it.
+    One of tiny records takes more, and asks for that when it comes to it.
     """
-    return header.size_bytes + header.size_bytes // 8 + (BLOCK_BYTES if header.attributes & CODEC_MASK else 0)
+    size = header.size_bytes + header.size_bytes // 8
+    if header.attributes & CODEC_MASK:
+        size += BLOCK_BYTES + min(MESSAGE_HEAD_BYTES * header.record_count, header.size_bytes)
+    return size

@@ -3,11 +3,13 @@
 import contextlib
 import os
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 from struct import pack
 
 import pytest
+from stepdown.bench.load.values import Data, values
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord, UnsupportedCompression
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
@@ -417,14 +419,26 @@ def test_what_is_kept_for_an_answer_that_is_never_sent_goes_with_it(tmp_path: Pa
 
 
 def test_a_buffer_without_room_for_the_first_batch_is_left_as_it_is(tmp_path: Path) -> None:
-    """Small records grow by more than is expected of a batch: the size is promised, the bytes come later."""
+    """Tiny records may grow by more than is expected of a batch: the size is promised, the bytes come later."""
     chance = Random(1)
     records = [Record(offset=n, timestamp=5, key=None, value=chance.randbytes(6)) for n in range(40_000)]
     source = stored(tmp_path, build_batch(records, codec=Codec.SNAPPY))
     whole, kept = converted(source), ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
-    assert kept.promise(bytearray(kept.first_buffer_bytes))
+    assert kept.promise(bytearray(kept.first_buffer_bytes // 2))
     assert (kept.size_bytes, kept.filled_bytes) == (whole.size_bytes, 0)
     assert sent(kept) == sent(whole)
+
+
+@pytest.mark.parametrize("codec", [Codec.LZ4, Codec.SNAPPY])
+def test_the_buffer_has_room_for_a_megabyte_of_small_records(tmp_path: Path, codec: Codec) -> None:
+    """Batches of small records were converted four times: twice more for their size than for their bytes."""
+    made = islice(values(Data.JSON, 60), 16_000)
+    records = [Record(offset=n, timestamp=5, key=None, value=value) for n, value in enumerate(made)]
+    kept = ConvertedSlice(
+        stored(tmp_path, build_batch(records, codec=codec)), ConversionRules(target=1, first_offset=0)
+    )
+    assert kept.promise(bytearray(kept.first_buffer_bytes))
+    assert kept.filled_bytes > 0
 
 
 @pytest.mark.parametrize("small", [batch(0, 9, codec=Codec.LZ4), batch(0, 3000, 500), marker(0)])
