@@ -91,7 +91,12 @@ async def _serve(folder: str) -> None:
 
     clock = MovableClock()
     clock.pause()
-    given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, "num.partitions": "4"}
+    given = {
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": folder,
+        "num.partitions": "4",
+        "socket.receive.buffer.bytes": "1048576",  # or a request of 64 kB comes in one piece or two, as it happens
+    }
     loaded = load(overrides=[f"{key}={value}" for key, value in given.items()])
     broker = Broker(loaded.settings, loaded.layers, clock=clock)
     await broker.start()
