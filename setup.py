@@ -45,7 +45,7 @@ def extension(source: str) -> Extension:
 
 
 def extensions() -> list[Extension]:
-    """The compiled modules as C, which Cython writes where it is not newer than what it is made of."""
+    """The compiled modules, as C; Cython writes the file of a module again when that has changed."""
     from Cython.Build import cythonize
 
     shared = extension(CYTHON_SHARED)

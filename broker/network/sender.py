@@ -136,7 +136,7 @@ class Sender:
     ) -> tuple[ClaimedBuffer, int, int]:
         """The next bytes of the stream in `held`, if that is as large as they take, or in another.
 
-        With them how many bytes a worker has sent before these, and how many of these; together up to `may_send_bytes`.
+        With it how many bytes a worker sent before these, and how many of these: at most `may_send_bytes` in all.
         """
         passed = 0
         while True:
@@ -195,9 +195,9 @@ class Sender:
 def _fill_and_send(
     stream: ConvertedStream, held: ClaimedBuffer, wire: PlainWire, may_send_bytes: int
 ) -> tuple[int, int, int]:
-    """Fills the buffer in a worker, and sends it and fills it again as long as the peer takes all.
+    """Fills the buffer in a worker, sends it, and goes on with the next bytes as long as the peer takes all.
 
-    The bytes that it is filled with, those that were sent before these, and how many of these were.
+    Returns: the bytes in the buffer, the bytes sent from it before these, and how many of these were sent.
     """
     passed, until_s = 0, perf_counter() + WORKER_TURN_S
     while True:
