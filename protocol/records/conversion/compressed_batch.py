@@ -197,14 +197,15 @@ class SinglesDown:
                     down.written,
                     self.target,
                 )
+            size = self.blocks.at - self.at
+            if self.match_reuse.to - self.end > size + size // 8 + MOST_HEAD_BYTES * down.kept:
+                return NEEDS_CODEC
             self.blocks.keep_from(down.at, down.end)
         if rest or down.seen != down.count:
             return BAD_COUNT
         if down.kept:
             end = self.match_reuse.end_stream()
             size = self.behind - self.at
-            if end - self.end > size + size // 8 + MOST_HEAD_BYTES * down.kept:
-                return NEEDS_CODEC
             if opened_bytes > max(LARGEST_BLOCK, MOST_DENSE * size):
                 return NEEDS_CODEC
             self.wrap(down, end)
