@@ -42,5 +42,6 @@ def _converted(header: BatchHeader) -> int:
     """
     size = header.size_bytes + header.size_bytes // 8
     if header.attributes & CODEC_MASK:
-        size += BLOCK_BYTES + min(MESSAGE_HEAD_BYTES * header.record_count, header.size_bytes)
+        records = max(0, header.record_count)  # as it is stored: its checksum has not been looked at
+        size += BLOCK_BYTES + min(MESSAGE_HEAD_BYTES * records, header.size_bytes)
     return size

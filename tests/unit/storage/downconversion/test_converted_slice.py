@@ -14,12 +14,13 @@ from stepdown.protocol.errors import CorruptRecord, InvalidRecord, UnsupportedCo
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.conversion.down import convert_down
-from stepdown.protocol.records.layout import Codec, ControlType
+from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, RECORD_COUNT_OFFSET, Codec, ControlType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.downconversion import converted_stream
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
 from stepdown.storage.downconversion.converted_slice import ConvertedSlice
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
+from stepdown.storage.downconversion.memory_estimate import buffer_for, claim_for
 from stepdown.storage.downconversion.read_window import read_window
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
@@ -455,3 +456,10 @@ def test_damage_in_a_large_first_batch_is_told_when_its_size_is_promised(tmp_pat
     lazily = ConvertedSlice(stored(tmp_path, bytes(damaged)), ConversionRules(target=1, first_offset=0))
     with pytest.raises(CorruptRecord):
         lazily.promise(bytearray(lazily.first_buffer_bytes))
+
+
+def test_a_damaged_number_of_records_claims_no_less(tmp_path: Path) -> None:
+    data = bytearray(batch(0, 100, codec=Codec.LZ4))
+    data[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD] = pack(">i", -(1 << 31))
+    source = stored(tmp_path, bytes(data))
+    assert claim_for(source, 0, True) > buffer_for(source, 0, True) >= STANDARD_BUFFER
