@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stepdown.protocol.errors import ApiError, CorruptRecord, ErrorCode, InvalidRecord, RecordTooLarge
 from stepdown.protocol.records.batches import view
-from stepdown.protocol.records.layout import Codec, TimestampType
+from stepdown.protocol.records.layout import MAGIC_OFFSET, Codec, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.errors import MAX_RECORD_ERRORS, ChecksumMismatch, InvalidBatch, Reason, RecordErrors
@@ -330,7 +330,7 @@ def test_blocks_of_64_kb_take_no_worker(codec: Codec) -> None:
 
 
 def test_many_records_that_may_have_to_be_named_are_for_a_worker() -> None:
-    keyless = [Record(offset=n, timestamp=NOW, value=b"no key") for n in range(257)]
+    keyless = [Record(offset=n, timestamp=NOW, value=b"no key") for n in range(65)]
     compacted = AppendRules(compacted=True)
     assert soon(record_set(2, content=keyless), compacted) is None
     with pytest.raises(RecordErrors):
@@ -341,6 +341,29 @@ def test_many_records_that_may_have_to_be_named_are_for_a_worker() -> None:
 def test_old_messages_are_for_a_worker_if_large_or_compressed(magic: int) -> None:
     assert soon(record_set(magic, Codec.GZIP)) is None
     assert soon(record_set(magic, content=[Record(value=bytes(100_000))])) is None
+
+
+@pytest.mark.parametrize(
+    ("odd", "rules"),
+    [
+        (message(1, timestamp=-5), AppendRules()),
+        (message(1, attributes=8), AppendRules()),
+        (message(1, key=None), AppendRules(compacted=True)),
+        (with_wrong_checksum(message(1)), AppendRules()),
+        (message(0), AppendRules()),
+    ],
+    ids=["timestamp", "append time", "no key", "checksum", "another magic"],
+)
+def test_old_messages_that_have_to_be_looked_at_one_by_one_are_for_a_worker(odd: bytes, rules: AppendRules) -> None:
+    assert soon(message(1) * 9, rules) is not None
+    assert soon(message(1) * 9 + odd, rules) is None
+
+
+def test_a_magic_that_there_is_not_is_for_a_worker() -> None:
+    data = bytearray(message(1) * 9)
+    data[MAGIC_OFFSET] = 3
+    assert soon(bytes(data)) is None
+    assert refusal(bytes(data)).code == ErrorCode.CORRUPT_MESSAGE
 
 
 def test_what_is_rebuilt_is_for_a_worker() -> None:
