@@ -1,10 +1,11 @@
 """Does a server with more processors serve more compressed data? Old readers of LZ4, producers of LZ4, by processors.
 
     python bench/questions/processors.py                    # 1, 2 … as many as there are
-    python bench/questions/processors.py --codec GZIP --turns 5
+    python bench/questions/processors.py --codec GZIP --batch-bytes 1000000 --turns 5
 
 One server for each number of processors, held to them by taskset; all are up and take turns. 8 readers by Fetch v2 and
-8 producers, batches of 16 kB of JSON. The load takes part of a processor itself, which the largest number has to share.
+8 producers, batches of JSON, of 16 kB unless another size is given. The load takes part of a processor itself, which
+the largest number has to share.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from stepdown.bench.cases.fetching import FetchCase, FetchGrid, reading, topic_of
+from stepdown.bench.cases.fetching import FetchGrid, reading, topic_of
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailed
 from stepdown.bench.load.connection_loads import LoadPlan
@@ -46,10 +47,18 @@ class Pinned(Stepdown):
 class Question:
     """What all servers are asked."""
 
-    def __init__(self, codec: Codec, load: LoadProcess) -> None:
-        (self._filling,) = FetchGrid(record_bytes=(600,), codecs=(codec,), data=(Data.JSON,)).fillings()
-        (self._writing,) = ProduceGrid(batch_bytes=(16_000,), codecs=(codec,), data=(Data.JSON,)).cases()
-        self._reading = FetchCase(record_bytes=600, codec=codec, version=2, readers=CLIENTS, data=Data.JSON)
+    def __init__(self, codec: Codec, batch_bytes: int, load: LoadProcess) -> None:
+        grid = FetchGrid(
+            batch_bytes=(batch_bytes,),
+            record_bytes=(600,),
+            codecs=(codec,),
+            versions=(2,),
+            readers=(CLIENTS,),
+            data=(Data.JSON,),
+        )
+        (self._filling,) = grid.fillings()
+        (self._reading,) = grid.cases(self._filling)
+        (self._writing,) = ProduceGrid(batch_bytes=(batch_bytes,), codecs=(codec,), data=(Data.JSON,)).cases()
         self._load = load
 
     def prepare(self, server: Stepdown) -> None:
@@ -78,6 +87,7 @@ class Question:
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--codec", choices=[codec.name for codec in Codec], default=Codec.LZ4.name)
+    parser.add_argument("--batch-bytes", type=int, default=16_000)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     given = parser.parse_args(arguments)
@@ -87,7 +97,7 @@ def main(arguments: list[str]) -> None:
         try:
             for server in servers:
                 server.start()
-            compare(servers, Question(Codec[given.codec], load), given.turns, given.seconds)
+            compare(servers, Question(Codec[given.codec], given.batch_bytes, load), given.turns, given.seconds)
         finally:
             for server in servers:
                 server.kill()
