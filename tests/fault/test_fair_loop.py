@@ -37,6 +37,7 @@ QUICK = (
     "tagged_fields_in_the_body",
     "coordinators_within_the_limit",
     "half_frames",
+    "old_messages_of_the_wrong_kind",
 )
 """Of the rows; the others are marked slow."""
 

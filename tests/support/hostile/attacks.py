@@ -19,7 +19,7 @@ from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOf
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.builder import build_batch, encode_message
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 
@@ -151,6 +151,13 @@ def produce_to(partition: int) -> bytes:
 def batches_that_open_wide(batches: int = 200, opened_bytes: int = 40_000_000) -> bytes:
     batch = _batch(bytes(opened_bytes), Codec.ZSTD)
     return frame_of(_produce(dict.fromkeys(range(batches), batch), WIDE_TOPIC), 7)
+
+
+def old_messages_of_the_wrong_kind(partitions: int = 50, set_bytes: int = 24_000) -> bytes:
+    """Message sets of magic 1 that say LogAppendTime, which only a broker may: each message is looked at by itself."""
+    message = encode_message(magic=1, offset=0, timestamp=1, attributes=8, key=b"k", value=b"")
+    messages = message * (set_bytes // len(message))
+    return frame_of(_produce(dict.fromkeys(range(partitions), messages)), 2)
 
 
 def framed(body: bytes) -> bytes:

@@ -214,6 +214,7 @@ ATTACKS: dict[str, Callable[[str], None]] = {
     "slow_frames": lambda at: half_frames(at, SLOW_CONNECTIONS, 1_000_000, 300_000),
     "scrapes": lambda at: scrapes(at, reading=True),
     "scrapes_not_read": lambda at: scrapes(at, reading=False),
+    "old_messages_of_the_wrong_kind": lambda at: one_by_one(at, repeat(attacks.old_messages_of_the_wrong_kind())),
     "batches_that_open_wide": lambda at: one_by_one(at, repeat(attacks.batches_that_open_wide())),
 }
 

@@ -170,6 +170,11 @@ ROWS = (
         kafka_answers=False,
     ),
     Row(
+        attack="old_messages_of_the_wrong_kind",
+        told="50 sets of magic 1 in a request, 24 kB each, of messages that are looked at one by one",
+        prepare=lambda address: create(address, {TOPIC: 50}),
+    ),
+    Row(
         attack="batches_that_open_wide",
         told="200 zstd batches of 1.4 kB, 40 MB each once opened, in a request",
         prepare=wide,
