@@ -256,7 +256,7 @@ def _prepare_messages(
 def _prepare_usual_messages(
     records: memoryview, magic: int, rules: AppendRules, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
 ) -> PreparedAppend | None:
-    """Of plain messages without fault; None for any other, which have to be looked at one by one, 10 µs each."""
+    """The append of uncompressed messages without fault; None for others, which take 10 µs each, one by one."""
     if len(records) > rules.max_message_bytes:
         return None
     target = rules.target(Codec.NONE)
