@@ -25,6 +25,7 @@ from ..servers.maven import JarStore
 from ..servers.stepdown import Stepdown
 
 PARTITION_FETCH_BYTES = 1 << 20
+"""As consumers ask by default. One at the end of the log gets a batch or two of each partition: ask for less then."""
 STORED_BYTES = 2 << 20
 MOST_BYTES = 250 << 20
 SETTINGS = {"fetch.max.bytes": str(MOST_BYTES)}
@@ -40,6 +41,7 @@ class FetchCase:
     readers: int
     data: Data = Data.LETTERS
     batch_bytes: int = BATCH_BYTES
+    partition_fetch_bytes: int = PARTITION_FETCH_BYTES
 
     def as_case(self) -> dict[str, Value]:
         return {
@@ -49,6 +51,7 @@ class FetchCase:
             "codec": self.codec.name.lower(),
             "fetch_version": self.version,
             "readers": self.readers,
+            "partition_fetch_bytes": self.partition_fetch_bytes,
         }
 
 
@@ -63,6 +66,7 @@ class FetchGrid:
     partitions: int = 12
     data: Sequence[Data] = (Data.LETTERS,)
     batch_bytes: Sequence[int] = (BATCH_BYTES,)
+    partition_fetch_bytes: int = PARTITION_FETCH_BYTES
 
     def fillings(self) -> Iterator[Filling]:
         for data, size, batch_bytes, codec in product(self.data, self.record_bytes, self.batch_bytes, self.codecs):
@@ -84,6 +88,7 @@ class FetchGrid:
                 readers=readers,
                 data=filling.data,
                 batch_bytes=filling.batch_bytes,
+                partition_fetch_bytes=self.partition_fetch_bytes,
             )
 
 
@@ -146,7 +151,7 @@ def play_case(
     contest: Contest, case: FetchCase, filling: Filling, servers: Sequence[Server], load: LoadProcess
 ) -> list[Result]:
     """Medians and ratios of one case over a topic that is there."""
-    request = request_for(filling)
+    request = request_for(case, filling)
     for server in servers:
         check_fetch(server.address, request, case.version)
 
@@ -156,14 +161,14 @@ def play_case(
     return contest.play(servers, turn)
 
 
-def request_for(filling: Filling) -> FetchRequest:
+def request_for(case: FetchCase, filling: Filling) -> FetchRequest:
     """What every reader asks: a fetch of all partitions."""
     partitions = {topic_of(filling): filling.partitions}
-    return fetch_request(partitions, partition_bytes=PARTITION_FETCH_BYTES, most_bytes=MOST_BYTES)
+    return fetch_request(partitions, partition_bytes=case.partition_fetch_bytes, most_bytes=MOST_BYTES)
 
 
 def reading(address: str, case: FetchCase, filling: Filling, seconds: float) -> LoadPlan:
     """The readers of one case, for so long."""
-    connection = ConnectionLoad(requests=(frame_of(request_for(filling), case.version),))
+    connection = ConnectionLoad(requests=(frame_of(request_for(case, filling), case.version),))
     asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
     return LoadPlan(address=address, connections=(connection,) * case.readers, asking=asking, seconds=seconds)

@@ -18,10 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
 
-from stepdown.bench.cases.fetching import SETTINGS, FetchCase, FetchGrid, reading, topic_of
+from stepdown.bench.cases.fetching import PARTITION_FETCH_BYTES, SETTINGS, FetchGrid, reading, topic_of
 from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import fill
 from stepdown.bench.load.process import LoadProcess
+from stepdown.bench.load.produce_and_fetch_requests import BATCH_BYTES
+from stepdown.bench.load.values import Data
 from stepdown.bench.servers.contenders import Server
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store
@@ -62,9 +64,17 @@ def turn(server: Server, load: LoadProcess, plan: LoadPlan, seconds: float) -> t
 
 def compare(names: Sequence[str], servers: Sequence[Server], given: argparse.Namespace) -> None:
     """Prints a line for each server."""
-    codec = Codec[given.codec.upper()]
-    filling = next(FetchGrid(record_bytes=(given.size,), codecs=(codec,)).fillings())
-    case = FetchCase(record_bytes=given.size, codec=codec, version=given.version, readers=given.readers)
+    grid = FetchGrid(
+        record_bytes=(given.size,),
+        codecs=(Codec[given.codec.upper()],),
+        versions=(given.version,),
+        readers=(given.readers,),
+        data=(Data(given.data),),
+        batch_bytes=(given.batch_bytes,),
+        partition_fetch_bytes=given.partition_fetch_bytes,
+    )
+    (filling,) = grid.fillings()
+    (case,) = grid.cases(filling)
     turns: list[list[tuple[float, float]]] = [[] for _ in servers]
     with LoadProcess() as load:
         plans = []
@@ -91,6 +101,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("servers", nargs="+", metavar="SERVER")
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--codec", default="none")
+    parser.add_argument("--data", default=Data.LETTERS)
+    parser.add_argument("--batch-bytes", type=int, default=BATCH_BYTES)
+    parser.add_argument("--partition-fetch-bytes", type=int, default=PARTITION_FETCH_BYTES)
     parser.add_argument("--version", type=int, default=2)
     parser.add_argument("--readers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=12)

@@ -113,11 +113,13 @@ def fetch(
     partitions: Count = 12,
     batch_bytes: Batches = "16000",
     data: DataNames = "letters",
+    partition_fetch_bytes: Annotated[int, typer.Option(help="max.partition.fetch.bytes.", min=1)] = 1 << 20,
     *,
     shared: Shared,
 ) -> None:
     """Compare fetches for all sizes, codecs, versions and numbers of readers (hours, with a peer)."""
-    _fetch("fetch", _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared)
+    grid = _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data)
+    _fetch("fetch", replace(grid, partition_fetch_bytes=partition_fetch_bytes), shared)
 
 
 @bench.command()
