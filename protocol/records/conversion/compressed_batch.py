@@ -39,6 +39,7 @@ crc_prepare()
 COMPILED: bool = cython.compiled
 
 NO_FIRST_OFFSET = -(1 << 63)
+NO_LIMIT = (1 << 63) - 1
 
 LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
 MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
@@ -61,6 +62,7 @@ class SinglesDown:
     attributes, behind, opened    of the batch at `at`: as messages have them, where it ends, the size of its messages
     wanted                        up to where there has to be room to close it
     records, temporary_bytes      so far
+    opened_left                   how much may be opened yet
     """
 
     def __init__(self) -> None:
@@ -70,7 +72,13 @@ class SinglesDown:
         self.blocks, self.match_reuse = Blocks(), MatchReuse()
 
     def convert(
-        self, source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t
+        self,
+        source: object,
+        at: cython.Py_ssize_t,
+        target: cython.int,
+        out: object,
+        end: cython.Py_ssize_t,
+        most_opened: cython.Py_ssize_t,
     ) -> Singles:
         """As `convert_singles`; the buffers are this object's until it is called again."""
         data: cython.const[cython.uchar][::1] = source
@@ -81,6 +89,7 @@ class SinglesDown:
         if not 0 <= at <= len(data) or not 0 <= end <= len(room):
             raise ValueError(f"positions {at} of {len(data)} bytes, {end} of {len(room)}")
         self.aim(source_of(data), len(data), at, target, sink_of(room), len(room), end)
+        self.opened_left = most_opened
         while True:
             with cython.nogil:
                 status = self.go(down, item)
@@ -171,6 +180,8 @@ class SinglesDown:
             opened_bytes += down.end - rest
             if down.end < 0 or opened_bytes > MOST_OPENED_IN_ALL:
                 return NEEDS_CODEC
+            if opened_bytes > self.opened_left:
+                return NO_ROOM
             if down.end == rest and self.blocks.is_over:
                 break
             seen = down.seen
@@ -209,6 +220,7 @@ class SinglesDown:
             if opened_bytes > max(LARGEST_BLOCK, MOST_DENSE * size):
                 return NEEDS_CODEC
             self.wrap(down, end)
+        self.opened_left -= opened_bytes
         self.at = self.behind
         return DONE
 
@@ -249,9 +261,10 @@ class SinglesDown:
         down: RecordsDown = self.down
         stop: cython.Py_ssize_t
         status: cython.int
-        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], SINGLE_BYTES)
+        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], min(SINGLE_BYTES, self.opened_left))
         if opened is None:
             return NO_ROOM
+        self.opened_left -= len(opened)
         status = self.take_opened(opened)
         if status != DONE:
             return status
@@ -303,16 +316,24 @@ class Singles(NamedTuple):
     temporary_bytes: int
 
 
-def convert_singles(source: object, at: cython.Py_ssize_t, target: cython.int, out: object, end: cython.Py_ssize_t):
+def convert_singles(
+    source: object,
+    at: cython.Py_ssize_t,
+    target: cython.int,
+    out: object,
+    end: cython.Py_ssize_t,
+    most_opened: cython.Py_ssize_t = NO_LIMIT,
+):
     """Write the compressed batches from `at` on, each as a wrapper of magic `target`, into `out` from `end` on.
 
     They end before a batch that is not of that kind, for which `out` has not room for sure, or which is
-    damaged: `convert_compressed` then has to see to it.
+    damaged: `convert_compressed` then has to see to it. They end, too, before one with which all of them would open to
+    more than `most_opened` bytes.
 
     Raises: CorruptRecord, InvalidRecord.
     """
     singles: SinglesDown = singles_of_thread()
-    return singles.convert(source, at, target, out, end)
+    return singles.convert(source, at, target, out, end, most_opened)
 
 
 def single_bytes(batch: object, target: cython.int):
@@ -325,7 +346,7 @@ def single_wrapper(batch: object, target: cython.int):
     singles: SinglesDown = singles_of_thread()
     wrapper = _kept().wrapper if len(batch) <= SINGLE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)
     while True:
-        at, end, records, temporary_bytes = singles.convert(batch, 0, target, wrapper, 0)
+        at, end, records, temporary_bytes = singles.convert(batch, 0, target, wrapper, 0, NO_LIMIT)
         if at:
             return wrapper[:end], records, temporary_bytes
         if singles.wanted <= len(wrapper):

@@ -36,7 +36,10 @@ cdef class SinglesDown:
     cdef Py_ssize_t opened
     cdef long long records
     cdef long long temporary_bytes
-    cdef object convert(self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end)
+    cdef Py_ssize_t opened_left
+    cdef object convert(
+        self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end, Py_ssize_t most_opened
+    )
     cdef void aim(
         self, Source source, Py_ssize_t size, Py_ssize_t at, int target, Sink sink, Py_ssize_t room, Py_ssize_t end
     ) noexcept nogil

@@ -60,6 +60,15 @@ def test_an_ordinary_batch_needs_no_stream(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
+def test_batches_end_before_one_that_opens_to_more_than_is_allowed(codec: Codec) -> None:
+    one = bytes(batch(Random(1), codec, count=15, size=1000))
+    out = bytearray(200_000)
+    assert convert_singles(one * 3, 0, 1, out, 0, 14_000).at == 0
+    assert convert_singles(one * 3, 0, 1, out, 0, 20_000).at == len(one)
+    assert convert_singles(one * 3, 0, 1, out, 0, 40_000).at == 2 * len(one)
+
+
+@pytest.mark.parametrize("codec", CODECS)
 def test_what_has_no_room_or_is_damaged_is_left_to_streams(codec: Codec) -> None:
     source = batch(Random(1), codec, count=15, size=1000)
     assert convert_singles(source, 0, 1, bytearray(1000), 0).at == 0
