@@ -8,12 +8,15 @@
 
 A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
 already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
-measured here, on the loop, those with a codec, and large ones, in a worker.
+measured here, on the loop, those with a codec, and large ones, in a worker. What a worker converts for that, up to a
+chunk of each partition, is kept to be sent, as long as half of the conversion memory is free.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -25,6 +28,8 @@ from ..metadata.image import Topic
 from ..metrics.counts import Counter
 from ..metrics.metrics import Metrics, codec_label
 from ..network.conversion_buffer import ClaimedBuffer
+from ..network.memory_budget import MemoryBudget
+from ..network.output_buffer_pool import STANDARD_BYTES
 from .read import Reading, Terms
 
 if TYPE_CHECKING:
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_ZSTD = 10
 SLICES_A_TURN = 32
+TURN_S = 0.0005
+KEPT_SURPLUS_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,18 +114,7 @@ async def convert_for(core: "Core", readings: Sequence[Reading], terms: Terms) -
     target = target_magic(terms.version)
     if target is None:
         return {**refuse_for(core, readings, terms)}
-    replaced: dict[int, ConvertedSlice | Refusal] = {}
-    tally = Tally(core.metrics)
-    for index, reading in enumerate(readings):
-        refusal = _refusal(core, reading, terms, target)
-        if refusal is not None:
-            replaced[index] = refusal
-        elif reading.slice.size_bytes:
-            replaced[index] = await _convert(core, reading, terms, target, tally)
-        if index % SLICES_A_TURN == SLICES_A_TURN - 1:
-            await core.breathe()
-    tally.opened()
-    return replaced
+    return await _Conversions(core, readings, terms, target).made()
 
 
 def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
@@ -150,60 +146,123 @@ def _refusal(core: "Core", reading: Reading, terms: Terms, target: int | None) -
     return None
 
 
-async def _convert(core: "Core", reading: Reading, terms: Terms, target: int, tally: Tally) -> ConvertedSlice | Refusal:
-    """A slice with its size promised, from the first batch on that becomes something.
+class _Conversions:
+    """The slices of one response on their way to a size. What is for workers goes to as many as there are, at once."""
 
-    A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would ask
-    for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
-    """
-    topic, partition = reading.topic, reading.partition
-    assert topic is not None and partition is not None
+    def __init__(self, core: "Core", readings: Sequence[Reading], terms: Terms, target: int) -> None:
+        self._core = core
+        self._terms = terms
+        self._target = target
+        self._readings = readings
+        self._next = 0
+        self._tally = Tally(core.metrics)
+        self._replaced: dict[int, ConvertedSlice | Refusal] = {}
+        self._helpers_left = core.workers.most - 1
+        self._helpers = asyncio.TaskGroup()
+        self._turn_ends_s = perf_counter() + TURN_S
+
+    async def made(self) -> dict[int, ConvertedSlice | Refusal]:
+        try:
+            async with self._helpers:
+                await self._go_on()
+        except BaseException as fault:
+            for replacement in self._replaced.values():
+                if isinstance(replacement, ConvertedSlice):
+                    replacement.drop_first()
+            raise fault.exceptions[0] if isinstance(fault, BaseExceptionGroup) else fault from None
+        self._tally.opened()
+        return self._replaced
+
+    async def _go_on(self) -> None:
+        core, terms, target = self._core, self._terms, self._target
+        while self._next < len(self._readings):
+            index, reading = self._next, self._readings[self._next]
+            self._next += 1
+            refusal = _refusal(core, reading, terms, target)
+            if refusal is not None:
+                self._replaced[index] = refusal
+            elif reading.slice.size_bytes:
+                self._replaced[index] = await self._convert(reading)
+            if index % SLICES_A_TURN == SLICES_A_TURN - 1 or perf_counter() > self._turn_ends_s:
+                await core.breathe()
+                self._turn_ends_s = perf_counter() + TURN_S
+
+    async def _convert(self, reading: Reading) -> ConvertedSlice | Refusal:
+        """A slice with its size promised, from the first batch on that becomes something.
+
+        A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would
+        ask for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
+        """
+        topic, partition, terms = reading.topic, reading.partition, self._terms
+        assert topic is not None and partition is not None
+        try:
+            while True:
+                converted = await self._promise(reading)
+                if converted.size_bytes:
+                    converted.on_done = self._tally.expect(topic.name, converted)
+                    return converted
+                visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+                if not reading.interest.fetch_offset < converted.next_offset < visible_end:
+                    return converted
+                reading.slice = partition.log.read(
+                    converted.next_offset,
+                    reading.limit_bytes,
+                    below=visible_end,
+                    min_one_message=terms.limits_are_soft,
+                    allow_partial=not terms.limits_are_soft,
+                )
+                if not reading.slice.size_bytes:
+                    return converted
+                await self._core.breathe()
+        except ApiError as error:
+            is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            self._core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
+            return Refusal(code=error.code)
+
+    async def _promise(self, reading: Reading) -> ConvertedSlice:
+        core, terms = self._core, self._terms
+        rules = _rules(
+            self._target,
+            reading.interest.fetch_offset,
+            core.zstd_to,
+            min(core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
+            shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
+        )
+        converted = ConvertedSlice(reading.slice, rules)
+        is_promised = converted.is_small and _promise_at_once(core, converted)
+        if not is_promised and not converted.needs_worker:
+            is_promised = converted.promise()
+        while not is_promised:
+            if self._helpers_left and self._next < len(self._readings):
+                self._helpers_left -= 1
+                self._helpers.create_task(self._go_on())
+            if converted.first_buffer_bytes and not _is_half_used(core.conversion_budget):
+                is_promised = await _promise_and_keep(core, converted)
+            else:
+                with await core.conversion_budget.claim(converted.claim_bytes):
+                    is_promised = await core.heavy(converted.promise)
+        return converted
+
+
+def _promise_at_once(core: "Core", converted: ConvertedSlice) -> bool:
+    """As `promise` of a small slice, in the event loop; False where that cannot be."""
+    budget = core.conversion_budget
+    claim = None if _is_half_used(budget) else budget.try_claim(STANDARD_BYTES)
+    if claim is None:
+        return False
+    held = ClaimedBuffer(claim, core.buffers, STANDARD_BYTES)
     try:
-        while True:
-            converted = await _promise(core, reading, terms, target)
-            if converted.size_bytes:
-                converted.on_done = tally.expect(topic.name, converted)
-                return converted
-            visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
-            if not reading.interest.fetch_offset < converted.next_offset < visible_end:
-                return converted
-            reading.slice = partition.log.read(
-                converted.next_offset,
-                reading.limit_bytes,
-                below=visible_end,
-                min_one_message=terms.limits_are_soft,
-                allow_partial=not terms.limits_are_soft,
-            )
-            if not reading.slice.size_bytes:
-                return converted
-            await core.breathe()
-    except ApiError as error:
-        is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
-        return Refusal(code=error.code)
-
-
-async def _promise(core: "Core", reading: Reading, terms: Terms, target: int) -> ConvertedSlice:
-    rules = _rules(
-        target,
-        reading.interest.fetch_offset,
-        core.zstd_to,
-        min(core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
-        shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
-    )
-    converted = ConvertedSlice(reading.slice, rules)
-    is_promised = not converted.needs_worker and converted.promise()
-    while not is_promised:
-        if converted.first_buffer_bytes:
-            is_promised = await _promise_and_keep(core, converted)
-        else:
-            with await core.conversion_budget.claim(converted.claim_bytes):
-                is_promised = await core.heavy(converted.promise)
-    return converted
+        is_promised = converted.promise_at_once(held.buffer)
+        if is_promised:
+            _keep(converted, held, converted.size_bytes)
+    finally:
+        if converted.first is None:
+            held.drop()
+    return is_promised
 
 
 async def _promise_and_keep(core: "Core", converted: ConvertedSlice) -> bool:
-    """As `promise`; its first batch, which is large, stays converted if that leaves half of the memory to others."""
+    """As `promise`; what that converts stays if it leaves half of the memory to others."""
     budget = core.conversion_budget
     held = ClaimedBuffer(await budget.claim(converted.claim_bytes), core.buffers, converted.first_buffer_bytes)
     promising = core.workers.run(partial(converted.promise, held.buffer), held.take_back)
@@ -211,13 +270,22 @@ async def _promise_and_keep(core: "Core", converted: ConvertedSlice) -> bool:
     try:
         is_promised = await promising
         if converted.filled_bytes:
-            held.keep_only(converted.filled_bytes)
-            held.offer()
-            converted.first = held
+            _keep(converted, held, converted.filled_bytes)
     finally:
-        if converted.first is None or 2 * budget.in_use_bytes > budget.limit_bytes:
+        if converted.first is None or _is_half_used(budget):
             held.drop()
     return is_promised
+
+
+def _keep(converted: ConvertedSlice, held: ClaimedBuffer, size_bytes: int) -> None:
+    """What was converted for the promise is kept until it is sent, or others wait for the memory."""
+    held.keep_only(size_bytes, surplus_bytes=KEPT_SURPLUS_BYTES)
+    held.offer()
+    converted.first = held
+
+
+def _is_half_used(budget: MemoryBudget) -> bool:
+    return 2 * budget.in_use_bytes > budget.limit_bytes
 
 
 def _is_crowded(reading: Reading, terms: Terms) -> bool:

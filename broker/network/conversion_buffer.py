@@ -44,21 +44,21 @@ class ClaimedBuffer:
     def keep(self) -> None:
         self._claim.in_use()
 
-    def keep_only(self, size_bytes: int) -> None:
-        """It holds so many bytes: from here on only they are held, not what making them took.
+    def keep_only(self, size_bytes: int, *, surplus_bytes: int = STANDARD_BYTES) -> None:
+        """It holds so many bytes: from here on only they are held, in a buffer with at most that surplus, not what
+        making them took.
 
         Raises: MemoryError; then nothing is held.
         """
         self.data = memoryview(self.buffer)[:size_bytes]
-        if len(self.buffer) - STANDARD_BYTES > max(size_bytes, STANDARD_BYTES):
+        if len(self.buffer) - size_bytes > surplus_bytes:
             try:
-                kept = self._buffers.take(size_bytes)
+                kept = bytearray(self.data)
             except MemoryError:
                 self.drop()
                 raise
-            kept[:size_bytes] = self.data
             self._buffers.give(self.buffer)
-            self.buffer, self.data = kept, memoryview(kept)[:size_bytes]
+            self.buffer, self.data = kept, memoryview(kept)
         self._claim.shrink(len(self.buffer))
 
     def drop(self) -> None:

@@ -94,11 +94,32 @@ class Sender:
         await self._count(SLICE_BYTES)
 
     async def _send_converted(self, piece: ConvertedSlice) -> None:
+        try:
+            sent = self._send_whole(piece)
+            if sent < piece.size_bytes:
+                await self._send_in_parts(piece, sent)
+        finally:
+            piece.done()
+        await self._count(SLICE_BYTES)
+
+    def _send_whole(self, piece: ConvertedSlice) -> int:
+        """How much the peer takes at once of a slice that was converted as a whole for its promise."""
+        first = cast(ClaimedBuffer | None, piece.first)
+        if first is None or len(first.data) < piece.size_bytes:
+            return 0
+        sent = self._wire.try_send(first.data)
+        if sent == piece.size_bytes:
+            self._metrics.copied_bytes.add(sent)
+            self._turn_left -= sent
+        return sent
+
+    async def _send_in_parts(self, piece: ConvertedSlice, sent: int) -> None:
+        """One filled buffer after the other; so much was sent of the first."""
         stream, left = piece.open(), piece.size_bytes
         held, is_filled = _first_of(piece, stream)
         try:
             while left:
-                passed = sent = 0
+                passed = 0
                 if held is None or not is_filled:
                     held, passed, sent = await self._filled(stream, held, left)
                 size, is_filled = len(held.data), False
@@ -115,11 +136,9 @@ class Sender:
                     held.drop()
                     held = None
                 await self._count(passed + size)
-            await self._count(SLICE_BYTES)
         finally:
             if held is not None:
                 held.drop()
-            piece.done()
 
     async def _filled_again(self, stream: ConvertedStream, size: int) -> ClaimedBuffer:
         """What was dropped. Raises EOFError when it has become less, since its file has changed."""

@@ -27,6 +27,7 @@ class WorkerThreads:
     """At most so many threads, made when they are needed; the clock hears when they have work and when it is over."""
 
     def __init__(self, most: int, name: str, clock: Clock, *, nicer_by: int = 0) -> None:
+        self.most = most
         self._clock = clock
         self._threads = ThreadPoolExecutor(most, name, partial(be_nice, nicer_by) if nicer_by else None)
 

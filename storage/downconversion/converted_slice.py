@@ -10,9 +10,9 @@
 Exactly that many bytes follow: converted chunks, cut at the promised size; or, when they end before it, an overflow
 entry (`converted_stream.py`).
 
-What is kept of a slice is its size and where sending has got to. A compressed F that is larger than a chunk is kept
-as it was converted, if the memory budget allows; otherwise F is converted again: a codec's result, or the cut in a
-chunk, depends on nothing but the stored bytes.
+What is kept of a slice is its size and where sending has got to. If F is compressed, the first chunk is converted for
+the promise and kept as it is if the memory budget allows; otherwise it is converted again: a codec's result, or the
+cut in a chunk, depends on nothing but the stored bytes.
 
 Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are
 checked, F never comes twice, all-vanished slices are empty, good batches before a bad one are sent.
@@ -29,6 +29,7 @@ from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened
 from .converted_stream import OVERFLOW_ENTRY, ConvertedStream
 from .memory_estimate import buffer_for, claim_for
 from .read_window import batch_at, read_window
+from .small_slice import SMALL_BYTES, convert_small
 
 _NOTHING_YET = ConversionStats()
 """Shared by the slices that wait for their turn: a stalled reader holds hundreds."""
@@ -85,9 +86,9 @@ class ConvertedSlice:
     def first_buffer_bytes(self) -> int:
         """How large a buffer `promise` may have, 0 if it has no use for one."""
         header = self.first_header
-        if header is None or self._at or header.size_bytes <= self.rules.chunk_bytes:
+        if header is None or self._at or not has_to_be_opened(header, self.rules.target):
             return 0
-        return buffer_for(self.source, 0, True) if has_to_be_opened(header, self.rules.target) else 0
+        return buffer_for(self.source, 0, True)
 
     @property
     def filled_bytes(self) -> int:
@@ -97,7 +98,8 @@ class ConvertedSlice:
     def promise(self, buffer: bytearray | None = None) -> bool:
         """Sets `size_bytes`, and `next_offset` to what follows the last whole batch if all of them vanish.
 
-        With a buffer of `first_buffer_bytes`, that is filled with the first batch, as the stream would.
+        With a buffer of `first_buffer_bytes`, that is filled with the first batch and what follows, as the stream
+        would.
 
         In a worker if `needs_worker`: a codec is at work, or a large batch. False when it turns out on the way that it
         does, or that more memory has to be claimed: then it is to be called again. Raises: UnsupportedCompression,
@@ -123,23 +125,42 @@ class ConvertedSlice:
             self.size_bytes = OVERFLOW_ENTRY.size
         return True
 
+    @property
+    def is_small(self) -> bool:
+        """Whether `promise_at_once` is worth trying."""
+        return self.first_header is not None and self.source.size_bytes <= SMALL_BYTES
+
+    def promise_at_once(self, buffer: bytearray) -> bool:
+        """As `promise` of a slice that is small, in the event loop, and fills the buffer with all of it.
+
+        False where it opens to much, is damaged or unusual in any way: then `promise` has to see to it, in a worker.
+        """
+        header = self.first_header
+        made = None if header is None else convert_small(self.source, header, self.rules, buffer)
+        if made is None:
+            return False
+        self.size_bytes, self.stats = made
+        return True
+
     def open(self) -> ConvertedStream:
         """The bytes of it, from behind `filled_bytes` on."""
         stream, self._stream = self._stream, None
         if stream is None:
             stream = ConvertedStream(self.source, self.rules, self.size_bytes, needs_worker=self._begins_in_worker)
-        self.stats = stream.stats
+        if self.stats is _NOTHING_YET:  # else all of it was converted for the promise
+            self.stats = stream.stats
         return stream
 
     def done(self) -> None:
-        self._drop_first()
+        self.drop_first()
         if self.on_done is not None:
             self.on_done(self.stats)
 
     def __del__(self) -> None:
-        self._drop_first()  # of an answer that was never sent
+        self.drop_first()  # of an answer that was never sent
 
-    def _drop_first(self) -> None:
+    def drop_first(self) -> None:
+        """Lets go of what is kept for an answer that will not be sent."""
         if self.first is not None:
             self.first.drop()
             self.first = None

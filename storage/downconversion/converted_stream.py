@@ -40,7 +40,8 @@ _ZEROS = bytes(PADDING_BYTES)
 class _Filled:
     """What was put into a buffer: the source position behind it, its size, what it took.
 
-    `wants_bytes`: the room that the first batch would have needed; `needs_worker`: what follows is for a worker.
+    `wants_bytes`: the room that the first batch would have needed; `needs_worker`: what follows is for a worker;
+    `first_bytes`: what the first batch takes of the size, where that was asked for.
     """
 
     end: int
@@ -49,6 +50,7 @@ class _Filled:
     temporary_bytes: int = 0
     wants_bytes: int = 0
     needs_worker: bool = False
+    first_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +107,20 @@ class ConvertedStream:
         if not place.is_padding:
             size = self._take(self._convert(memoryview(buffer)[: place.buffer_bytes]))
             if self._place is not place:
-                return size
-        left = self._size_bytes - place.out_bytes
-        size = min(_write_overflow(buffer, left), left)
-        stats.padding_bytes += size
-        self._place = _Place(place.at, place.out_bytes + size, True, False, PLAIN_BYTES, PLAIN_BYTES)
-        return size
+                return size + self._pad_if_over(buffer, size)
+        return self._pad(buffer)
 
     def fill_first(self, buffer: bytearray | memoryview) -> int:
-        """The first `fill`, done before the size is promised, where the first batch is larger than a chunk.
+        """The first `fill`, done before the size is promised, where the first batch has a codec.
 
-        Its converted size, which is promised if it is larger than the slice. 0: nothing comes of the batch, or it is
-        damaged, and this stream is not for use. `filled_bytes` tells whether `buffer` had room for it.
+        The converted size of that batch, which is promised if it is larger than the slice. 0: nothing comes of the
+        batch, or it is damaged, and this stream is not for use. `filled_bytes` tells whether `buffer` had room for it.
         """
         self._before = self._place, replace(self.stats)
-        filled = self._convert(memoryview(buffer)[: self._place.buffer_bytes])
-        size = filled.size_bytes or filled.wants_bytes
+        filled = self._convert(memoryview(buffer)[: self._place.buffer_bytes], measures_first=True)
+        size = filled.first_bytes or filled.wants_bytes
         self._size_bytes = max(self._source.size_bytes, size)
-        self._take(filled)
+        self._pad_if_over(buffer, self._take(filled))
         return size
 
     @property
@@ -162,13 +160,31 @@ class ConvertedStream:
             self._place = self._at(filled.end, place.out_bytes, needs_worker=filled.needs_worker)
         return 0
 
+    def _pad_if_over(self, buffer: bytearray | memoryview, size: int) -> int:
+        """Pads behind the `size` bytes that were filled if nothing is left to convert, and there is room: how much."""
+        left = self._size_bytes - self._place.out_bytes
+        if not size or not left or max(left, OVERFLOW_ENTRY.size) > min(len(buffer) - size, PADDING_BYTES):
+            return 0
+        with contextlib.suppress(ApiError):
+            if batch_at(self._source, self._place.at) is None:
+                return self._pad(memoryview(buffer)[size:])
+        return 0
+
+    def _pad(self, buffer: bytearray | memoryview) -> int:
+        place = self._place
+        left = self._size_bytes - place.out_bytes
+        size = min(write_overflow(buffer, left), left)
+        self.stats.padding_bytes += size
+        self._place = _Place(place.at, place.out_bytes + size, True, False, PLAIN_BYTES, PLAIN_BYTES)
+        return size
+
     # Converting
 
-    def _convert(self, out: memoryview) -> _Filled:
+    def _convert(self, out: memoryview, *, measures_first: bool = False) -> _Filled:
         """The batches from here on, as many as a chunk has and `out` has room for."""
         began = perf_counter()
         try:
-            return self._through_codecs(out) if self._place.needs_worker else self._plain(out)
+            return self._through_codecs(out, measures_first) if self._place.needs_worker else self._plain(out)
         except ApiError:
             return self._good(out)
         finally:
@@ -185,26 +201,38 @@ class ConvertedStream:
             self._add_large(filled, out)
         return filled
 
-    def _through_codecs(self, out: memoryview) -> _Filled:
-        """As `_plain`, those with a codec opened and closed again; what is not of the usual kind by itself."""
+    def _through_codecs(self, out: memoryview, measures_first: bool) -> _Filled:
+        """As `_plain`, those with a codec opened and closed again; what is not of the usual kind by itself.
+
+        With `measures_first` it ends with the first batch if nothing comes of that.
+        """
         source, rules, at = self._source, self._rules, self._place.at
         filled = _Filled(at)
         first = batch_at(source, at)
         window = read_window(
             source, at, rules.chunk_bytes if first is None else max(rules.chunk_bytes, first.size_bytes)
         )
+        if measures_first and first is not None:
+            self._compressed(window[: first.size_bytes], out, filled)
+            filled.first_bytes = filled.size_bytes
+        if not measures_first or filled.first_bytes:
+            self._compressed(window, out, filled)
+        filled.needs_worker = next_is_for_worker(source, filled.end, rules.target)
+        return filled
+
+    def _compressed(self, window: memoryview, out: memoryview, filled: _Filled) -> None:
+        """Adds what is in `window`, which begins where this fill does, behind what is filled yet."""
+        at, target = self._place.at, self._rules.target
         while True:
             read, filled.size_bytes, records, temporary_bytes = convert_singles(
-                window, filled.end - at, rules.target, out, filled.size_bytes
+                window, filled.end - at, target, out, filled.size_bytes
             )
             filled.end = at + read
             filled.records += records
             filled.temporary_bytes += temporary_bytes
-            header = batch_in(window, read, source.position + at)
+            header = batch_in(window, read, self._source.position + at)
             if header is None or not self._add(header, window[read : read + header.size_bytes], out, filled):
-                break
-        filled.needs_worker = next_is_for_worker(source, filled.end, rules.target)
-        return filled
+                return
 
     def _add_large(self, filled: _Filled, out: memoryview) -> None:
         """Adds to what is empty yet the next batch, larger than a chunk or than `out`, unless that is for a worker."""
@@ -255,11 +283,12 @@ class ConvertedStream:
                 batch = read_window(self._source, filled.end, header.size_bytes)
                 if not self._add(header, batch, out, filled):
                     break
+                filled.first_bytes = filled.first_bytes or filled.size_bytes
         filled.needs_worker = in_worker and filled.end == at  # else a frame is read, which may be the damage
         return filled
 
 
-def _write_overflow(out: bytearray | memoryview, promised_bytes: int) -> int:
+def write_overflow(out: bytearray | memoryview, promised_bytes: int) -> int:
     """An overflow entry over what is left of a promise, or over the first 128 KiB of it: its size."""
     size = max(OVERFLOW_ENTRY.size, min(promised_bytes, PADDING_BYTES))
     out[:size] = _ZEROS[:size]

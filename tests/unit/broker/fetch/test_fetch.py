@@ -1,11 +1,13 @@
 """Fetch, old and new, against a broker in this process."""
 
 import asyncio
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from stepdown.protocol.records.conversion.down import Converted
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.downconversion import conversion_rules, converted_slice, converted_stream
+from stepdown.storage.downconversion.converted_slice import ConvertedSlice
 from support.client import RawClient
 from support.clock import ManualClock
 from support.fetching import connect, create, fetch, fetched, magics, parked, produce, read, records
@@ -433,4 +436,100 @@ async def test_a_large_first_batch_is_converted_once(tmp_path: Path, monkeypatch
         answer = await fetched(client, fetch("t"), 2)
         assert [row[0] for row in read(answer.records)] == list(range(1000))  # the third batch is cut
         assert len(opened) == 3
+        assert broker.conversion_budget.in_use_bytes == 0
+
+
+CODECS = pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4], ids=lambda codec: codec.name.lower())
+
+
+def varied(count: int, codec: Codec) -> bytes:
+    """A compressed batch of so many records of 600 bytes, which stay as large."""
+    chance = Random(count)
+    rows = [Record(offset=n, timestamp=5, key=None, value=chance.randbytes(600)) for n in range(count)]
+    return build_batch(rows, codec=codec)
+
+
+async def fetched_counts(client: RawClient, version: int = 2) -> dict[int, int]:
+    """How many records came of each of four partitions."""
+    answer = await client.send(fetch("t", partitions=range(4)), version)
+    return {part.partition_index: len(read(part.records)) for part in answer.responses[0].partitions}
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4], ids=lambda c: c.name.lower())
+async def test_what_came_since_the_last_fetch_is_converted_in_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: Codec
+) -> None:
+    """A reader at the end of the log gets a batch or two of each partition: these went to a worker, twice."""
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", 4)
+        for partition in range(4):
+            await produce(client, "t", build_batch(records(5 + partition), codec=codec), partition)
+        with monkeypatch.context() as patched:
+            patched.delattr(broker.workers, "_threads")
+            assert await fetched_counts(client) == {0: 5, 1: 6, 2: 7, 3: 8}
+        assert broker.conversion_budget.in_use_bytes == 0
+
+
+@CODECS
+async def test_a_first_chunk_is_converted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: Codec) -> None:
+    fills: list[int] = []
+    convert = converted_stream.ConvertedStream._convert
+
+    def counted(stream: Any, out: memoryview, **how: Any) -> Any:
+        filled = convert(stream, out, **how)
+        fills.append(filled.records)
+        return filled
+
+    monkeypatch.setattr(converted_stream.ConvertedStream, "_convert", counted)
+    monkeypatch.delattr(converted_slice, "single_bytes")
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t")
+        for _ in range(2):
+            await produce(client, "t", varied(100, codec))
+        assert len(read((await fetched(client, fetch("t"), 2)).records)) >= 100  # what becomes larger cuts what follows
+        assert len(fills) == 1
+        assert broker.conversion_budget.in_use_bytes == 0
+
+
+async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, promise = Barrier(2), ConvertedSlice.promise
+
+    def together(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
+        both.wait(timeout=10)
+        return promise(converted, buffer)
+
+    monkeypatch.setattr(ConvertedSlice, "promise", together)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", 4)
+        for partition in range(4):
+            await produce(client, "t", varied(100 + partition, Codec.LZ4), partition)
+        assert await fetched_counts(client) == {0: 100, 1: 101, 2: 102, 3: 103}
+        assert not both.n_waiting
+        assert broker.conversion_budget.in_use_bytes == 0
+
+
+async def test_a_fault_in_one_of_them_fails_the_fetch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    promise, batches = ConvertedSlice.promise, [varied(100 + n, Codec.LZ4) for n in range(4)]
+
+    def failing(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
+        if converted.source.size_bytes == len(batches[1]):
+            raise RuntimeError("a fault of ours")
+        return promise(converted, buffer)
+
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        await create(client, "t", 4)
+        for partition, batch in enumerate(batches):
+            await produce(client, "t", batch, partition)
+        with monkeypatch.context() as patched:
+            patched.setattr(ConvertedSlice, "promise", failing)
+            answer = await client.send(fetch("t", partitions=range(4)), 2)
+        assert {part.error_code for part in answer.responses[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+        assert await fetched_counts(client) == {0: 100, 1: 101, 2: 102, 3: 103}
         assert broker.conversion_budget.in_use_bytes == 0

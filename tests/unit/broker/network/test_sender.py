@@ -11,7 +11,7 @@ import pytest
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.network.conversion_buffer import ClaimedBuffer
 from stepdown.broker.network.memory_budget import MemoryBudget
-from stepdown.broker.network.output_buffer_pool import STANDARD_BYTES, BufferPool
+from stepdown.broker.network.output_buffer_pool import BufferPool
 from stepdown.broker.network.sender import Sender
 from stepdown.broker.network.transport import PlainWire
 from stepdown.broker.scheduling.clock import LoopClock
@@ -213,7 +213,7 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
         got = await there.read(1)
         await asyncio.to_thread(there.workers.shutdown)  # the worker that sent it is done
         await settle()
-        assert budget.in_use_bytes == STANDARD_BYTES
+        assert budget.in_use_bytes == CHUNK
         assert got + await there.read(CHUNK - 1) == lazy.expected
         await sending
     assert (budget.peak_bytes, budget.in_use_bytes) == (8 * CHUNK, 0)

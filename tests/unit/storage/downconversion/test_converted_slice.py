@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -370,17 +371,66 @@ def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:
     assert not stats.is_truncated or not stats.padding_bytes
 
 
-def large_compressed(first: int, codec: Codec = Codec.LZ4) -> bytes:
-    """A batch that is larger than a chunk as it is stored."""
+def large_compressed(first: int, codec: Codec = Codec.LZ4, *, count: int = 500) -> bytes:
+    """A batch that its codec makes no smaller: with the usual count it is larger than a chunk as it is stored."""
     chance = Random(first)
-    values = [chance.randbytes(600) for _ in range(500)]
+    values = [chance.randbytes(600) for _ in range(count)]
     records = [Record(offset=first + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
     return build_batch(records, codec=codec)
 
 
-@pytest.mark.parametrize("codec", [Codec.LZ4, Codec.SNAPPY, Codec.GZIP], ids=lambda codec: codec.name.lower())
-def test_a_large_first_batch_is_converted_once_for_its_size_and_for_its_bytes(tmp_path: Path, codec: Codec) -> None:
-    source = stored(tmp_path, large_compressed(0, codec) + large_compressed(500, codec))
+CODECS = pytest.mark.parametrize("codec", [Codec.LZ4, Codec.SNAPPY, Codec.GZIP], ids=lambda codec: codec.name.lower())
+
+
+def varied(first: int, count: int, codec: Codec) -> bytes:
+    """A batch that grows a little when it is converted."""
+    values = [f"{n * 7919 % 1000} some words that come again {n}".encode() for n in range(first, first + count)]
+    records = [Record(offset=first + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
+    return build_batch(records, codec=codec)
+
+
+def with_large_batches(codec: Codec) -> bytes:
+    return large_compressed(0, codec) + large_compressed(500, codec)
+
+
+def with_small_batches(codec: Codec) -> bytes:
+    return b"".join(varied(first, 100, codec) for first in range(0, 1000, 100))
+
+
+def with_many_small_batches(codec: Codec) -> bytes:
+    return b"".join(large_compressed(first, codec, count=30) for first in range(0, 1000, 30))
+
+
+def with_one_batch(codec: Codec) -> bytes:
+    return varied(0, 20, codec)
+
+
+def with_a_plain_batch_behind(codec: Codec) -> bytes:
+    return varied(0, 20, codec) + batch(20, 2000)
+
+
+def with_damage_behind(codec: Codec) -> bytes:
+    damaged = bytearray(varied(20, 20, codec))
+    damaged[-1] ^= 1
+    return varied(0, 20, codec) + damaged
+
+
+@CODECS
+@pytest.mark.parametrize(
+    "made",
+    [
+        with_large_batches,
+        with_small_batches,
+        with_many_small_batches,
+        with_one_batch,
+        with_a_plain_batch_behind,
+        with_damage_behind,
+    ],
+)
+def test_what_is_converted_for_the_promised_size_is_sent(
+    tmp_path: Path, codec: Codec, made: Callable[[Codec], bytes]
+) -> None:
+    source = stored(tmp_path, made(codec))
     whole = converted(source)
     expected, rules = sent(whole), ConversionRules(target=1, first_offset=0)
     kept = ConvertedSlice(source, rules)
@@ -396,9 +446,76 @@ def test_a_large_first_batch_is_converted_once_for_its_size_and_for_its_bytes(tm
     assert replace(kept.stats, seconds=0) == replace(whole.stats, seconds=0)
 
 
-def test_a_first_batch_that_was_dropped_is_converted_again(tmp_path: Path) -> None:
-    source = stored(tmp_path, large_compressed(0) + large_compressed(500))
-    kept = ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
+def with_plain_batches(codec: Codec) -> bytes:
+    return batch(0, 20) + batch(20, 30)
+
+
+def with_a_part_of_a_batch_behind(codec: Codec) -> bytes:
+    return varied(0, 20, codec) + varied(20, 20, codec)[:-1]
+
+
+def with_two_that_grow(codec: Codec) -> bytes:
+    return build_batch([Record(offset=0, timestamp=5, key=None, value=b"a")], codec=codec) + varied(1, 20, codec)
+
+
+@CODECS
+@pytest.mark.parametrize("target", [0, 1])
+@pytest.mark.parametrize(
+    "made",
+    [with_small_batches, with_one_batch, with_plain_batches, with_a_part_of_a_batch_behind, with_two_that_grow],
+)
+def test_a_small_slice_is_converted_at_once_to_the_same_bytes(
+    tmp_path: Path, codec: Codec, target: int, made: Callable[[Codec], bytes]
+) -> None:
+    source = stored(tmp_path, made(codec))
+    whole, small = (
+        converted(source, target=target),
+        ConvertedSlice(source, ConversionRules(target=target, first_offset=0)),
+    )
+    buffer, expected = bytearray(STANDARD_BUFFER), sent(whole)
+    assert small.is_small
+    assert small.promise_at_once(buffer)
+    assert (small.size_bytes, buffer[: small.size_bytes]) == (whole.size_bytes, expected)
+    assert replace(small.stats, seconds=0) == replace(whole.stats, seconds=0)
+    assert sent(small) == expected  # made again, after it was dropped
+    assert replace(small.stats, seconds=0) == replace(whole.stats, seconds=0)
+
+
+def opens_to_much(codec: Codec) -> bytes:
+    return build_batch([Record(offset=0, timestamp=5, key=None, value=bytes(200_000))], codec=codec)
+
+
+def opens_to_much_in_all(codec: Codec) -> bytes:
+    rows = [[Record(offset=n, timestamp=5, key=None, value=bytes(60_000))] for n in range(2)]
+    return b"".join(build_batch(each, codec=codec) for each in rows)
+
+
+def damaged(codec: Codec) -> bytes:
+    return with_damage_behind(codec)[len(varied(0, 20, codec)) :]
+
+
+@CODECS
+@pytest.mark.parametrize(
+    "made", [opens_to_much, opens_to_much_in_all, damaged, with_damage_behind, with_a_plain_batch_behind]
+)
+def test_what_would_take_long_or_is_unusual_is_not_converted_at_once(
+    tmp_path: Path, codec: Codec, made: Callable[[Codec], bytes]
+) -> None:
+    lazily = ConvertedSlice(stored(tmp_path, made(codec)), ConversionRules(target=1, first_offset=0))
+    assert not (lazily.is_small and lazily.promise_at_once(bytearray(STANDARD_BUFFER)))
+    assert lazily.size_bytes == 0
+
+
+def test_zstd_is_not_converted_at_once(tmp_path: Path) -> None:
+    lazily = ConvertedSlice(stored(tmp_path, batch(0, 9, codec=Codec.ZSTD)), ConversionRules(target=1, first_offset=0))
+    assert not lazily.promise_at_once(bytearray(STANDARD_BUFFER))
+
+
+@pytest.mark.parametrize("made", [with_large_batches, with_small_batches])
+def test_what_was_converted_first_and_dropped_is_converted_again(
+    tmp_path: Path, made: Callable[[Codec], bytes]
+) -> None:
+    kept = ConvertedSlice(stored(tmp_path, made(Codec.LZ4)), ConversionRules(target=1, first_offset=0))
     buffer = bytearray(kept.first_buffer_bytes)
     assert kept.promise(buffer)
     first, stream = bytes(buffer[: kept.filled_bytes]), kept.open()
@@ -442,11 +559,9 @@ def test_the_buffer_has_room_for_a_megabyte_of_small_records(tmp_path: Path, cod
     assert kept.filled_bytes > 0
 
 
-@pytest.mark.parametrize("small", [batch(0, 9, codec=Codec.LZ4), batch(0, 3000, 500), marker(0)])
-def test_only_a_compressed_first_batch_above_a_chunk_is_filled_when_its_size_is_promised(
-    tmp_path: Path, small: bytes
-) -> None:
-    lazily = ConvertedSlice(stored(tmp_path, small), ConversionRules(target=1, first_offset=0))
+@pytest.mark.parametrize("plain", [batch(0, 9), batch(0, 3000, 500), marker(0)])
+def test_only_a_compressed_first_batch_is_filled_when_its_size_is_promised(tmp_path: Path, plain: bytes) -> None:
+    lazily = ConvertedSlice(stored(tmp_path, plain), ConversionRules(target=1, first_offset=0))
     assert lazily.first_buffer_bytes == 0
 
 
