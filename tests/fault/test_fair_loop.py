@@ -38,6 +38,7 @@ QUICK = (
     "coordinators_within_the_limit",
     "half_frames",
     "old_messages_of_the_wrong_kind",
+    "old_fetches_of_small_batches",
 )
 """Of the rows; the others are marked slow."""
 

@@ -6,6 +6,7 @@ Everything is bytes that any broker reads; what stepdown serves and Kafka does n
 import struct
 from collections.abc import Iterator
 from itertools import count
+from random import Random
 from uuid import uuid4
 
 from stepdown.bench.load.admin_connection import frame_of
@@ -158,6 +159,20 @@ def old_messages_of_the_wrong_kind(partitions: int = 50, set_bytes: int = 24_000
     message = encode_message(magic=1, offset=0, timestamp=1, attributes=8, key=b"k", value=b"")
     messages = message * (set_bytes // len(message))
     return frame_of(_produce(dict.fromkeys(range(partitions), messages)), 2)
+
+
+def small_batches_of_gzip(partitions: int = 50, opened_bytes: int = 80_000) -> bytes:
+    """For `old_fetches_of_small_batches`: each takes as long as one may in the event loop."""
+    words = Random(1)
+    value = b"".join(b"word%d " % words.randrange(300) for _ in range(opened_bytes // 8))[:opened_bytes]
+    return frame_of(_produce(dict.fromkeys(range(partitions), _batch(value, Codec.GZIP))), 7)
+
+
+def old_fetch_of_small_batches(partitions: int = 50) -> bytes:
+    asked = tuple(
+        FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=32_000) for number in range(partitions)
+    )
+    return frame_of(FetchRequest(max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic=TOPIC, partitions=asked),)), 2)
 
 
 def framed(body: bytes) -> bytes:

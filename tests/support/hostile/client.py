@@ -215,6 +215,7 @@ ATTACKS: dict[str, Callable[[str], None]] = {
     "scrapes": lambda at: scrapes(at, reading=True),
     "scrapes_not_read": lambda at: scrapes(at, reading=False),
     "old_messages_of_the_wrong_kind": lambda at: one_by_one(at, repeat(attacks.old_messages_of_the_wrong_kind())),
+    "old_fetches_of_small_batches": lambda at: one_by_one(at, repeat(attacks.old_fetch_of_small_batches())),
     "batches_that_open_wide": lambda at: one_by_one(at, repeat(attacks.batches_that_open_wide())),
 }
 

@@ -20,7 +20,8 @@ from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 
-from .attacks import TOPIC, WIDE_PARTITIONS, WIDE_TOPIC
+from .attacks import TOPIC, WIDE_PARTITIONS, WIDE_TOPIC, small_batches_of_gzip
+from .client import asked, connected
 
 TESTS = Path(__file__).resolve().parents[2]
 LONG_NAMES = 2_000
@@ -102,6 +103,12 @@ def many_partitions(address: str) -> None:
     create(address, {f"t{number}": 100 for number in range(MANY_PARTITIONS // 100)})
 
 
+def with_small_batches(address: str) -> None:
+    create(address, {TOPIC: 50})
+    with connected(address) as sock:
+        asked(sock, small_batches_of_gzip())
+
+
 def one_offset(address: str) -> None:
     create(address, {TOPIC: 1})
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="m" * 4_000)
@@ -173,6 +180,11 @@ ROWS = (
         attack="old_messages_of_the_wrong_kind",
         told="50 sets of magic 1 in a request, 24 kB each, of messages that are looked at one by one",
         prepare=lambda address: create(address, {TOPIC: 50}),
+    ),
+    Row(
+        attack="old_fetches_of_small_batches",
+        told="fetches of 50 batches of gzip, each 80 kB once opened, by a client of Kafka 0.10",
+        prepare=with_small_batches,
     ),
     Row(
         attack="batches_that_open_wide",
