@@ -1,11 +1,11 @@
 """Does a server with more processors serve more compressed data? Old readers of LZ4, producers of LZ4, by processors.
 
     python bench/questions/processors.py                    # 1, 2 … as many as there are
-    python bench/questions/processors.py --codec GZIP --batch-bytes 1000000 --turns 5
+    python bench/questions/processors.py --codec GZIP --batch-bytes 1000000 --clients 1
 
-One server for each number of processors, held to them by taskset; all are up and take turns. 8 readers by Fetch v2 and
-8 producers, batches of JSON, of 16 kB unless another size is given. The load takes part of a processor itself, which
-the largest number has to share.
+One server for each number of processors, held to them by taskset; all are up and take turns. Readers by Fetch v2 and
+producers, 8 of each, and batches of JSON, of 16 kB, unless other numbers are given. The load takes part of a processor
+itself, which the largest number has to share.
 """
 
 import argparse
@@ -28,7 +28,6 @@ from stepdown.bench.load.values import Data
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.records.layout import Codec
 
-CLIENTS = 8
 WARM_UP_S = 1.0
 WRITTEN = "written"
 
@@ -47,18 +46,19 @@ class Pinned(Stepdown):
 class Question:
     """What all servers are asked."""
 
-    def __init__(self, codec: Codec, batch_bytes: int, load: LoadProcess) -> None:
+    def __init__(self, codec: Codec, batch_bytes: int, clients: int, load: LoadProcess) -> None:
         grid = FetchGrid(
             batch_bytes=(batch_bytes,),
             record_bytes=(600,),
             codecs=(codec,),
             versions=(2,),
-            readers=(CLIENTS,),
+            readers=(clients,),
             data=(Data.JSON,),
         )
         (self._filling,) = grid.fillings()
         (self._reading,) = grid.cases(self._filling)
         (self._writing,) = ProduceGrid(batch_bytes=(batch_bytes,), codecs=(codec,), data=(Data.JSON,)).cases()
+        self._clients = clients
         self._load = load
 
     def prepare(self, server: Stepdown) -> None:
@@ -72,7 +72,7 @@ class Question:
     def write(self, server: Stepdown, seconds: float) -> float:
         """MB/s that were acknowledged."""
         create_topic(server.address, WRITTEN, PARTITIONS)
-        plan = Writing(connections=CLIENTS).plan(server.address, WRITTEN, self._writing.filling, seconds)
+        plan = Writing(connections=self._clients).plan(server.address, WRITTEN, self._writing.filling, seconds)
         result = self._run(server, plan)
         delete_topic(server.address, WRITTEN)
         return result.sent_bytes / result.seconds / 1e6
@@ -88,16 +88,18 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--codec", choices=[codec.name for codec in Codec], default=Codec.LZ4.name)
     parser.add_argument("--batch-bytes", type=int, default=16_000)
+    parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     given = parser.parse_args(arguments)
-    print("| processors | 8 old readers, MB/s | 8 producers, MB/s |\n|---|---|---|")
+    print(f"| processors | old readers ({given.clients}), MB/s | producers ({given.clients}), MB/s |\n|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, LoadProcess() as load:
         servers = [Pinned(Path(folder, str(count)), count) for count in range(1, (os.cpu_count() or 1) + 1)]
         try:
             for server in servers:
                 server.start()
-            compare(servers, Question(Codec[given.codec], given.batch_bytes, load), given.turns, given.seconds)
+            question = Question(Codec[given.codec], given.batch_bytes, given.clients, load)
+            compare(servers, question, given.turns, given.seconds)
         finally:
             for server in servers:
                 server.kill()
