@@ -128,7 +128,7 @@ class ConvertedSlice:
     @property
     def is_small(self) -> bool:
         """Whether `promise_at_once` is worth trying."""
-        return self.first_header is not None and self.source.size_bytes <= SMALL_BYTES
+        return self.first_header is not None and self.source.size_bytes <= min(SMALL_BYTES, self.rules.chunk_bytes)
 
     def promise_at_once(self, buffer: bytearray) -> bool:
         """As `promise` of a slice that is small, in the event loop, and fills the buffer with all of it.
@@ -153,6 +153,8 @@ class ConvertedSlice:
 
     def done(self) -> None:
         self.drop_first()
+        if self._stream is not None and self.stats is _NOTHING_YET:
+            self.stats = self._stream.stats
         if self.on_done is not None:
             self.on_done(self.stats)
 

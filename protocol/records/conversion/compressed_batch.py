@@ -50,6 +50,7 @@ MOST_LEFT = cython.declare(cython.Py_ssize_t, 6)  # a record across two blocks: 
 MOST_DENSE = cython.declare(cython.Py_ssize_t, 12)
 MOST_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 24)
 BLOCK_ROOM = cython.declare(cython.Py_ssize_t, 96 * 1024)
+LEAST_OPENED = 1024  # so much a batch counts for, of what may be opened, that goes through Python
 MOST_OPENED_IN_ALL = cython.declare(cython.Py_ssize_t, MAX_OPENED_BYTES)
 
 
@@ -256,7 +257,7 @@ class SinglesDown:
     def ask(self, source: object, out: object) -> cython.int:
         """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted."""
         codec = single(self.attributes & CODEC_MASK)
-        if codec is None or codec[1] is None:
+        if codec is None or codec[1] is None or self.opened_left <= 0:
             return NO_ROOM
         down: RecordsDown = self.down
         stop: cython.Py_ssize_t
@@ -264,7 +265,7 @@ class SinglesDown:
         opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], min(SINGLE_BYTES, self.opened_left))
         if opened is None:
             return NO_ROOM
-        self.opened_left -= len(opened)
+        self.opened_left -= max(len(opened), LEAST_OPENED)
         status = self.take_opened(opened)
         if status != DONE:
             return status

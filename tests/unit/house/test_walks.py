@@ -13,6 +13,7 @@ import stepdown
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.records.record import Record
 from support.admin import new_topic
 from support.client import RawClient
 from support.record_sets import record_set
@@ -21,7 +22,8 @@ from support.running import running_broker
 ROOT = Path(stepdown.__file__).parent
 PAGE = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
 MOST_FILES = 10
-WRITTEN = PartitionProduceData(index=0, records=record_set(2))
+LARGE = Record(offset=0, timestamp=1, key=None, value=bytes(40_000))
+WRITTEN = PartitionProduceData(index=0, records=record_set(2, content=[LARGE]))
 READ = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 16)
 REQUESTS: dict[str, tuple[Any, int]] = {
     "Produce v9": (

@@ -7,6 +7,7 @@ import pytest
 from stepdown.protocol.errors import InvalidRecord
 from stepdown.protocol.records.batches import view
 from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.compression.codecs import read_chunks
 from stepdown.protocol.records.conversion.compressed_batch import SINGLE_BYTES, convert_singles, single_bytes
 from stepdown.protocol.records.conversion.down import convert_compressed
 from stepdown.protocol.records.kernel import crc32c
@@ -66,6 +67,18 @@ def test_batches_end_before_one_that_opens_to_more_than_is_allowed(codec: Codec)
     assert convert_singles(one * 3, 0, 1, out, 0, 14_000).at == 0
     assert convert_singles(one * 3, 0, 1, out, 0, 20_000).at == len(one)
     assert convert_singles(one * 3, 0, 1, out, 0, 40_000).at == 2 * len(one)
+
+
+def test_batches_end_where_nothing_more_may_be_opened() -> None:
+    """To isal a limit of 0 is none: a batch of 28 kB opened to 29 MB in the event loop."""
+    one = bytes(batch(Random(1), Codec.GZIP, count=15, size=1000))
+    opened_bytes = len(b"".join(read_chunks(Codec.GZIP, memoryview(one)[61:], magic=2, max_bytes=SINGLE_BYTES)))
+    assert convert_singles(one * 2, 0, 1, bytearray(200_000), 0, opened_bytes).at == len(one)
+
+
+def test_a_small_batch_that_goes_through_python_counts_for_more() -> None:
+    one = bytes(batch(Random(1), Codec.GZIP, count=1, size=10))
+    assert convert_singles(one * 200, 0, 1, bytearray(200_000), 0, 50 * 1024).at == 50 * len(one)
 
 
 @pytest.mark.parametrize("codec", CODECS)
