@@ -20,6 +20,7 @@ from types import TracebackType
 from ..scheduling.clock import Clock, Timer
 
 PATIENCE_MS = 100
+LONG_AGO = float("-inf")
 
 
 class Claim:
@@ -44,8 +45,13 @@ class Claim:
             self.size_bytes = size_bytes
             self._budget._give_back(None, surplus)
 
-    def reclaimable(self, drop: Callable[[], None]) -> None:
-        """From now on `drop` may be called, once: it releases this claim at once, for those who wait."""
+    def reclaimable(self, drop: Callable[[], None], *, before_others: bool = False) -> None:
+        """From now on `drop` may be called, once: it releases this claim at once, for those who wait.
+
+        `before_others`: it costs nobody his turn, so nobody waits for the patience that others are granted.
+        """
+        if before_others:
+            self.stalled_since_ms = LONG_AGO
         self._budget._offer(self, drop)
 
     def progress(self, forgiven_ms: float) -> None:
@@ -54,6 +60,8 @@ class Claim:
 
     def in_use(self) -> None:
         """Takes the offer of `reclaimable` back."""
+        if self.stalled_since_ms == LONG_AGO:
+            self.stalled_since_ms = None
         self._budget._withdraw(self)
 
     def __enter__(self) -> "Claim":

@@ -138,6 +138,25 @@ async def test_a_holder_that_crawls_is_asked_as_one_that_stands() -> None:
     assert (await waiting).size_bytes == 50
 
 
+async def test_what_is_kept_for_its_turn_is_given_up_at_once_until_the_turn_comes() -> None:
+    clock = ManualClock()
+    budget = MemoryBudget(100, clock=clock, patience_ms=50)
+    kept = await budget.claim(90)
+    kept.reclaimable(kept.release, before_others=True)
+    taken = await budget.claim(50)
+    assert (kept.size_bytes, taken.size_bytes) == (0, 50)
+    taken.release()
+    stalled = await budget.claim(90)
+    stalled.reclaimable(stalled.release, before_others=True)
+    stalled.in_use()
+    stalled.reclaimable(stalled.release)
+    waiting = asyncio.create_task(budget.claim(50))
+    await clock.advance(49)
+    assert not waiting.done()
+    await clock.advance(1)
+    assert (await waiting).size_bytes == 50
+
+
 async def test_of_several_that_stalled_only_those_are_asked_that_are_needed() -> None:
     clock = ManualClock()
     budget = MemoryBudget(100, clock=clock, patience_ms=50)
