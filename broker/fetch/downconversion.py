@@ -8,8 +8,9 @@
 
 A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
 already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
-measured here, on the loop, those with a codec, and large ones, in a worker. What a worker converts for that, up to a
-chunk of each partition, is kept to be sent, as long as half of the conversion memory is free.
+measured here, on the loop, those with a codec, and large ones, in a worker. Small slices are converted as a whole, on
+the loop. What is converted with a codec, up to a chunk of each partition, or as a whole, is kept to be sent as long as
+half of the conversion memory is free, and nobody waits for it.
 """
 
 import asyncio
@@ -280,7 +281,7 @@ async def _promise_and_keep(core: "Core", converted: ConvertedSlice) -> bool:
 def _keep(converted: ConvertedSlice, held: ClaimedBuffer, size_bytes: int) -> None:
     """What was converted for the promise is kept until it is sent, or others wait for the memory."""
     held.keep_only(size_bytes, surplus_bytes=KEPT_SURPLUS_BYTES)
-    held.offer()
+    held.offer(before_others=True)
     converted.first = held
 
 

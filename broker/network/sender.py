@@ -2,9 +2,10 @@
 
 What takes a worker is sent by it as well, as far as the peer takes it at once; the event loop waits for room.
 
-Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), at most one filled buffer of a
-converted slice, charged to the conversion budget. When others wait for that budget it is dropped and filled again once
-the reader takes more: conversion is a function of the stored bytes, so it holds the same then.
+Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), one filled buffer of a converted
+slice, and what was converted to promise the sizes of others, charged to the conversion budget. When others wait for
+that budget it is dropped and filled again once the reader takes more: conversion is a function of the stored bytes, so
+it holds the same then.
 """
 
 import asyncio

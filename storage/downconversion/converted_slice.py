@@ -133,7 +133,7 @@ class ConvertedSlice:
     def promise_at_once(self, buffer: bytearray) -> bool:
         """As `promise` of a slice that is small, in the event loop, and fills the buffer with all of it.
 
-        False where it opens to much, is damaged or unusual in any way: then `promise` has to see to it, in a worker.
+        False where it opens to too much, is damaged or unusual in any way: `promise` has to see to it, in a worker.
         """
         header = self.first_header
         made = None if header is None else convert_small(self.source, header, self.rules, buffer)
@@ -143,7 +143,7 @@ class ConvertedSlice:
         return True
 
     def open(self) -> ConvertedStream:
-        """The bytes of it, from behind `filled_bytes` on."""
+        """The bytes of it, from behind `filled_bytes` on; of a slice that was promised at once from the beginning."""
         stream, self._stream = self._stream, None
         if stream is None:
             stream = ConvertedStream(self.source, self.rules, self.size_bytes, needs_worker=self._begins_in_worker)
@@ -153,8 +153,6 @@ class ConvertedSlice:
 
     def done(self) -> None:
         self.drop_first()
-        if self._stream is not None and self.stats is _NOTHING_YET:
-            self.stats = self._stream.stats
         if self.on_done is not None:
             self.on_done(self.stats)
 
@@ -172,7 +170,7 @@ class ConvertedSlice:
         stream = ConvertedStream(self.source, self.rules, 0, needs_worker=True)
         size = stream.fill_first(buffer)
         if size:
-            self._stream = stream
+            self._stream, self.stats = stream, stream.stats
         return size
 
     def _converted_bytes(self, header: BatchHeader, at: int) -> int:

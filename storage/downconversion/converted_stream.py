@@ -105,9 +105,10 @@ class ConvertedStream:
         place, stats = self._place, self.stats
         self._before = place, replace(stats)
         if not place.is_padding:
-            size = self._take(self._convert(memoryview(buffer)[: place.buffer_bytes]))
+            out = memoryview(buffer)[: place.buffer_bytes]
+            size = self._take(self._convert(out))
             if self._place is not place:
-                return size + self._pad_if_over(buffer, size)
+                return size + self._pad_if_over(out, size)
         return self._pad(buffer)
 
     def fill_first(self, buffer: bytearray | memoryview) -> int:
@@ -117,10 +118,11 @@ class ConvertedStream:
         batch, or it is damaged, and this stream is not for use. `filled_bytes` tells whether `buffer` had room for it.
         """
         self._before = self._place, replace(self.stats)
-        filled = self._convert(memoryview(buffer)[: self._place.buffer_bytes], measures_first=True)
+        out = memoryview(buffer)[: self._place.buffer_bytes]
+        filled = self._convert(out, measures_first=True)
         size = filled.first_bytes or filled.wants_bytes
         self._size_bytes = max(self._source.size_bytes, size)
-        self._pad_if_over(buffer, self._take(filled))
+        self._pad_if_over(out, self._take(filled))
         return size
 
     @property
@@ -160,14 +162,14 @@ class ConvertedStream:
             self._place = self._at(filled.end, place.out_bytes, needs_worker=filled.needs_worker)
         return 0
 
-    def _pad_if_over(self, buffer: bytearray | memoryview, size: int) -> int:
+    def _pad_if_over(self, out: memoryview, size: int) -> int:
         """Pads behind the `size` bytes that were filled if nothing is left to convert, and there is room: how much."""
         left = self._size_bytes - self._place.out_bytes
-        if not size or not left or max(left, OVERFLOW_ENTRY.size) > min(len(buffer) - size, PADDING_BYTES):
+        if not size or not left or max(left, OVERFLOW_ENTRY.size) > min(len(out) - size, PADDING_BYTES):
             return 0
         with contextlib.suppress(ApiError):
             if batch_at(self._source, self._place.at) is None:
-                return self._pad(memoryview(buffer)[size:])
+                return self._pad(out[size:])
         return 0
 
     def _pad(self, buffer: bytearray | memoryview) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from stepdown.broker.broker import Broker
@@ -46,6 +47,17 @@ async def test_bytes_out_are_the_bytes_promised(broker: Broker, client: RawClien
     answer = await fetched(client, fetch("t"), version)
     assert broker.metrics.padding_bytes._children[()].value > 1000
     assert broker.metrics.bytes_out.of("t").value == len(answer.records)
+
+
+@pytest.mark.parametrize("count", [20, 100], ids=["at-once", "in-a-worker"])
+async def test_what_was_converted_for_its_size_is_counted(broker: Broker, client: RawClient, count: int) -> None:
+    await create(client, "t")
+    rows = [Record(offset=n, timestamp=1, key=None, value=Random(n).randbytes(600)) for n in range(count)]
+    await produce(client, "t", build_batch(rows, codec=Codec.LZ4))
+    await fetched(client, fetch("t"), 2)
+    await client.send(ApiVersionsRequest(), 0)  # what was sent is counted by then
+    assert broker.metrics.fetch_conversions.of("t").value == count
+    assert broker.metrics.conversion_chunks._children[()].value == 1
 
 
 @pytest.mark.parametrize(("chunk_bytes", "chunks"), [(1 << 17, 8), (1 << 18, 4), (1 << 30, 4)])

@@ -506,6 +506,13 @@ def test_what_would_take_long_or_is_unusual_is_not_converted_at_once(
     assert lazily.size_bytes == 0
 
 
+def test_a_slice_of_several_chunks_is_not_small(tmp_path: Path) -> None:
+    source = stored(tmp_path, batch(0, 20))
+    for chunk_bytes in 1024, source.size_bytes:
+        lazily = ConvertedSlice(source, ConversionRules(target=1, first_offset=0, chunk_bytes=chunk_bytes))
+        assert lazily.is_small == (chunk_bytes > 1024)
+
+
 def test_zstd_is_not_converted_at_once(tmp_path: Path) -> None:
     lazily = ConvertedSlice(stored(tmp_path, batch(0, 9, codec=Codec.ZSTD)), ConversionRules(target=1, first_offset=0))
     assert not lazily.promise_at_once(bytearray(STANDARD_BUFFER))
