@@ -6,17 +6,20 @@ The same bytes as those of a stream (`converted_stream.py`), which makes them ag
 from time import perf_counter
 
 from ...protocol.errors import ApiError
-from ...protocol.records.batch_header import FRAME, LOG_OVERHEAD, BatchHeader
+from ...protocol.records.batch_header import CODEC_MASK, FRAME, LOG_OVERHEAD, BatchHeader
 from ...protocol.records.conversion.compressed_batch import convert_singles
 from ...protocol.records.kernel import convert_plain
+from ...protocol.records.layout import Codec
 from ..files.file_slice import FileSlice
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened
 from .converted_stream import write_overflow
 from .read_window import batch_in, read_window
 
-# For so much LZ4 and snappy take 0.5 ms at most, gzip 1 ms; the way to a worker and back 0.1 to 0.2 ms twice.
-SMALL_BYTES = 32 * 1024
-SMALL_OPENED_BYTES = 96 * 1024
+# For so much a codec takes 0.5 ms at most; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
+SMALL_BYTES = 64 * 1024
+SMALL_GZIP_BYTES = 16 * 1024
+SMALL_OPENED_BYTES = 256 * 1024
+SMALL_OPENED_GZIP_BYTES = 64 * 1024
 
 
 def convert_small(
@@ -24,8 +27,8 @@ def convert_small(
 ) -> tuple[int, ConversionStats] | None:
     """The promised size of a slice of at most `SMALL_BYTES`, all of which is in `out` then, and what that took.
 
-    None where its batches open to more than `SMALL_OPENED_BYTES`, are compressed in part, damaged or unusual in any
-    way: that is for `converted_stream.py`. `out` has room for 256 KiB. Raises: DiskFault.
+    None where its batches open to more than is told above, are compressed in part, damaged or unusual in any way: that
+    is for `converted_stream.py`. `out` has room for 256 KiB. Raises: DiskFault.
     """
     began = perf_counter()
     window = read_window(source, 0, source.size_bytes)
@@ -51,7 +54,10 @@ def _compressed(
     """Converts what it can: up to where, into how many bytes, of which so many of the first batch, records, temporary
     bytes.
     """
-    at, size, records, temporary_bytes = convert_singles(window, 0, rules.target, out, 0, SMALL_OPENED_BYTES)
+    most = SMALL_OPENED_BYTES
+    if first.attributes & CODEC_MASK == Codec.GZIP:
+        most = SMALL_OPENED_GZIP_BYTES if len(window) <= SMALL_GZIP_BYTES else 0
+    at, size, records, temporary_bytes = convert_singles(window, 0, rules.target, out, 0, most)
     first_bytes = FRAME.unpack_from(out)[1] + LOG_OVERHEAD if size else 0  # one wrapper message
     return at, size, first_bytes, records, temporary_bytes
 

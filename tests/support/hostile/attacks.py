@@ -161,7 +161,7 @@ def old_messages_of_the_wrong_kind(partitions: int = 50, set_bytes: int = 24_000
     return frame_of(_produce(dict.fromkeys(range(partitions), messages)), 2)
 
 
-def small_batches_of_gzip(partitions: int = 50, opened_bytes: int = 80_000) -> bytes:
+def small_batches_of_gzip(partitions: int = 50, opened_bytes: int = 60_000) -> bytes:
     """For `old_fetches_of_small_batches`: each takes as long as one may in the event loop."""
     words = Random(1)
     value = b"".join(b"word%d " % words.randrange(300) for _ in range(opened_bytes // 8))[:opened_bytes]

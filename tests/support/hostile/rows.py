@@ -183,7 +183,7 @@ ROWS = (
     ),
     Row(
         attack="old_fetches_of_small_batches",
-        told="fetches of 50 batches of gzip, each 80 kB once opened, by a client of Kafka 0.10",
+        told="fetches of 50 batches of gzip, each 60 kB once opened, by a client of Kafka 0.10",
         prepare=with_small_batches,
     ),
     Row(

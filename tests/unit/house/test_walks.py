@@ -22,9 +22,9 @@ from support.running import running_broker
 ROOT = Path(stepdown.__file__).parent
 PAGE = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
 MOST_FILES = 10
-LARGE = Record(offset=0, timestamp=1, key=None, value=bytes(40_000))
+LARGE = Record(offset=0, timestamp=1, key=None, value=bytes(80_000))
 WRITTEN = PartitionProduceData(index=0, records=record_set(2, content=[LARGE]))
-READ = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 16)
+READ = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 17)
 REQUESTS: dict[str, tuple[Any, int]] = {
     "Produce v9": (
         ProduceRequest(acks=-1, timeout_ms=9000, topic_data=(TopicProduceData(name="t", partition_data=(WRITTEN,)),)),

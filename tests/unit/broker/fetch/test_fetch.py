@@ -496,10 +496,10 @@ async def test_a_first_chunk_is_converted_once(tmp_path: Path, monkeypatch: pyte
 async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, promise = Barrier(2), ConvertedSlice.promise
+    both, promise, pairs = Barrier(2), ConvertedSlice.promise, list[int]()
 
     def together(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
-        both.wait(timeout=10)
+        pairs.append(both.wait(timeout=10))
         return promise(converted, buffer)
 
     monkeypatch.setattr(ConvertedSlice, "promise", together)
@@ -508,14 +508,14 @@ async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time
         client = await connect(broker)
         await create(client, "t", 4)
         for partition in range(4):
-            await produce(client, "t", varied(100 + partition, Codec.LZ4), partition)
-        assert await fetched_counts(client) == {0: 100, 1: 101, 2: 102, 3: 103}
-        assert not both.n_waiting
+            await produce(client, "t", varied(200 + partition, Codec.LZ4), partition)
+        assert await fetched_counts(client) == {0: 200, 1: 201, 2: 202, 3: 203}
+        assert sorted(pairs) == [0, 0, 1, 1]
         assert broker.conversion_budget.in_use_bytes == 0
 
 
 async def test_a_fault_in_one_of_them_fails_the_fetch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    promise, batches = ConvertedSlice.promise, [varied(100 + n, Codec.LZ4) for n in range(4)]
+    promise, batches = ConvertedSlice.promise, [varied(200 + n, Codec.LZ4) for n in range(4)]
 
     def failing(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
         if converted.source.size_bytes == len(batches[1]):
@@ -531,5 +531,5 @@ async def test_a_fault_in_one_of_them_fails_the_fetch_alone(tmp_path: Path, monk
             patched.setattr(ConvertedSlice, "promise", failing)
             answer = await client.send(fetch("t", partitions=range(4)), 2)
         assert {part.error_code for part in answer.responses[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
-        assert await fetched_counts(client) == {0: 100, 1: 101, 2: 102, 3: 103}
+        assert await fetched_counts(client) == {0: 200, 1: 201, 2: 202, 3: 203}
         assert broker.conversion_budget.in_use_bytes == 0

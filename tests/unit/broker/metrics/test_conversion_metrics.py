@@ -49,7 +49,7 @@ async def test_bytes_out_are_the_bytes_promised(broker: Broker, client: RawClien
     assert broker.metrics.bytes_out.of("t").value == len(answer.records)
 
 
-@pytest.mark.parametrize("count", [20, 100], ids=["at-once", "in-a-worker"])
+@pytest.mark.parametrize("count", [20, 200], ids=["at-once", "in-a-worker"])
 async def test_what_was_converted_for_its_size_is_counted(broker: Broker, client: RawClient, count: int) -> None:
     await create(client, "t")
     rows = [Record(offset=n, timestamp=1, key=None, value=Random(n).randbytes(600)) for n in range(count)]

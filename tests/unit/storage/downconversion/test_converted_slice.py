@@ -482,11 +482,11 @@ def test_a_small_slice_is_converted_at_once_to_the_same_bytes(
 
 
 def opens_to_much(codec: Codec) -> bytes:
-    return build_batch([Record(offset=0, timestamp=5, key=None, value=bytes(200_000))], codec=codec)
+    return build_batch([Record(offset=0, timestamp=5, key=None, value=bytes(300_000))], codec=codec)
 
 
 def opens_to_much_in_all(codec: Codec) -> bytes:
-    rows = [[Record(offset=n, timestamp=5, key=None, value=bytes(60_000))] for n in range(2)]
+    rows = [[Record(offset=n, timestamp=5, key=None, value=bytes(140_000))] for n in range(2)]
     return b"".join(build_batch(each, codec=codec) for each in rows)
 
 
