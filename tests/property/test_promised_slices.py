@@ -98,8 +98,11 @@ class Peer:
         self._chance = chance
         self._budget = budget
         self._is_full = False
+        self.leaves_at: int | None = None
 
     def try_send(self, data: Any, *, more: bool = False) -> int:
+        if self.leaves_at is not None and len(self.taken) >= self.leaves_at:
+            raise ConnectionResetError
         size = 0 if self._is_full else self._chance.choice([len(data), len(data), self._chance.randint(0, len(data))])
         self._is_full = size < len(data)
         self.taken += data[:size]
@@ -121,33 +124,61 @@ def take_all(budget: MemoryBudget) -> None:
         budget._offers.pop(claim)()
 
 
-async def sent(source: FileSlice, rules: ConversionRules, chance: Random) -> Outcome:
-    """As a broker would convert, keep and send it."""
+async def wait_for_memory(budget: MemoryBudget, chance: Random) -> None:
+    while True:
+        if chance.random() < 0.5:
+            take_all(budget)
+        await asyncio.sleep(0)
+
+
+async def promised(core: Any, source: FileSlice, rules: ConversionRules) -> ConvertedSlice:
+    """As a broker does it."""
+    converted = ConvertedSlice(source, rules)
+    is_promised = converted.is_small and downconversion._promise_at_once(core, converted)
+    while not is_promised:
+        if converted.first_buffer_bytes:
+            is_promised = await downconversion._promise_and_keep(core, converted)
+        else:
+            is_promised = converted.promise()
+    return converted
+
+
+async def sent(source: FileSlice, rules: ConversionRules, chance: Random, *, leaves: bool) -> list[Outcome]:
+    """What comes of the slice when it is sent twice, one behind the other; nothing if the peer leaves before."""
     budget, heard = MemoryBudget(16 << 20), list[ConversionStats]()
     workers = WorkerThreads(1, "one", LoopClock())
     core: Any = SimpleNamespace(conversion_budget=budget, buffers=BufferPool(), workers=workers)
+    peer: Any = Peer(chance, budget)
+    others = None
     try:
-        converted = ConvertedSlice(source, rules)
-        is_promised = converted.is_small and downconversion._promise_at_once(core, converted)
-        while not is_promised:
-            if converted.first_buffer_bytes:
-                is_promised = await downconversion._promise_and_keep(core, converted)
-            else:
-                is_promised = converted.promise()
-        converted.on_done = heard.append
+        slices = [await promised(core, source, rules) for _ in range(2)]
+        size = slices[0].size_bytes
+        for converted in slices:
+            converted.on_done = heard.append
         if chance.random() < 0.3:
             take_all(budget)
-        peer: Any = Peer(chance, budget)
-        await Sender(peer, budget, core.buffers, workers, Metrics()).send([converted])
-        assert len(peer.taken) == converted.size_bytes
+        peer.leaves_at = chance.randint(0, 2 * size) if leaves else None
+        sender = Sender(peer, budget, core.buffers, workers, Metrics())
+        sender._turn_left = chance.choice([1, 1 << 20])
+        others = asyncio.create_task(wait_for_memory(budget, chance))
+        await sender.send([b"before", slices[0], b"between", slices[1], b"behind"])
     except ApiError as fault:
-        return type(fault)
+        return [type(fault)]
+    except ConnectionResetError:
+        assert leaves
     finally:
+        if others is not None:
+            others.cancel()
         await asyncio.to_thread(workers.shutdown)
-    await asyncio.sleep(0)
-    assert budget.in_use_bytes == 0
-    (stats,) = heard
-    return converted.size_bytes, bytes(peer.taken), replace(stats, seconds=0, chunks=0)
+        await asyncio.sleep(0)
+    assert (len(heard), budget.in_use_bytes) == (2, 0)
+    if leaves:
+        return []
+    out = bytes(peer.taken)
+    assert len(out) == 2 * size + 19
+    assert (out[:6], out[6 + size : 13 + size], out[-6:]) == (b"before", b"between", b"behind")
+    parts = out[6 : 6 + size], out[13 + size : -6]
+    return [(size, part, replace(stats, seconds=0, chunks=0)) for part, stats in zip(parts, heard, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -180,4 +211,6 @@ def test_each_way_gives_the_bytes_of_the_stream(
     for _ in range(damage):
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     source = segment(bytes(data))
-    assert asyncio.run(sent(source, rules, chance)) == streamed(source, rules)
+    expected = streamed(source, rules)
+    assert set(map(repr, asyncio.run(sent(source, rules, chance, leaves=False)))) == {repr(expected)}
+    asyncio.run(sent(source, rules, chance, leaves=True))
