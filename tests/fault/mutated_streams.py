@@ -63,7 +63,7 @@ def mutate(seconds: float, seed: int) -> None:
     """Opens and converts damaged batches; prints how many, and what became of them."""
     from stepdown.protocol.errors import CorruptRecord, InvalidRecord
     from stepdown.protocol.records.builder import build_batch
-    from stepdown.protocol.records.conversion.compressed_batch import convert_singles
+    from stepdown.protocol.records.conversion.compressed_batch import NO_LIMIT, convert_singles
     from stepdown.protocol.records.kernel import Blocks, crc32c, glance_at_blocks
     from stepdown.protocol.records.layout import Codec
     from stepdown.protocol.records.record import Record
@@ -79,6 +79,7 @@ def mutate(seconds: float, seed: int) -> None:
     shapes = ((1, 20), (3, 100), (8, 60), (20, 400), (250, 1000))
     whole = [batch(codec, *shape) for codec in (Codec.LZ4, Codec.SNAPPY) for shape in shapes for _ in range(8)]
     head, blocks, rooms = 61, Blocks(), [bytearray(size) for size in (20_000, 100_000, 400_000)]
+    most = (NO_LIMIT, NO_LIMIT, 3_000, 60_000)
     seen: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -98,7 +99,7 @@ def mutate(seconds: float, seed: int) -> None:
             if glance_at_blocks(data, blocks, 1 << 20) is not None:
                 seen["accepted"] += 1
             try:
-                made = convert_singles(data, 0, chance.randrange(2), chance.choice(rooms), 0)
+                made = convert_singles(data, 0, chance.randrange(2), chance.choice(rooms), 0, chance.choice(most))
                 seen["converted" if made.at else "left to the library"] += 1
             except (CorruptRecord, InvalidRecord):
                 seen["refused"] += 1
