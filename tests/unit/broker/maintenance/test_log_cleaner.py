@@ -118,7 +118,9 @@ async def test_a_topic_that_is_deleted_meanwhile_takes_its_files_with_it(tmp_pat
         for _ in range(100):
             await clock.advance(60_000)
         await broker.cleaner.idle()
-        assert not [name for name in file_names(tmp_path) if name.startswith("a-")]
+        async with asyncio.timeout(10):
+            while [name for name in file_names(tmp_path) if name.startswith("a-")]:  # a worker removes them
+                await clock.advance(60_000)
 
 
 async def test_a_broker_that_stops_gives_up_what_it_cleans(tmp_path: Path) -> None:
