@@ -281,7 +281,7 @@ async def _promise_and_keep(core: "Core", converted: ConvertedSlice) -> bool:
 def _keep(converted: ConvertedSlice, held: ClaimedBuffer, size_bytes: int) -> None:
     """What was converted for the promise is kept until it is sent, or others wait for the memory."""
     held.keep_only(size_bytes, surplus_bytes=KEPT_SURPLUS_BYTES)
-    held.offer(before_others=True)
+    held.offer(at_once=True)
     converted.first = held
 
 

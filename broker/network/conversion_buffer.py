@@ -37,9 +37,9 @@ class ClaimedBuffer:
         if self._is_unwanted:
             self.drop()
 
-    def offer(self, *, before_others: bool = False) -> None:
+    def offer(self, *, at_once: bool = False) -> None:
         """The peer stalls, or it is not its turn: others may have the memory."""
-        self._claim.reclaimable(self.drop, before_others=before_others)
+        self._claim.reclaimable(self.drop, at_once=at_once)
 
     def keep(self) -> None:
         self._claim.in_use()

@@ -45,12 +45,12 @@ class Claim:
             self.size_bytes = size_bytes
             self._budget._give_back(None, surplus)
 
-    def reclaimable(self, drop: Callable[[], None], *, before_others: bool = False) -> None:
+    def reclaimable(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
         """From now on `drop` may be called, once: it releases this claim at once, for those who wait.
 
-        `before_others`: it costs nobody his turn, so nobody waits for the patience that others are granted.
+        `at_once`: without the patience that stalled holders are granted, for what is not being sent yet.
         """
-        if before_others:
+        if at_once:
             self.stalled_since_ms = LONG_AGO
         self._budget._offer(self, drop)
 
