@@ -62,7 +62,7 @@ async def client(broker: Broker) -> AsyncIterator[RawClient]:
         yield client
 
 
-async def test_a_login_is_renewed_behind_requests_in_flight_and_at_once(broker: Broker) -> None:
+async def test_a_login_is_renewed_behind_requests_in_flight_and_before_others(broker: Broker) -> None:
     """They are answered in order: the parked fetch, the renewal, what comes after it."""
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     fetch = FetchRequest(max_wait_ms=300, min_bytes=1, topics=[FetchTopic(topic="t", partitions=[partition])])
