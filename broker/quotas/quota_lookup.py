@@ -11,6 +11,7 @@ one of a client by all with that client id, whoever they are. Source: KIP-55, Ka
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...config.keys.ip_address import address_forms, canonical_address
 from ...storage.directories.cluster_state import QuotaEntity
 
 USER = "user"
@@ -33,7 +34,7 @@ class QuotaTable:
 
     def __init__(self, quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> None:
         self._by_names: dict[QuotaEntity, float] = {
-            entity: values[key] for entity, values in quotas.items() if key in values
+            _comparable(entity): values[key] for entity, values in quotas.items() if key in values
         }
 
     def __bool__(self) -> bool:
@@ -59,5 +60,12 @@ class QuotaTable:
 
     def of_address(self, address: str) -> float | None:
         """The quota of an address, or of all; None: there is no limit."""
-        own = self._by_names.get(((IP, address),))
-        return self._by_names.get(((IP, None),)) if own is None else own
+        for name in (*address_forms(address), None):
+            bound = self._by_names.get(((IP, name),))
+            if bound is not None:
+                return bound
+        return None
+
+
+def _comparable(entity: QuotaEntity) -> QuotaEntity:
+    return tuple((kind, canonical_address(name) if kind == IP and name else name) for kind, name in entity)

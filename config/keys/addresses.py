@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .ip_address import canonical_address
+
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 HIGHEST_PORT = 65_535
 
@@ -96,7 +98,7 @@ def _parse_listener(item: str, protocols: Mapping[str, str]) -> Endpoint:
 
 
 def parse_overrides_per_ip(text: str) -> tuple[tuple[str, int], ...]:
-    """Address and limit, of text such as `127.0.0.1:200,::1:100`.
+    """Canonical address and limit, of text such as `127.0.0.1:200,::1:100`.
 
     Raises:
         ValueError: a pair is malformed.
@@ -106,5 +108,5 @@ def parse_overrides_per_ip(text: str) -> tuple[tuple[str, int], ...]:
         address, colon, number = item.rpartition(":")
         if not colon or not address or not number.strip().isdigit():
             raise ValueError("ADDRESS:NUMBER pairs")
-        pairs.append((address.strip().strip("[]"), int(number)))
+        pairs.append((canonical_address(address), int(number)))
     return tuple(pairs)

@@ -10,12 +10,13 @@ In this order:
 
 A rule applies to a resource of its type with its name, to all of them (`*`), or to those whose names begin with it. It
 matches if the principal is its own or it says `User:*`, the host is its own or it says `*`, and the operation is its
-own or it says ALL.
+own or it says ALL. Hosts are compared as addresses, not as texts (Kafka compares texts).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ....config.keys.ip_address import address_forms, canonical_address
 from ....protocol.acls import ANY_USER, WILDCARD, Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ..principal import KafkaPrincipal
 
@@ -30,7 +31,7 @@ IMPLIED_BY = {
 
 @dataclass(slots=True)
 class _Index:
-    """The rules for resources of one type: by literal name, by prefix, and how long prefixes are."""
+    """The rules for resources of one type: by literal name, by prefix, how long prefixes are. Hosts are canonical."""
 
     literal: dict[str, list[Acl]] = field(default_factory=dict)
     prefixed: dict[str, list[Acl]] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Authorizer:
         for acl in acls:
             index = indexes.setdefault(acl.resource_type, _Index())
             by_name = index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
-            by_name.setdefault(acl.resource_name, []).append(acl)
+            by_name.setdefault(acl.resource_name, []).append(replace(acl, host=canonical_address(acl.host)))
         for index in indexes.values():
             index.lengths = tuple({len(name) for name in index.prefixed})
         self._indexes = indexes
@@ -69,10 +70,11 @@ class Authorizer:
         if who in self.super_users:
             return True
         enough = IMPLIED_BY.get(operation, (operation,))
+        hosts = (WILDCARD, *address_forms(host))
         has_rules = is_allowed = False
         for acl in self._applicable(kind, name):
             has_rules = True
-            if acl.principal not in (who, ANY_USER) or acl.host not in (WILDCARD, host):
+            if acl.principal not in (who, ANY_USER) or acl.host not in hosts:
                 continue
             if acl.permission_type is PermissionType.DENY:
                 if acl.operation in (AclOperation.ALL, operation):
@@ -114,12 +116,13 @@ class Authorizer:
     def _matching(self, who: str, host: str, operation: AclOperation, kind: ResourceType) -> Iterator[Acl]:
         """Rules of that type, whatever their names, that say something about this principal and operation."""
         index = self._indexes.get(kind, _Index())
+        hosts = (WILDCARD, *address_forms(host))
         for by_name in (index.literal, index.prefixed):
             for acls in by_name.values():
                 for acl in acls:
                     if (
                         acl.principal in (who, ANY_USER)
-                        and acl.host in (WILDCARD, host)
+                        and acl.host in hosts
                         and acl.operation in (AclOperation.ALL, operation)
                     ):
                         yield acl

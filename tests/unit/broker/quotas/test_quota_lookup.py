@@ -41,3 +41,12 @@ def test_an_address_has_its_own_or_that_of_all() -> None:
     }
     table = QuotaTable(quotas, "connection_creation_rate")
     assert (table.of_address("10.0.0.1"), table.of_address("10.0.0.2")) == (2.0, 5.0)
+
+
+@pytest.mark.parametrize("address", ["::1", "0:0:0:0:0:0:0:1", "0::0001"])
+def test_the_quota_of_an_address_holds_however_it_is_written(address: str) -> None:
+    """A quota for `::1` held only for clients whose address was written in the same way."""
+    rate = "connection_creation_rate"
+    table = QuotaTable({(("ip", "::1"),): {rate: 5.0}, (("ip", None),): {rate: 9.0}}, rate)
+    assert table.of_address(address) == 5.0
+    assert table.of_address("::2") == 9.0

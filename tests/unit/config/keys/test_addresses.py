@@ -61,6 +61,6 @@ def test_the_protocol_map_pairs_names_with_protocols() -> None:
 
 
 def test_limits_per_address_may_be_of_ipv6() -> None:
-    assert parse_overrides_per_ip("127.0.0.1:200,[::1]:100") == (("127.0.0.1", 200), ("::1", 100))
+    assert parse_overrides_per_ip("127.0.0.1:200,[::1]:100") == (("127.0.0.1", 200), ("0:0:0:0:0:0:0:1", 100))
     with pytest.raises(ValueError, match="ADDRESS:NUMBER"):
         parse_overrides_per_ip("127.0.0.1")
