@@ -177,7 +177,10 @@ class Broker(Services):
         from .network.connection_authentication import SecuredListeners
 
         shared = SecuredListeners(
-            self.metrics, self.clock, self.settings.stepdown_authentication_timeout_ms, self.scram_credentials.find
+            self.metrics,
+            self.clock,
+            self.settings.stepdown_authentication_timeout_ms,
+            self.scram_credentials.find_for_login,
         )
         for name in secured:
             self._admissions[name] = shared.listener(name, partial(self._security_of, name))

@@ -247,9 +247,16 @@ def _oauth(listener: _Listener) -> OAuthSettings:
         )
     if url is not None and unsecured:
         listener.refuse("sasl.oauthbearer.jwks.endpoint.url", "expected no keys with stepdown.oauthbearer.unsecured")
+    audiences = listener.items("sasl.oauthbearer.expected.audience", mechanism)
+    if not audiences and not unsecured and not listener.value("stepdown.oauthbearer.any.audience"):
+        listener.refuse(
+            "sasl.oauthbearer.expected.audience",
+            "expected the audience that tokens for this broker have: without it a token that the issuer made for "
+            "another service logs in here; stepdown.oauthbearer.any.audience=true accepts that",
+        )
     return OAuthSettings(
         key_file=None if url is None else "/" + url.removeprefix("file:").lstrip("/"),
-        audiences=listener.items("sasl.oauthbearer.expected.audience", mechanism),
+        audiences=audiences,
         issuer=listener.text("sasl.oauthbearer.expected.issuer", mechanism),
         clock_skew_s=listener.number("sasl.oauthbearer.clock.skew.seconds", mechanism),
         subject_claim=listener.text("sasl.oauthbearer.sub.claim.name", mechanism) or "sub",

@@ -120,6 +120,16 @@ KEYS = (
         "Time that a client has for the TLS handshake and for SASL, both together; then it is hung up on.",
     ),
     acted_on(
+        "stepdown.oauthbearer.any.audience",
+        BOOLEAN,
+        False,
+        None,
+        AT_START,
+        "OAUTHBEARER takes tokens that the issuer made for any service, not only for this broker. Without it "
+        "sasl.oauthbearer.expected.audience has to be set.",
+        attribute="",
+    ),
+    acted_on(
         "stepdown.oauthbearer.unsecured",
         BOOLEAN,
         False,

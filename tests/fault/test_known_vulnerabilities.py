@@ -24,6 +24,7 @@ from stepdown.broker.network.connection_authentication import MEMORY_BYTES
 from stepdown.broker.security.sasl import plain, scram
 from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.scram import Scram
+from stepdown.broker.security.sasl.scram_credentials import LoginCredential
 from stepdown.config import ConfigError, load
 from stepdown.producer.security.scram import ScramClient, ScramFailed
 from stepdown.protocol.api import API, ApiKey
@@ -110,7 +111,7 @@ def scram_messages(change: Callable[[str], str] = lambda nonce: nonce) -> None:
     """A whole exchange with the nonce changed in the last message, whose proof is for that. Raises: Refused."""
     salted = salted_password("SCRAM-SHA-256", PASSWORD, SALT, 4096)
     stored = credential_of("SCRAM-SHA-256", SALT, salted, 4096)
-    server = Scram("SCRAM-SHA-256", lambda user: stored)
+    server = Scram("SCRAM-SHA-256", lambda user: LoginCredential(stored))
     first = f"n={USER},r=own"
     answer = server.step(f"n,,{first}".encode()).decode()
     last = f"c={base64_text(b'n,,')},r={change(answer[2 : answer.index(',')])}"
@@ -155,7 +156,7 @@ async def test_a_client_cannot_store_hostile_iterations(broker: Broker, iteratio
 def test_what_was_stored_with_few_iterations_logs_nobody_in() -> None:
     stored = ScramCredential(salt=b"s", stored_key=bytes(32), server_key=bytes(32), iterations=100)
     with pytest.raises(Refused, match="iterations"):
-        Scram("SCRAM-SHA-256", lambda user: stored).step(b"n,,n=a,r=b")
+        Scram("SCRAM-SHA-256", lambda user: LoginCredential(stored)).step(b"n,,n=a,r=b")
 
 
 class Issuer:

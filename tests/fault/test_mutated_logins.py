@@ -15,6 +15,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.plain import Plain
 from stepdown.broker.security.sasl.scram import Scram
+from stepdown.broker.security.sasl.scram_credentials import LoginCredential
 from stepdown.producer.security.scram import ScramClient
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.scram import credential_of, salted_password
@@ -89,17 +90,17 @@ def check_messages(count: int, seed: int) -> None:
     """The messages of the mechanisms, from right ones to whatever mutations make of them."""
     dice = random.Random(seed)
     right = ScramClient("SCRAM-SHA-256", USER, PASSWORD, "nonce")
-    final = right.final(Scram("SCRAM-SHA-256", lambda user: CREDENTIAL, "server").step(right.first()))
+    final = right.final(Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL), "server").step(right.first()))
     for _ in range(count):
         with suppress(Refused):
             plain = Plain({USER: PASSWORD})
             token = mutated(f"\0{USER}\0{PASSWORD}".encode(), dice)
             plain.step(token)
             assert token.split(b"\0")[1:] == [USER.encode(), PASSWORD.encode()]
-        server = Scram("SCRAM-SHA-256", lambda user: CREDENTIAL if user == USER else None, "server")
+        server = Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL, is_decoy=user != USER), "server")
         with suppress(Refused):
             server.step(mutated(right.first(), dice))
-        server = Scram("SCRAM-SHA-256", lambda user: CREDENTIAL, "server")
+        server = Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL), "server")
         server.step(right.first())
         changed = mutated(final, dice)
         if not same(changed, final):

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 
 from ....config.listener_security import SaslSettings
-from ....protocol.scram import ScramCredential
 from ...scheduling.clock import Clock
 from .mechanism import Mechanism
 from .plain import Plain
 from .scram import Scram
+from .scram_credentials import LoginCredential
 
-CredentialOf = Callable[[str, str], ScramCredential | None]
-"""What is stored for a user by a mechanism."""
+CredentialOf = Callable[[str, str], LoginCredential]
+"""What a user's login by a mechanism is checked with."""
 
 
 def mechanisms_of(
@@ -28,5 +28,5 @@ def _maker(name: str, settings: SaslSettings, credential_of: CredentialOf, clock
 
         oauth = settings.oauth
         tokens = UnsecuredTokens(oauth, clock) if oauth.unsecured else SignedTokens(oauth, clock)
-        return lambda: OAuthBearer(tokens, oauth)
+        return lambda: OAuthBearer(tokens, oauth, clock)
     return lambda: Scram(name, lambda user: credential_of(user, name))

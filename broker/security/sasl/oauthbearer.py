@@ -9,9 +9,12 @@ Source: Kafka 3.9 `OAuthBearerSaslServer`, `OAuthBearerClientInitialResponse`, `
 """
 
 import base64
+import contextlib
 import json
 import logging
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,8 +28,13 @@ from .mechanism import Refused, shown
 if TYPE_CHECKING:
     import jwt
 
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Those with a public key: with a shared one the file of keys would be a password."""
+ALGORITHMS_OF_TYPE = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""By a key's `kty`: those with a public key, since with a shared one the file of keys would be a password."""
+ALGORITHMS = tuple(name for names in ALGORITHMS_OF_TYPE.values() for name in names)
 MOST_BYTES = 1 << 20
 INVALID_TOKEN = b'{"status":"invalid_token"}'
 
@@ -49,7 +57,8 @@ class OAuthBearer:
 
     most_bytes = 64 * 1024
 
-    def __init__(self, tokens: Tokens, settings: OAuthSettings) -> None:
+    def __init__(self, tokens: Tokens, settings: OAuthSettings, clock: Clock) -> None:
+        self._clock = clock
         self.user: str | None = None
         self.expires_ms: int | None = None
         self._tokens = tokens
@@ -71,8 +80,17 @@ class OAuthBearer:
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from the token's"
             raise Refused(f"{shown(user)} asks to be {shown(wanted)}", told)
-        self.user, self.expires_ms = user, int(claims["exp"] * 1000)
+        self.user, self.expires_ms = user, self._end_ms(claims["exp"])
         return b""
+
+    def _end_ms(self, expires_s: float) -> int:
+        """When the session ends: with the token; with the skew for one that is taken because of it.
+
+        Kafka ends the session of such a token with its first request.
+        """
+        if expires_s <= self._clock.now_ms() / 1000:
+            expires_s += self._settings.clock_skew_s
+        return int(expires_s * 1000)
 
 
 def _parsed(token: bytes) -> tuple[str, str]:
@@ -102,39 +120,68 @@ class SignedTokens:
         self._path = settings.key_file or ""
         self._stamp = file_stamp(self._path)
         self._keys = self._read()
+        if not settings.audiences:
+            log.warning("stepdown.oauthbearer.any.audience is on: a token that was made for another service logs in")
 
     def claims(self, token: str) -> dict[str, Any]:
         import jwt
 
-        key = self._key_of(token)
-        settings = self._settings
-        try:
-            claims: dict[str, Any] = jwt.decode(
-                token,
-                key.key,
-                algorithms=[key.algorithm_name],
-                audience=settings.audiences or None,
-                issuer=settings.issuer,
-                options={
-                    "require": ["exp", "iat"],
-                    "verify_aud": bool(settings.audiences),
-                    "verify_exp": False,  # below, by the broker's clock
-                    "verify_iat": False,
-                    "verify_nbf": False,
-                },
-            )
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as fault:
-            raise Refused(f"a token that is not valid: {type(fault).__name__}") from None
-        check_times(claims, self._clock.now_ms() / 1000, settings.clock_skew_s)
+        fault: Exception | None = None
+        for key, algorithm in self._candidates(token):
+            try:
+                claims = self._decode(token, key, algorithm)
+            except jwt.InvalidSignatureError as wrong_key:
+                fault = wrong_key
+                continue
+            except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as invalid:
+                fault = invalid
+                break
+            check_times(claims, self._clock.now_ms() / 1000, self._settings.clock_skew_s)
+            return claims
+        raise Refused(f"a token that is not valid: {type(fault).__name__}")
+
+    def _decode(self, token: str, key: "jwt.PyJWK", algorithm: str) -> dict[str, Any]:
+        import jwt
+
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key.key,
+            algorithms=[algorithm],
+            audience=self._settings.audiences or None,
+            issuer=self._settings.issuer,
+            options={
+                "require": ["exp", "iat"],
+                "verify_aud": bool(self._settings.audiences),
+                "verify_exp": False,  # `check_times` does, by the broker's clock
+                "verify_iat": False,
+                "verify_nbf": False,
+            },
+        )
         return claims
 
-    def _key_of(self, token: str) -> "jwt.PyJWK":
+    def _candidates(self, token: str) -> "list[tuple[jwt.PyJWK, str]]":
+        """The keys that may have signed the token, by its `kid` and `alg`. A token without `kid` may be of any key.
+
+        Raises: Refused when there is none.
+        """
         import jwt
 
         try:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, RecursionError) as fault:
             raise Refused(f"a token that is not valid: {type(fault).__name__}") from None
+        self._read_again()
+        kid, algorithm = header.get("kid"), str(header.get("alg"))
+        candidates = [
+            (key.by_algorithm[algorithm], algorithm)
+            for key in self._keys
+            if algorithm in key.by_algorithm and (kid is None or key.key_id in (None, kid))
+        ]
+        if not candidates:
+            raise Refused(f"a token of {shown(algorithm)} with a key that is not known, {shown(str(kid))}")
+        return candidates
+
+    def _read_again(self) -> None:
         stamp = file_stamp(self._path)
         if stamp != self._stamp:
             self._stamp = stamp
@@ -142,15 +189,9 @@ class SignedTokens:
                 self._keys = self._read()
             except DiskFault as fault:
                 log.error("%s; the keys that were read before stay in use", fault)
-        kid, algorithm = header.get("kid"), header.get("alg")
-        for key in self._keys:
-            if key.algorithm_name == algorithm and (kid is None or key.key_id in (None, kid)):
-                return key
-        raise Refused(f"a token of {shown(str(algorithm))} with a key that is not known, {shown(str(kid))}")
 
-    def _read(self) -> "list[jwt.PyJWK]":
+    def _read(self) -> "list[SigningKey]":
         try:
-            import jwt
             import jwt.algorithms
 
             if not jwt.algorithms.has_crypto:
@@ -161,15 +202,53 @@ class SignedTokens:
             ) from None
         try:
             with Path(self._path).open("rb") as file:
-                found = jwt.PyJWKSet.from_json(file.read(MOST_BYTES).decode()).keys
+                keys = signing_keys(file.read(MOST_BYTES))
         except OSError as fault:
             raise DiskFault(f"{self._path}: the issuer's keys cannot be read: {fault.strerror}") from None
-        except (jwt.PyJWTError, ValueError, AttributeError, TypeError):
+        except (ValueError, RecursionError):
             raise DiskFault(f"{self._path} holds no set of keys (JWKS)") from None
-        keys = [key for key in found if key.algorithm_name in ALGORITHMS]
         if not keys:
-            raise DiskFault(f"{self._path} holds no key for {', '.join(ALGORITHMS)}")
+            raise DiskFault(f"{self._path} holds no key to check signatures with {', '.join(ALGORITHMS)}")
         return keys
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key of a JWKS, made ready for each algorithm that it may be used with; `key_id` None: it has no `kid`."""
+
+    key_id: str | None
+    by_algorithm: "Mapping[str, jwt.PyJWK]"
+
+
+def signing_keys(text: bytes) -> list[SigningKey]:
+    """The keys of a JWKS (RFC 7517) that may check signatures: by `use` and `key_ops`, where a key has them.
+
+    A key with `alg` is for that algorithm alone, another one for all of its type. Keys of unknown types are skipped.
+    Raises: ValueError when it is no JWKS.
+    """
+    document = json.loads(text)
+    found = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(found, list):
+        raise ValueError("no list of keys")
+    return [key for data in found if isinstance(data, dict) and (key := _signing_key(data)).by_algorithm]
+
+
+def _signing_key(data: dict[str, Any]) -> SigningKey:
+    import jwt
+
+    by_algorithm: dict[str, jwt.PyJWK] = {}
+    operations = data.get("key_ops")
+    is_for_signatures = data.get("use", "sig") == "sig" and (
+        operations is None or (isinstance(operations, list) and "verify" in operations)
+    )
+    if is_for_signatures:
+        algorithm = data.get("alg")
+        for name in ALGORITHMS_OF_TYPE.get(str(data.get("kty")), ()):
+            if algorithm in (None, name):
+                with contextlib.suppress(jwt.PyJWTError, ValueError, TypeError):
+                    by_algorithm[name] = jwt.PyJWK(data, algorithm=name)
+    key_id = data.get("kid")
+    return SigningKey(key_id if isinstance(key_id, str) else None, by_algorithm)
 
 
 class UnsecuredTokens:

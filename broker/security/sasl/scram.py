@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ....protocol.scram import (
     LEAST_ITERATIONS,
-    ScramCredential,
     base64_bytes,
     base64_text,
     digest,
@@ -16,6 +15,7 @@ from ....protocol.scram import (
     xor,
 )
 from .mechanism import Refused, shown
+from .scram_credentials import LoginCredential
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"
@@ -30,7 +30,8 @@ _TOKEN_LOGIN = re.compile(r",tokenauth=true(?:,|$)")
 
 
 class Scram:
-    """One exchange. `credential_of` has what is stored of a user's password, None for nobody.
+    """One exchange. `credential_of` gives what is stored of a user's password, or a decoy for a user that does not
+    exist: both get the same answers, and the decoy's user is refused with the last message.
 
     The first message, its nonce and the answer are kept until the last one comes: it has to be short.
     """
@@ -38,14 +39,17 @@ class Scram:
     most_bytes = 1024
 
     def __init__(
-        self, mechanism: str, credential_of: Callable[[str], ScramCredential | None], nonce: str | None = None
+        self,
+        mechanism: str,
+        credential_of: Callable[[str], LoginCredential],
+        nonce: str | None = None,
     ) -> None:
         self.user: str | None = None
         self.expires_ms: int | None = None
         self._mechanism = mechanism
         self._credential_of = credential_of
         self._own_nonce = nonce or secrets.token_urlsafe(24)
-        self._credential: ScramCredential | None = None
+        self._credential: LoginCredential | None = None
         self._name = self._gs2 = self._nonce = self._messages = ""
 
     def step(self, token: bytes) -> bytes:
@@ -63,19 +67,19 @@ class Scram:
             raise Refused("there are no delegation tokens")
         self._name = unescaped(found["name"])
         credential = self._credential_of(self._name)
-        if credential is None:
-            raise Refused(f"there is no user {shown(self._name)}")
         if found["wanted"] and unescaped(found["wanted"]) != self._name:
             told = "Authentication failed: Client requested an authorization id that is different from username"
             raise Refused(f"{shown(self._name)} asks to be {shown(found['wanted'])}", told)
-        if credential.iterations < LEAST_ITERATIONS:
-            raise Refused(f"the password of {shown(self._name)} is stored with {credential.iterations} iterations")
+        stored = credential.stored
+        if stored.iterations < LEAST_ITERATIONS:
+            raise Refused(f"the password of {shown(self._name)} is stored with {stored.iterations} iterations")
         self._credential, self._gs2, self._nonce = credential, found["gs2"], found["nonce"] + self._own_nonce
-        answer = f"r={self._nonce},s={base64_text(credential.salt)},i={credential.iterations}"
+        answer = f"r={self._nonce},s={base64_text(stored.salt)},i={stored.iterations}"
         self._messages = f"{found['bare']},{answer}"
         return answer.encode()
 
-    def _final(self, text: str, credential: ScramCredential) -> bytes:
+    def _final(self, text: str, credential: LoginCredential) -> bytes:
+        stored = credential.stored
         found = _FINAL.fullmatch(text)
         if found is None:
             raise Refused("no final message of a client")
@@ -89,10 +93,12 @@ class Scram:
         if gs2 != self._gs2.encode():
             raise Refused("the channel binding is not the one of the first message")
         messages = f"{self._messages},{found['bare']}".encode()
-        signature = keyed(self._mechanism, credential.stored_key, messages)
-        if len(proof) != len(signature) or not hmac.compare_digest(
-            digest(self._mechanism, xor(signature, proof)), credential.stored_key
-        ):
-            raise Refused(f"wrong password of {shown(self._name)}")
+        signature = keyed(self._mechanism, stored.stored_key, messages)
+        is_right = len(proof) == len(signature) and hmac.compare_digest(
+            digest(self._mechanism, xor(signature, proof)), stored.stored_key
+        )
+        if credential.is_decoy or not is_right:
+            why = "there is no user" if credential.is_decoy else "wrong password of"
+            raise Refused(f"{why} {shown(self._name)}")
         self.user = self._name
-        return b"v=" + base64_text(keyed(self._mechanism, credential.server_key, messages)).encode()
+        return b"v=" + base64_text(keyed(self._mechanism, stored.server_key, messages)).encode()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salted_password
 from ....storage.directories.metadata_store import MetadataStore
+from .decoy_credentials import DecoyCredentials
 
 MOST_ITERATIONS = 16_384
 
@@ -37,11 +38,27 @@ class Deletion:
 Change = Upsertion | Deletion
 
 
+@dataclass(frozen=True, slots=True)
+class LoginCredential:
+    """What a login is checked with; `is_decoy`: the user does not exist."""
+
+    stored: ScramCredential
+    is_decoy: bool = False
+
+
 class ScramCredentials:
     """The credentials of one broker. A change is on the disk when `alter` returns."""
 
     def __init__(self, store: Callable[[], MetadataStore]) -> None:
         self._store = store
+        self._decoys = DecoyCredentials()
+
+    def find_for_login(self, user: str, mechanism: str) -> LoginCredential:
+        """What is stored of a user, or a decoy. Both cost the same, so that time does not tell them apart."""
+        stored = self._store().state.scram_credentials
+        decoy = self._decoys.make(user, mechanism, stored)
+        known = stored.get((user, mechanism))
+        return LoginCredential(decoy, is_decoy=True) if known is None else LoginCredential(known)
 
     def find(self, user: str, mechanism: str) -> ScramCredential | None:
         return self._store().state.scram_credentials.get((user, mechanism))

@@ -44,7 +44,7 @@ class TlsContexts:
         self._stamp = _stamp(self._settings)
         self._looked_ms = clock.now_ms()
         self._context = server_context(listener, self._settings)
-        self.principal_rules: Sequence[Rule] = principal_rules(self._settings.principal_rules)
+        self.principal_rules = _principal_rules(listener, self._settings.principal_rules)
 
     def current(self) -> ssl.SSLContext:
         """For a connection that begins now."""
@@ -65,6 +65,16 @@ class TlsContexts:
             log.info("listener %s: its certificates were read again", self._listener)
         except UnusableTls as fault:
             log.error("%s; the certificates that were read before stay in use", fault)
+
+
+def _principal_rules(listener: str, text: str) -> Sequence[Rule]:
+    try:
+        return principal_rules(text)
+    except ValueError as fault:
+        raise UnusableTls(
+            f"listener {listener}: ssl.principal.mapping.rules cannot be used: {fault}; "
+            "expected rules such as RULE:^CN=(.*?),.*$/$1/L, DEFAULT"
+        ) from None
 
 
 def _stamp(settings: TlsSettings) -> tuple[FileStamp | None, ...]:

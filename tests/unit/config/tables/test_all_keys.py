@@ -154,6 +154,7 @@ def test_a_broker_key_acted_on_has_an_attribute_or_gives_a_default_or_is_part_of
         "node.id",
         "listener.security.protocol.map",
         "controller.listener.names",
+        "stepdown.oauthbearer.any.audience",
         "stepdown.oauthbearer.unsecured",
     }
     parts |= {key.name for key in LISTENERS}
