@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...config import Given, Origin
+from ...testing.security.private_file import write_privately
 from ...testing.security.secured_listener import AUTHORITY, SERVER, SecuredListener
 
 ORIGIN = Origin("option --tls or --user")
@@ -34,10 +35,8 @@ def security_flags(listen: str, folder: Path, users: Sequence[tuple[str, str]], 
 
 
 def _write_properties(path: Path, texts: dict[str, str]) -> None:
-    """For nobody else to read: there are passwords in it."""
     lines = (f"{name}={text}\n".replace("\\", "\\\\") for name, text in texts.items())
-    path.touch(mode=0o600)
-    path.write_text("".join(_in_latin_1(letter) for line in lines for letter in line))
+    write_privately(path, "".join(_in_latin_1(letter) for line in lines for letter in line))
 
 
 def _in_latin_1(letter: str) -> str:

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from .private_file import write_privately
 from .secured_listener import AUTHORITY, SERVER, client_file
 
 STORE_PASSWORD = b"stepdown"
@@ -55,12 +56,6 @@ def make_certificates(folder: Path, host: str = "", clients: Sequence[str] = ())
     write_privately(folder / SERVER, _issued("stepdown", key, x509.SubjectAlternativeName(names)))
     for name in clients:
         write_privately(client_file(folder, name), _issued(name, key, None))
-
-
-def write_privately(path: Path, text: str) -> None:
-    """For nobody else to read: there are keys and passwords in it."""
-    path.touch(mode=0o600)
-    path.write_text(text)
 
 
 def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:

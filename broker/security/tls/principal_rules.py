@@ -7,6 +7,7 @@ Source: Kafka 3.9 `SslPrincipalMapper`. Patterns are Python's, which Java's are 
 """
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 
 _RULE = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|)\s*(?:,|$)")
@@ -48,9 +49,11 @@ def _rule(found: re.Match[str]) -> Rule:
     if default:
         return str
     try:
-        compiled = re.compile(pattern, re.ASCII)  # what \w is to Java
-    except re.error as fault:
-        raise ValueError(f"{pattern!r} is no pattern: {fault}") from fault
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # a set in a set means something else in Java
+            compiled = re.compile(pattern, re.ASCII)  # what \w is to Java
+    except (re.error, FutureWarning) as fault:
+        raise ValueError(f"{pattern!r} is no pattern that can be used here: {fault}") from fault
 
     def replaced(found: re.Match[str]) -> str:
         return _REFERENCE.sub(lambda reference: _referred(reference, found), replacement)

@@ -1,0 +1,18 @@
+"""Files with keys and passwords, for their owner alone to read."""
+
+import os
+from pathlib import Path
+
+PRIVATE = 0o600
+
+
+def write_privately(path: Path, text: str) -> None:
+    """Writes a file that is private from its first byte, also where it was there before and others could read it.
+
+    Raises: OSError.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(descriptor, PRIVATE)
+        file.truncate()
+        file.write(text)
