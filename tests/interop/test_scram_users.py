@@ -11,12 +11,10 @@ from stepdown.cli.support.bootstrap_server import connect_by
 from stepdown.cli.support.failures import CommandFailed
 from support.certificates import Authority
 from support.command import run_command
-from support.kafka_tools import RELEASES, KafkaTools
+from support.kafka_tools import CONFIG, RELEASES, KafkaTools
 from support.secure import secure_broker, secure_settings
 
 pytestmark = pytest.mark.java
-
-CONFIG = "kafka.admin.ConfigCommand"
 
 
 @pytest.fixture(params=[RELEASES[0], pytest.param(RELEASES[1], marks=pytest.mark.slow)])
