@@ -10,6 +10,8 @@ from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from .security.login import BareToken, Exchange, LoginStep, log_in
+from .security.settings import Sasl
 
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
@@ -73,9 +75,23 @@ class Connection:
             raise MalformedFrame(f"request {correlation_id} is answered instead of {self._correlation_id}")
         return response
 
-    def exchange_bare(self, token: bytes) -> bytes:
-        """What comes back for a token of a login; both have their size in front."""
-        return bytes(self._answer("the login", len(token).to_bytes(SIZE_BYTES, "big") + token))
+    def log_in(self, sasl: Sasl) -> int:
+        """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
+        steps, answer = log_in(sasl, self.versions), None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                return int(end.value)
+            answer = self._do(step)
+
+    def _do(self, step: LoginStep) -> Any:
+        if isinstance(step, Exchange):
+            return self.exchange(step.request, step.version)
+        if isinstance(step, BareToken):
+            sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
+            return bytes(self._answer("the login", sized))
+        return step()
 
     def _answer(self, name: str, sent: bytes) -> memoryview:
         self._socket.sendall(sent)

@@ -104,14 +104,6 @@ INVALID_METADATA = frozenset(
 """Answers that also tell that what is known of the cluster is out of date."""
 
 
-_BY_NUMBER: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
-
-
-def code_of(number: int) -> ErrorCode:
-    """The error of a number on the wire; one that we do not know counts as UNKNOWN_SERVER_ERROR."""
-    return _BY_NUMBER.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
 def error_of(code: ErrorCode, message: str) -> ProducerError:
     """The exception that stands for a broker's answer."""
     if code is ErrorCode.MESSAGE_TOO_LARGE:

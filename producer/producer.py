@@ -16,6 +16,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
+from ..client.security.settings import TokenProvider
 from ..protocol.records.layout import NO_TIMESTAMP
 from ..protocol.records.record import Header
 from .accumulator.batch_outcome import Callback, telling
@@ -32,7 +33,6 @@ from .metrics.metrics import ProducerMetrics
 from .network.backoff import Backoff
 from .network.metadata import Metadata
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
-from .security.settings import TokenProvider
 from .sender.caller_interface import Caller
 from .sender.produce_results import Results
 from .sender.producer_id import IdempotentCaller

@@ -15,6 +15,8 @@ from itertools import count
 from ssl import SSLContext
 from typing import TypeAlias
 
+from ..client.security import settings as security_settings
+from ..client.security.settings import Security, TokenProvider, security_of
 from ..config.errors import ConfigError, Problem
 from ..config.keys.addresses import HostPort, parse_host_port
 from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
@@ -23,8 +25,6 @@ from ..config.keys.value_types import Kind, Value, render
 from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
 from .partitioners.partitioner import BY_NAME, Partitioner
-from .security import settings as security_settings
-from .security.settings import Security, TokenProvider, security_of
 
 Setting: TypeAlias = Value | Partitioner | Callable[..., object] | None
 MAX_IDEMPOTENT_IN_FLIGHT = 5

@@ -150,6 +150,14 @@ class ErrorCode(IntEnum):
     INVALID_REGULAR_EXPRESSION = 128
 
 
+def code_of(number: int) -> ErrorCode:
+    """The error of a number on the wire; one that we do not know counts as UNKNOWN_SERVER_ERROR."""
+    return _BY_NUMBER.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+_BY_NUMBER: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
+
+
 def error_name(code: int) -> str:
     """The name of a wire error code, the number where the code is unknown."""
     try:

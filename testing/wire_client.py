@@ -6,8 +6,7 @@ from threading import RLock
 from typing import Any
 
 from ..client.connection import ANY_VERSION, Address, Connection, parse_address
-from ..producer.security.blocking_login import log_in
-from ..producer.security.settings import Security
+from ..client.security.settings import Security
 from ..protocol.api import spec_of_request
 from ..protocol.errors import error_name
 from ..protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -101,7 +100,7 @@ class WireClient:
                 connection.start_tls(self._security.tls, address[0])
             connection.agree_on_versions()
             if self._security.sasl is not None:
-                log_in(connection, self._security.sasl, connection.versions)
+                connection.log_in(self._security.sasl)
         except BaseException:
             connection.close()
             raise

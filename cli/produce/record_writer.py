@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from ...client.versions import VersionRanges
 from ...config import ConfigError
 from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
 from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Network
-from ...producer.sender.network_interface import NetworkClient, VersionRanges
+from ...producer.sender.network_interface import NetworkClient
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...client.connection import ANY_VERSION as NO_LIMIT
 from ...client.connection import NOT_OFFERED, TIMEOUT_S, Connection
+from ...client.errors import AuthenticationFailed
 from ...config import HostPort
 from ...protocol.api import API, ApiKey, spec_of_request
 from ...protocol.errors import MalformedFrame, error_name
 from .failures import CommandFailed
 
 if TYPE_CHECKING:
-    from ...producer.security.settings import Security
+    from ...client.security.settings import Security
 
 DEFAULT_PORT = 9092
 LOGIN_USE = 0.85
@@ -90,11 +91,6 @@ class BrokerClient:
         with self._faults_told(spec_of_request(request).name):
             return self._connection.exchange(request, version)
 
-    def exchange_bare(self, token: bytes) -> bytes:
-        """What comes back for a token of a login; both have their size in front."""
-        with self._faults_told("the login"):
-            return self._connection.exchange_bare(token)
-
     @property
     def _host(self) -> str:
         return self._address.host or "127.0.0.1"
@@ -115,11 +111,9 @@ class BrokerClient:
     def _log_in(self) -> None:
         if self._security is None or self._security.sasl is None:
             return
-        from ...producer.errors import AuthenticationFailed
-        from ...producer.security.blocking_login import log_in
-
         try:
-            lifetime_ms = log_in(self, self._security.sasl, self._connection.versions)
+            with self._faults_told("the login"):
+                lifetime_ms = self._connection.log_in(self._security.sasl)
         except AuthenticationFailed as fault:
             raise CommandFailed(f"{self._address}: {fault}") from fault
         self._logged_in_until = monotonic() + lifetime_ms / 1000 * LOGIN_USE if lifetime_ms > 0 else None

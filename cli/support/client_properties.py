@@ -18,7 +18,7 @@ from ...config.sources.properties_file import MalformedProperties, decode, parse
 from .failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
-    from ...producer.security.settings import Security
+    from ...client.security.settings import Security
 
 CommandConfig = Annotated[
     Path | None,
@@ -44,8 +44,8 @@ def security_of(properties: Mapping[str, str]) -> Security | None:
     """What they ask for, certificates read; None where they say nothing. Raises: CommandFailed."""
     if not properties:
         return None
-    from ...producer.security.settings import OAUTHBEARER, Tls
-    from ...producer.security.tls import tls_context
+    from ...client.security.settings import OAUTHBEARER, Tls
+    from ...client.security.tls_context import tls_context
     from ...producer.settings import producer_settings
 
     if properties.get("sasl.mechanism") == OAUTHBEARER:

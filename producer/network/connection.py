@@ -15,6 +15,8 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
 from ... import __version__
+from ...client.security.settings import Sasl
+from ...client.versions import VersionRanges
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode, MalformedFrame
 from ...protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
@@ -22,10 +24,9 @@ from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRes
 from ...protocol.records.layout import MAX_INT32
 from ...protocol.records.record import Buffer
 from ..errors import AuthenticationFailed, ProducerError
-from ..security.login import Login
-from ..security.settings import Sasl
-from ..sender.network_interface import Answer, VersionRanges
+from ..sender.network_interface import Answer
 from ..sender.produce_request_template import RequestTemplate, TemplateRequest
+from .login import Login
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 READ_BYTES: Final = 64 * 1024

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...client.security.settings import Tls
+from ...client.security.tls_context import tls_context
+from ...client.versions import VersionRanges
 from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
@@ -14,9 +17,7 @@ from ..accumulator.record_accumulator import NEVER_MS
 from ..clock import Clock
 from ..errors import ProducerError
 from ..limited_log import LimitedLog
-from ..security.settings import Tls
-from ..security.tls import tls_context
-from ..sender.network_interface import Answer, VersionRanges
+from ..sender.network_interface import Answer
 from ..settings import ProducerSettings
 from .backoff import Backoff
 from .connection import Connection, tls_fault

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ...config.keys.addresses import HostPort
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from ...protocol.schema import NO_UUID
-from ..errors import code_of
 from ..partitioners.partitioner import TopicView
 from .backoff import Backoff
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...client.versions import ANY_VERSION
 from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
 from ..errors import FATAL_CODES, ProducerError
-from .network_interface import ANY_VERSION, Answer
+from .network_interface import Answer
 from .sequence_numbers import Sequences
 
 

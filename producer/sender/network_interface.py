@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from ...client.versions import VersionRanges
 from ...config.keys.addresses import HostPort
-from ...protocol.api import API, ApiKey
+from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ..errors import ProducerError
-
-VersionRanges = Mapping[int, tuple[int, int]]
 
 
 class Answer(NamedTuple):
@@ -58,14 +57,3 @@ class NetworkClient(Protocol):
         """Requests without answer, on all connections."""
 
     def close(self) -> None: ...
-
-
-ANY_VERSION = (0, 1 << 15)
-
-
-def common_version(key: ApiKey, ranges: VersionRanges, within: tuple[int, int] = ANY_VERSION) -> int | None:
-    """The newest version that both sides speak, `within` these, both ends included; None when there is none."""
-    low, high = ranges.get(key, (0, -1))
-    spec = API[key]
-    version = min(high, spec.max_version, within[1])
-    return version if version >= max(low, spec.min_version, within[0]) else None

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
-from ..errors import code_of, error_of
+from ..errors import error_of
 from .caller_interface import Call, Caller
 from .network_interface import Answer
 from .sequence_numbers import Identity, Sequences

@@ -8,9 +8,10 @@ Source: Kafka 3.9, Sender.runOnce and sendProducerData.
 from collections.abc import Callable
 from functools import partial
 
+from ...client.versions import VersionRanges, common_version
 from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode, PeerFault
+from ...protocol.errors import ErrorCode, PeerFault, code_of
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ...protocol.messages.produce import LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse
 from ...protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
@@ -18,13 +19,13 @@ from ...protocol.records.record import Buffer
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..accumulator.record_accumulator import Accumulator
 from ..accumulator.waiting_records import Appender
-from ..errors import ProducerError, code_of, error_of
+from ..errors import ProducerError, error_of
 from ..limited_log import LimitedLog
 from ..metrics.metrics import Note, ProducerMetrics
 from ..network.metadata import Leader, Metadata
 from ..settings import ProducerSettings
 from .caller_interface import Caller
-from .network_interface import Answer, NetworkClient, VersionRanges, common_version
+from .network_interface import Answer, NetworkClient
 from .produce_request_builder import ProduceRequestBuilder
 from .produce_request_template import Written
 from .produce_results import Result, Results

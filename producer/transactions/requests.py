@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar
 
+from ...client.versions import ANY_VERSION
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ...protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from ...protocol.messages.end_txn import EndTxnRequest
@@ -30,8 +31,6 @@ from ...protocol.messages.txn_offset_commit import (
 )
 from ..accumulator.producer_batch import TopicPartition
 from ..awaited_result import AwaitedResult
-from ..errors import code_of
-from ..sender.network_interface import ANY_VERSION
 from ..sender.sequence_numbers import Identity
 from .offset_and_group_metadata import GroupMetadata, OffsetAndMetadata
 

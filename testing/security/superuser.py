@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping
 
-from ...producer.security.settings import Sasl, Security
+from ...client.security.settings import Sasl, Security
 from ..wire_client import CLIENT_ID
 from .client_settings import ClientSettings
 from .secured_listener import MECHANISMS, SecuredListener

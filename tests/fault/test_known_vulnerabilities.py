@@ -25,8 +25,8 @@ from stepdown.broker.security.sasl import plain, scram
 from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.scram import Scram
 from stepdown.broker.security.sasl.scram_credentials import LoginCredential
+from stepdown.client.security.scram_client import ScramClient, ScramFailed
 from stepdown.config import ConfigError, load
-from stepdown.producer.security.scram import ScramClient, ScramFailed
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode, MalformedFrame
 from stepdown.protocol.messages.alter_user_scram_credentials import (

@@ -16,7 +16,7 @@ from stepdown.broker.security.sasl.mechanism import Refused
 from stepdown.broker.security.sasl.plain import Plain
 from stepdown.broker.security.sasl.scram import Scram
 from stepdown.broker.security.sasl.scram_credentials import LoginCredential
-from stepdown.producer.security.scram import ScramClient
+from stepdown.client.security.scram_client import ScramClient
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.scram import credential_of, salted_password
 from support.certificates import Authority

@@ -3,7 +3,7 @@
 import struct
 from typing import Any
 
-from stepdown.producer.security.scram import ScramClient
+from stepdown.client.security.scram_client import ScramClient
 from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from stepdown.protocol.messages.sasl_handshake import SaslHandshakeRequest
 

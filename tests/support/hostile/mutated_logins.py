@@ -27,7 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from stepdown.bench.load.admin_connection import frame_of
 from stepdown.bench.servers.process import free_port
 from stepdown.client.connection import parse_address
-from stepdown.producer.security.scram import ScramClient
+from stepdown.client.security.scram_client import ScramClient
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest

@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("protocol", "config", "storage", "broker", "producer", "testing", "cli", "bench", "pipeline", "include")
+ROOMS = (
+    *("protocol", "config", "storage", "broker", "client", "producer", "testing", "cli", "bench", "pipeline"),
+    "include",
+)
 SOURCES = [path for room in ROOMS for pattern in ("*.py", "*.pxd", "*.pyi") for path in (ROOT / room).rglob(pattern)]
 FILES = {path.relative_to(ROOT).as_posix() for path in (*SOURCES, *(ROOT / "tests").rglob("*.py"))}
 MENTION = re.compile(r"(?<![\w.*/-])[\w/-]+\.(?:py|pxd)\b")

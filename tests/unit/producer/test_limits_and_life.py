@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from stepdown.client.security.settings import KEYS as SECURITY_KEYS
 from stepdown.config import ConfigError
 from stepdown.producer import BufferExhausted, Delivery, Producer, ProducerClosed, Serialization, Timeout, WrongState
 from stepdown.producer.accumulator.buffer_memory import LINE_BYTES
 from stepdown.producer.errors import RecordTooLarge
-from stepdown.producer.security.settings import KEYS as SECURITY_KEYS
 from stepdown.producer.settings import KEYS, SHORT_NAMES
 from stepdown.producer.settings_typed_dict import Settings
 from stepdown.protocol.errors import ErrorCode

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.producer.security.scram import ScramClient
+from stepdown.client.security.scram_client import ScramClient
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest

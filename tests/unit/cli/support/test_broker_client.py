@@ -8,7 +8,8 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.cli.support import broker_client
 from stepdown.cli.support.bootstrap_server import connect_by
-from stepdown.producer.security import blocking_login
+from stepdown.client.connection import Connection
+from stepdown.client.security.settings import Sasl
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
@@ -86,12 +87,12 @@ async def test_a_login_is_renewed_before_it_ends(broker: Broker, monkeypatch: py
     now = 0.0
     lifetimes: list[int] = []
 
-    def counted(*arguments: object) -> int:
-        lifetimes.append(log_in(*arguments))  # type: ignore[arg-type]  # handed on as they came
+    def count(connection: Connection, sasl: Sasl) -> int:
+        lifetimes.append(log_in(connection, sasl))
         return lifetimes[-1]
 
-    log_in = blocking_login.log_in
-    monkeypatch.setattr(blocking_login, "log_in", counted)
+    log_in = Connection.log_in
+    monkeypatch.setattr(Connection, "log_in", count)
     monkeypatch.setattr(broker_client, "monotonic", lambda: now)
 
     def ask_at(*moments: float) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from stepdown.cli.support.client_properties import security_of, security_properties
 from stepdown.cli.support.failures import CommandFailed
-from stepdown.producer.security.settings import Sasl
+from stepdown.client.security.settings import Sasl
 
 LOGIN = 'sasl.jaas.config=a.ScramLoginModule required username="alice" password="a\\\\"b";'
 

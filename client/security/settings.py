@@ -1,4 +1,4 @@
-"""How a producer proves who it is and checks who answers: the `security.*`, `ssl.*` and `sasl.*` settings.
+"""How a client proves who it is and checks who answers: the `security.*`, `ssl.*` and `sasl.*` settings.
 
     security.protocol   PLAINTEXT  SSL  SASL_PLAINTEXT  SASL_SSL
     trust               ssl.truststore.location or .certificates; else the certificates of the machine

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from scramp import ScramException, ScramMechanism
+from stepdown.client.security.scram_client import ScramClient, ScramFailed
+from stepdown.client.security.settings import Sasl
 from stepdown.config import ConfigError
 from stepdown.producer import AuthenticationFailed, Producer
 from stepdown.producer.network.connection import Connection
-from stepdown.producer.security.login import Login
-from stepdown.producer.security.scram import ScramClient, ScramFailed
-from stepdown.producer.security.settings import Sasl
+from stepdown.producer.network.login import Login
 from stepdown.producer.sender.network_interface import Answer
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.api import ApiKey

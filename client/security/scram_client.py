@@ -14,9 +14,13 @@ from ...protocol.scram import (
     salted_password,
     xor,
 )
+from ..errors import printable
 
-MOST_ITERATIONS: Final = 1 << 22
-"""A server may not keep the client counting for longer than seconds."""
+MOST_ITERATIONS: Final = 1 << 17
+"""Eight times what Kafka stores at most: 0.1 s of work, which is how long a hostile server can hold the client."""
+MAX_MESSAGE_BYTES: Final = 8192
+MAX_SALT_BYTES: Final = 1024
+_ITERATIONS_DIGITS: Final = len(str(MOST_ITERATIONS))
 
 
 class ScramFailed(Exception):
@@ -39,14 +43,12 @@ class ScramClient:
     def final(self, server_first: bytes) -> bytes:
         """Raises: ScramFailed where the answer is not one to what was sent."""
         fields = _fields(server_first)
-        nonce, salt, iterations = fields.get("r", ""), _decoded(fields.get("s", "")), fields.get("i", "")
+        nonce, salt, iterations = fields.get("r", ""), _decode(fields.get("s", "")), _iterations(fields.get("i", ""))
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
             raise ScramFailed("the server's nonce does not go on from the client's")
-        if not iterations.isascii() or not iterations.isdigit():
-            raise ScramFailed(f"{iterations!r} iterations")
-        if not LEAST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
-            raise ScramFailed(f"{iterations} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken")
-        salted = salted_password(self._mechanism, self._password, salt, int(iterations))
+        if len(salt) > MAX_SALT_BYTES:
+            raise ScramFailed(f"a salt of {len(salt)} bytes, at most {MAX_SALT_BYTES} are taken")
+        salted = salted_password(self._mechanism, self._password, salt, iterations)
         bare = f"c=biws,r={nonce}"
         messages = b",".join((self._bare.encode(), server_first, bare.encode()))
         client_key = self._keyed(salted, b"Client Key")
@@ -58,15 +60,24 @@ class ScramClient:
         """Raises: ScramFailed unless the server has shown that it knows the password."""
         fields = _fields(server_final)
         if "e" in fields:
-            raise ScramFailed(fields["e"])
-        if not hmac.compare_digest(_decoded(fields.get("v", "")), self._signature):
+            raise ScramFailed(printable(fields["e"]))
+        if not hmac.compare_digest(_decode(fields.get("v", "")), self._signature):
             raise ScramFailed("the server's signature is wrong: it does not know the password")
 
     def _keyed(self, key: bytes, message: bytes) -> bytes:
         return keyed(self._mechanism, key, message)
 
 
+def _iterations(text: str) -> int:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _ITERATIONS_DIGITS
+    if not is_number or not LEAST_ITERATIONS <= int(text) <= MOST_ITERATIONS:
+        raise ScramFailed(f"{printable(text)!r} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken")
+    return int(text)
+
+
 def _fields(message: bytes) -> dict[str, str]:
+    if len(message) > MAX_MESSAGE_BYTES:
+        raise ScramFailed(f"the server's message has {len(message)} bytes, at most {MAX_MESSAGE_BYTES} are taken")
     try:
         parts = [part.partition("=") for part in message.decode().split(",")]
     except UnicodeDecodeError:
@@ -74,7 +85,7 @@ def _fields(message: bytes) -> dict[str, str]:
     return {name: value for name, _, value in parts}
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     try:
         return base64_bytes(text)
     except ValueError:

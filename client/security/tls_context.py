@@ -1,4 +1,4 @@
-"""The TLS context of a producer's connections, from its settings."""
+"""The TLS context of a client's connections, from its settings."""
 
 import ssl
 from collections.abc import Iterator

@@ -1,0 +1,120 @@
+"""The steps of a login on a new connection, without I/O: SaslHandshake, then the tokens of the mechanism.
+
+    handshake v1   each token travels in SaslAuthenticate, whose answer says why a login failed
+    handshake v0   bare tokens with their size in front (brokers before 1.0), which just hang up
+
+PLAIN sends `NUL user NUL password` and is done with the answer; SCRAM takes two steps. OAUTHBEARER (RFC 7628) sends
+`n,,^Aauth=Bearer token^A^A`; an answer that is not empty says why not, and is acknowledged by `^A`. Source: KIP-43,
+KIP-84, KIP-152, KIP-255; Kafka 3.9, SaslClientAuthenticator, PlainSaslClient, OAuthBearerSaslClient.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode, code_of
+from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ...protocol.scram import HASHES
+from ..errors import AuthenticationFailed, printable
+from ..versions import VersionRanges, common_version
+from .scram_client import ScramClient, ScramFailed
+from .settings import Sasl, TokenProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request to send in that version; the step takes its response."""
+
+    key: ApiKey
+    request: Any
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class BareToken:
+    """A token to send with its size in front; the step takes what comes back in the same form."""
+
+    token: bytes
+
+
+LoginStep = Exchange | BareToken | TokenProvider
+"""What to do next; a provider is called for its token, and awaited where it has to be."""
+LoginSteps = Generator[LoginStep, Any, int]
+Tokens = Generator[bytes, bytes, None]
+"""Yields tokens to send and takes those of the server; it returns when the server has said all."""
+
+
+def log_in(sasl: Sasl, versions: VersionRanges) -> LoginSteps:
+    """Returns for how many ms the login is good, 0: for ever. `versions` are those that the broker offers.
+
+    Raises: AuthenticationFailed.
+    """
+    version = common_version(ApiKey.SASL_HANDSHAKE, versions)
+    if version is None:
+        _fail(sasl, ErrorCode.UNSUPPORTED_VERSION, "the broker has no SaslHandshake: its listener has no SASL")
+    answer = yield Exchange(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=sasl.mechanism), version)
+    _check_handshake(sasl, answer)
+    token_version = common_version(ApiKey.SASL_AUTHENTICATE, versions) if version else None
+    tokens = yield from _begin(sasl)
+    lifetime_ms, token = 0, next(tokens)
+    while True:
+        if token_version is None:
+            received = yield BareToken(token)
+        else:
+            request = SaslAuthenticateRequest(auth_bytes=token)
+            answer = yield Exchange(ApiKey.SASL_AUTHENTICATE, request, token_version)
+            if code := code_of(answer.error_code):
+                _fail(sasl, code, printable(answer.error_message or "") or code.name)
+            lifetime_ms, received = answer.session_lifetime_ms, bytes(answer.auth_bytes)
+        try:
+            token = tokens.send(received)
+        except StopIteration:
+            return lifetime_ms
+        except ScramFailed as fault:
+            _fail(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, str(fault))
+
+
+def _check_handshake(sasl: Sasl, answer: Any) -> None:
+    code = code_of(answer.error_code)
+    if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+        known = printable(", ".join(answer.mechanisms)) or "none"
+        _fail(sasl, code, f"the broker does not take {sasl.mechanism}, but {known}")
+    if code:
+        _fail(sasl, code, f"the broker refuses to log anybody in here: {code.name}")
+
+
+def _begin(sasl: Sasl) -> Generator[LoginStep, Any, Tokens]:
+    """The tokens to exchange; the one of OAUTHBEARER is asked of the application first."""
+    if sasl.token_provider is None:
+        return _send_scram(sasl) if sasl.mechanism in HASHES else _send_password(sasl)
+    try:
+        token = yield sasl.token_provider
+        if not isinstance(token, str) or not token:
+            raise TypeError(f"it gave {type(token).__name__}, not a str with a token")
+    except Exception as fault:
+        _fail(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, f"the token provider failed: {fault!r}")
+    return _send_bearer(token)
+
+
+def _send_password(sasl: Sasl) -> Tokens:
+    yield f"\0{sasl.username}\0{sasl.password}".encode()
+
+
+def _send_scram(sasl: Sasl) -> Tokens:
+    client = ScramClient(sasl.mechanism, sasl.username, sasl.password)
+    server_first = yield client.first()
+    server_final = yield client.final(server_first)
+    client.check(server_final)
+
+
+def _send_bearer(token: str) -> Tokens:
+    refusal = yield f"n,,\1auth=Bearer {token}\1\1".encode()
+    if refusal:
+        yield b"\1"
+
+
+def _fail(sasl: Sasl, code: ErrorCode, why: str) -> NoReturn:
+    who = f"{sasl.username or 'the client'} by {sasl.mechanism}"
+    raise AuthenticationFailed(f"{who} was not logged in: {why}", code)

@@ -1,1 +1,0 @@
-"""How a producer proves who it is and checks who answers."""
