@@ -39,13 +39,17 @@ def load(
     environ: Mapping[str, str] | None = None,
     overrides: Sequence[str] = (),
     flags: Sequence[Given] = (),
+    defaults: Iterable[Given] = (),
 ) -> Loaded:
     """The settings of a .properties file, variables, flags and `key=value` overrides, the later over the earlier.
+
+    `defaults` take the place of built-in defaults.
 
     Raises:
         ConfigError: the file cannot be read, a key is unknown, or values are wrong; with all problems found.
     """
     merge = _SourceMerge()
+    merge.take(defaults)
     if path is not None:
         merge.take_file(Path(path))
     merge.take(settings_from(environ or {}), from_environment=True)

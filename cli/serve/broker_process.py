@@ -11,12 +11,14 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvloop
 
 from ...broker.broker import Broker
 from ...config import ConfigError, Given, Loaded, load
+from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...protocol.errors import DiskFault
 from .log_format import configure_logging
 
@@ -56,13 +58,20 @@ class ServeOptions:
 def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int:
     """The process's exit code, once the broker has stopped."""
     configure_logging(options.log_format, options.log_level)
+    limit_bytes = memory_limit_bytes()
     try:
-        loaded = load(options.properties, environ, options.overrides, options.flags)
+        loaded = load_settings(options, environ)
     except ConfigError as error:
         print(error.report(), file=sys.stderr)
         return EXIT_BAD_CONFIGURATION
     for warning in loaded.warnings:
         log.warning(warning)
+    if limit_bytes is not None and limit_bytes < LEAST_BYTES:
+        log.error(
+            "the memory limit of this process is %d MiB, and a broker that serves takes up to %d: it may be killed; "
+            "raise the limit of the container",
+            *(limit_bytes >> 20, LEAST_BYTES >> 20),
+        )
     _allow_open_files()
     _return_freed_memory()
     sys.setswitchinterval(THREAD_TURN_S)
@@ -75,14 +84,19 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
         return EXIT_FAILED
 
 
+def load_settings(options: ServeOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> Loaded:
+    """The settings, with memory budgets that fit into this process's limit. Raises: ConfigError."""
+    limit_bytes = memory_limit_bytes()
+    budgets = [] if limit_bytes is None else fitting_budgets(limit_bytes, max(1, options.brokers))
+    return load(options.properties, environ, [*options.overrides, *more], options.flags, budgets)
+
+
 async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[str, str]) -> int:
     from .cluster_process import cluster_of, controlled_cluster_of
 
     stopping = _stopping()
 
-    def load_with(more: Sequence[str]) -> Loaded:
-        return load(options.properties, environ, [*options.overrides, *more], options.flags)
-
+    load_with = partial(load_settings, options, environ)
     async with contextlib.AsyncExitStack() as stack:
         control = ""
         if loaded.settings.stepdown_control_listen is None:

@@ -1,0 +1,90 @@
+"""The memory that a broker may take, by the machine and by its container, and budgets that fit in it.
+
+| read | what |
+|---|---|
+| /proc/meminfo | `MemTotal` of the machine |
+| /proc/self/cgroup | which groups this process is in |
+| /sys/fs/cgroup/GROUP/memory.max, and of the groups above it | cgroup v2, "max" for no limit |
+| /sys/fs/cgroup/memory/GROUP/memory.limit_in_bytes, likewise | cgroup v1 |
+
+In a container its own group is often the root of what is mounted, so a path that is not there is looked for there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from .origin import Given, Origin
+
+MIB = 1 << 20
+IDLE_BYTES = 44 * MIB
+"""What a broker takes that serves nobody."""
+SPARE_BYTES = 12 * MIB
+"""For connections, topics and what the budgets do not count."""
+LEAST_BYTES = IDLE_BYTES + SPARE_BYTES + 4 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A setting whose default gives way: `share` of what is there beyond an idle broker, at least `least_bytes`."""
+
+    key: str
+    default_bytes: int
+    share: float
+    least_bytes: int
+
+
+BUDGETS = (
+    Budget("stepdown.request.memory.bytes", 48 * MIB, 0.3, 1 * MIB),
+    Budget("socket.request.max.bytes", 100 * MIB, 0.3, 2 * MIB),
+    Budget("stepdown.conversion.memory.bytes", 32 * MIB, 0.25, 1 * MIB),
+    Budget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.25, 2 * MIB),
+)
+"""Answers that are not read may take half as much as requests, beside them: with it these are 95 % of what is there.
+A request larger than the budget of requests passes alone, so the largest one is no larger than that budget."""
+
+
+def memory_limit_bytes(root: Path = Path("/")) -> int | None:
+    """The smallest limit that holds for this process; None where none can be read. `root`: where /proc and /sys are."""
+    return min(_limits(root), default=None)
+
+
+def fitting_budgets(limit_bytes: int, brokers: int = 1) -> list[Given]:
+    """Values for the budgets whose defaults are too large under this limit, which the brokers of a process share."""
+    spare = max(0, limit_bytes - IDLE_BYTES - SPARE_BYTES) // brokers
+    origin = Origin(f"memory limit of {limit_bytes // MIB} MiB")
+    return [
+        Given(budget.key, str(max(budget.least_bytes, int(spare * budget.share))), origin)
+        for budget in BUDGETS
+        if spare * budget.share < budget.default_bytes
+    ]
+
+
+def _limits(root: Path) -> Iterator[int]:
+    for line in _lines(root / "proc/meminfo"):
+        if line.startswith("MemTotal:"):
+            yield int(line.split()[1]) * 1024
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            yield from _limits_of(root / "sys/fs/cgroup", group, "memory.max")
+            yield from _limits_of(root / "sys/fs/cgroup/unified", group, "memory.max")
+        elif "memory" in controllers.split(","):
+            yield from _limits_of(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
+
+
+def _limits_of(mount: Path, group: str, name: str) -> Iterator[int]:
+    path = PurePosixPath(group)
+    for each in (path, *path.parents):
+        for line in _lines(mount / str(each).lstrip("/") / name):
+            if line.isdigit():
+                yield int(line)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []
