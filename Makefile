@@ -23,14 +23,14 @@ PYTHON ?= python3
 VENV   ?= .venv
 LISTEN ?= 127.0.0.1:9092
 BIN    := $(VENV)/bin
-ROOMS  := protocol config storage broker client producer testing cli bench pipeline
+ROOMS  := protocol config storage network broker client producer testing cli bench pipeline
 STAMP  := $(VENV)/.installed
 SERVES := $(VENV)/.serves
-KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage broker producer)
+KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage network broker producer)
 FAST   := tests/unit/protocol tests/unit/config tests/unit/storage tests/property
 OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(version)) $$HOME/.pyenv/versions/$(version).*/bin/python; do \
 	$$python -c '' 2> /dev/null && echo $$python && break; done))
-GENERATED := $(shell find protocol storage broker producer -name "*.c")
+GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits same-seed soak clean

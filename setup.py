@@ -15,7 +15,19 @@ from setuptools import Distribution, Extension, setup
 ROOT = Path(__file__).parent
 FOR_SPARK = ("pyspark_stepdown", "pyspark_stepdown_batches")
 CYTHON_SHARED = "protocol/records/cython_shared.c"
-ROOMS = ("protocol", "config", "storage", "broker", "client", "producer", "testing", "cli", "bench", "pipeline")
+ROOMS = (
+    "protocol",
+    "config",
+    "storage",
+    "network",
+    "broker",
+    "client",
+    "producer",
+    "testing",
+    "cli",
+    "bench",
+    "pipeline",
+)
 
 
 def packages() -> list[str]:

@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
+from ..network.clock import Clock, LoopClock
+from ..network.connection import Answerer, Connection, Peer, RequestRules
+from ..network.listener import Limits, Server
+from ..network.loop_watch import LoopWatch
+from ..network.sender import Sender
+from ..network.transport import PlainWire
 from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
+from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
 from .handlers.required_permissions import RULES
 from .http.pages import pages_of
@@ -29,18 +36,12 @@ from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
-from .network.connection import Answerer, Connection, Peer, RequestRules
-from .network.dispatch import Dispatcher
-from .network.listener import Limits, Server
-from .network.loop_watch import LoopWatch
-from .network.sender import Sender
-from .network.transport import PlainWire
+from .metrics.request_metrics import RequestMeter
 from .quotas.connection_rates import ConnectionRates
-from .scheduling.clock import Clock, LoopClock
 from .services import MakeTopics, Services
 
 if TYPE_CHECKING:
-    from .network.connection_authentication import ListenerAdmission
+    from ..network.connection_authentication import ListenerAdmission
 
 
 class Broker(Services):
@@ -174,10 +175,11 @@ class Broker(Services):
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
-        from .network.connection_authentication import SecuredListeners
+        from ..network.connection_authentication import SecuredListeners
 
         shared = SecuredListeners(
-            self.metrics,
+            self.metrics.failed_authentications,
+            partial(RequestMeter, self.metrics),
             self.clock,
             self.settings.stepdown_authentication_timeout_ms,
             self.scram_credentials.find_for_login,

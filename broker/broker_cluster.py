@@ -34,6 +34,8 @@ from types import TracebackType
 from typing import Self
 
 from ..config import Given, Layers, Loaded, Origin, load, topic_settings
+from ..network.clock import Clock, LoopClock
+from ..network.listener import bind
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
 from ..storage.directories.cluster_state import StoredTopic
 from ..storage.directories.meta_properties import read_meta_properties
@@ -42,13 +44,11 @@ from ..storage.files.files import Files
 from .broker import Broker, naming_address
 from .controller.controller import Controller
 from .controller.partition_change import Election
-from .network.listener import bind
-from .network.suspended_broker import Pause
+from .dispatch.suspended_broker import Pause
 from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
-from .scheduling.clock import Clock, LoopClock
 from .scheduling.periodic_task import Periodic
-from .security.sasl.scram_credentials import ScramCredentials
+from .security.scram_credentials import ScramCredentials
 
 __all__ = ["BrokerCluster", "Election"]
 

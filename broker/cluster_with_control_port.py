@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ..config import HostPort
+from ..network.clock import Clock
 from ..storage.files.files import Files
 from .broker import Broker
 from .broker_cluster import BrokerCluster, Election
@@ -28,9 +29,8 @@ from .faults.disk_faults import FaultyDisk
 from .faults.fault import WrongFault
 from .faults.field_parsers import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
-from .scheduling.clock import Clock
 from .scheduling.movable_clock import MovableClock
-from .security.sasl.scram_credentials import ScramCredentials
+from .security.scram_credentials import ScramCredentials
 
 Given = Mapping[str, Any]
 Act = Callable[[Given], Any]

@@ -10,26 +10,26 @@ from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
+from ..network.clock import Clock, LoopClock
+from ..network.memory_budget import MemoryBudget
+from ..network.output_buffer_pool import BufferPool
+from ..network.worker_threads import WorkerThreads
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.directories.log_manager import LogManager
 from ..storage.files.files import Files
 from ..storage.log.log import AppendInfo
 from ..storage.validation.prepared_append import PreparedAppend
+from .dispatch.descriptors_for_imports import SpareDescriptors
+from .dispatch.interceptor import Interceptor
 from .fetch.session import FetchSessions
 from .metadata.image import Cluster
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
-from .network.descriptors_for_imports import SpareDescriptors
-from .network.interceptor import Interceptor
-from .network.memory_budget import MemoryBudget
-from .network.output_buffer_pool import BufferPool
 from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .quotas.usage_metrics import QuotaUsage
-from .scheduling.clock import Clock, LoopClock
 from .scheduling.purgatory import Purgatory
-from .scheduling.worker_threads import WorkerThreads
 from .security.authorization.authorizer import Authorizer
 
 P = ParamSpec("P")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, Layers
+from ..network.clock import Clock
 from ..protocol.coordinator.partitioning import partition_of
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.files.files import Files
@@ -14,10 +15,9 @@ from .core import Core
 from .maintenance.log_moves import LogMoves
 from .metadata.topic_rules import TRANSACTION_TOPIC
 from .metadata.topics import Topics
-from .scheduling.clock import Clock
 from .security.authorization.acls import Acls
 from .security.authorization.authorizer import Authorizer
-from .security.sasl.scram_credentials import ScramCredentials
+from .security.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator

@@ -15,12 +15,12 @@ from random import Random
 from typing import Protocol
 from uuid import UUID
 
+from ...network.clock import Clock
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.metadata_store import MetadataStore
 from ...storage.directories.partition_record import NO_LEADER, PartitionRecord
 from ..metadata.image import BrokerNode
-from ..scheduling.clock import Clock
 from .partition_change import Election, Ids, changed, renamed, without
 from .placement import UsableBroker, place
 from .reassignment import cancelled, reassigned

@@ -6,8 +6,8 @@ A broker that does not answer any more is fenced after `broker.session.timeout.m
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from ...network.clock import Clock, Timer
 from ..metadata.image import BrokerNode
-from ..scheduling.clock import Clock, Timer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

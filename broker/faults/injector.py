@@ -9,15 +9,15 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from ...network.connection import CloseConnection
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError, error_name
 from ...protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from ...protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse, TopicProduceResponse
 from ...protocol.schema import Piece
+from ..dispatch.interceptor import Interceptor
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FIRST_VERSION_WITH_TOPIC_IDS
 from ..handlers import SERVED
-from ..network.connection import CloseConnection
-from ..network.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .corrupt_responses import cut_after, has_records, with_spoilt_records, with_watermarks, wrong_frame
 from .error_responses import codes_in, joined, split, with_error
@@ -28,7 +28,7 @@ from .request_log import RequestEvent, RequestLog
 from .request_topics_and_groups import groups_of, is_about, places_of
 
 if TYPE_CHECKING:
-    from ..network.call import Call
+    from ..dispatch.call import Call
     from ..services import Services
 
 OWN_CLIENT_ID = "stepdown-testing"

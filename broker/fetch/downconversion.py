@@ -20,6 +20,9 @@ from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ...network.conversion_buffer import ClaimedBuffer
+from ...network.memory_budget import MemoryBudget
+from ...network.output_buffer_pool import STANDARD_BYTES
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import Codec
 from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
@@ -28,9 +31,6 @@ from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
 from ..metrics.counts import Counter
 from ..metrics.metrics import Metrics, codec_label
-from ..network.conversion_buffer import ClaimedBuffer
-from ..network.memory_budget import MemoryBudget
-from ..network.output_buffer_pool import STANDARD_BYTES
 from .read import Reading, Terms
 
 if TYPE_CHECKING:

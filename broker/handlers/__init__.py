@@ -6,7 +6,7 @@ that the whole request failed.
 """
 
 from ...protocol.api import ApiKey
-from ..network.dispatch import Served
+from ..dispatch.dispatcher import Served
 
 SERVED: dict[ApiKey, Served] = {
     ApiKey.PRODUCE: Served(module="produce", first=0, last=11),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError
 from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from ..dispatch.call import Call
 from ..metadata.topic_rules import OFFSETS_TOPIC
-from ..network.call import Call
 from ..transactions.errors_for_old_producers import code_for
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from ..dispatch.call import Call
 from ..metadata.image import Cluster
 from ..metadata.topic_rules import INTERNAL_TOPICS
-from ..network.call import Call
 from ..security.authorization.access import Access
 from ..transactions.errors_for_old_producers import code_for
 from ..transactions.transaction import TopicPartition

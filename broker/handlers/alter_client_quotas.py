@@ -16,7 +16,7 @@ from ...protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from ...storage.directories.cluster_state import QuotaEntity
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..quotas.quota_types import changed_quotas, check_entity
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from ..dispatch.call import Call
+from ..dispatch.requests_in_parts import resources_named
 from ..metadata.config_resources import (
     ResourceType,
     change_each,
@@ -23,8 +25,6 @@ from ..metadata.config_resources import (
     replace_topic,
     resource_type,
 )
-from ..network.call import Call
-from ..network.requests_in_parts import resources_named
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -12,8 +12,8 @@ from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
-from ..network.call import Call
-from ..security.sasl.scram_credentials import Deletion, Upsertion
+from ..dispatch.call import Call
+from ..security.scram_credentials import Deletion, Upsertion
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -18,9 +18,9 @@ from ...protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from ..dispatch.call import Call
+from ..dispatch.dispatcher import Served
 from ..metadata.features import SUPPORTED, finalized
-from ..network.call import Call
-from ..network.dispatch import Served
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -14,7 +14,7 @@ from ...protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.access import NOT_ASKED
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.acl_decoding import acl_of
 from ..security.authorization.acls import check_acl
 

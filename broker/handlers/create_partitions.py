@@ -13,8 +13,8 @@ from ...protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from ..dispatch.call import Call
 from ..metadata.topic_rules import check_number, check_replica_lists
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -13,6 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ...config.describe_configs import describe_topic
+from ...network.loop_yield import Pauses
 from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import (
@@ -22,10 +23,9 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ..dispatch.call import Call
 from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
 from ..metadata.topics import NewTopic
-from ..network.call import Call
-from ..scheduling.loop_yield import Pauses
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -14,7 +14,7 @@ from ...protocol.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.acl_decoding import filter_of
 
 if TYPE_CHECKING:

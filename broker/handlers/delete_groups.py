@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...network.loop_yield import Pauses
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.delete_topics import (
@@ -19,8 +20,7 @@ from ...protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from ...protocol.schema import NO_UUID
-from ..network.call import Call
-from ..scheduling.loop_yield import Pauses
+from ..dispatch.call import Call
 from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:

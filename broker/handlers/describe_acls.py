@@ -13,7 +13,7 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.acl_decoding import filter_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ...protocol.messages.describe_client_quotas import (
     ValueData,
 )
 from ...storage.directories.cluster_state import QuotaEntity
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..quotas.quota_lookup import CLIENT_ID, IP, USER
 from ..quotas.quota_types import ENTITY_TYPES
 

@@ -13,7 +13,7 @@ from ...protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.access import cluster_operations
 
 if TYPE_CHECKING:

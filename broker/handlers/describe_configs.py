@@ -20,9 +20,9 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from ..dispatch.call import Call
 from ..metadata.config_resources import ResourceType, check_is_this_broker, is_cluster_default, loggers, resource_type
 from ..metadata.topic_rules import check_name
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

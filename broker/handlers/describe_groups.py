@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...protocol.acls import ResourceType
 from ...protocol.errors import ApiError
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.access import NOT_ASKED
 
 if TYPE_CHECKING:

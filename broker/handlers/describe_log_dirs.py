@@ -17,7 +17,7 @@ from ...protocol.messages.describe_log_dirs import (
 )
 from ...storage.directories.log_move import LogMove
 from ...storage.log.log import Log
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

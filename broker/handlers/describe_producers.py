@@ -12,9 +12,9 @@ from ...protocol.messages.describe_producers import (
     TopicResponse,
 )
 from ...storage.producers.producer_state import ProducerEntry
+from ..dispatch.call import Call
+from ..dispatch.requests_in_parts import partitions_once
 from ..metadata.topic_rules import check_name
-from ..network.call import Call
-from ..network.requests_in_parts import partitions_once
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -18,8 +18,8 @@ from ...protocol.messages.describe_quorum import (
     ResponseTopicData,
     TopicData,
 )
+from ..dispatch.call import Call
 from ..metadata.topic_rules import METADATA_TOPIC
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -17,10 +17,10 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
+from ..dispatch.call import Call
 from ..metadata.image import Cluster, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
-from ..network.call import Call
 from ..security.authorization.access import Access
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ...protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..transactions.transaction import grouped
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..transactions.errors_for_old_producers import code_for
 
 if TYPE_CHECKING:

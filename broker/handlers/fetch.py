@@ -13,18 +13,18 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ...network.loop_yield import Pauses
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
+from ..dispatch.call import Call
 from ..fetch.downconversion import SLICES_A_TURN, Refusal, convert_for, refuse_for, target_magic
 from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, PARTITIONS_A_TURN, Enough, Reading, Terms, read_all, read_few
 from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics
-from ..network.call import Call
 from ..quotas.request_charging import UNLIMITED
-from ..scheduling.loop_yield import Pauses
 
 if TYPE_CHECKING:
     from ..services import Services

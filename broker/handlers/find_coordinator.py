@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ..dispatch.call import Call
 from ..metadata.image import Endpoint
 from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

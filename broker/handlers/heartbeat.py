@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 from .join_group import caller_of
 
 if TYPE_CHECKING:

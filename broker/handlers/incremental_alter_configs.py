@@ -18,6 +18,8 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from ..dispatch.call import Call
+from ..dispatch.requests_in_parts import resources_named
 from ..metadata.config_resources import (
     ResourceType,
     alter_broker,
@@ -27,8 +29,6 @@ from ..metadata.config_resources import (
     check_changes,
     resource_type,
 )
-from ..network.call import Call
-from ..network.requests_in_parts import resources_named
 
 if TYPE_CHECKING:
     from ..services import Services

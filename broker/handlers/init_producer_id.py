@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ..dispatch.call import Call
 from ..metadata.topic_rules import TRANSACTION_TOPIC
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

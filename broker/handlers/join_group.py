@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ..dispatch.call import Call
 from ..groups.caller import Caller
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -8,7 +8,7 @@ from ...protocol.messages.list_client_metrics_resources import (
     ListClientMetricsResourcesRequest,
     ListClientMetricsResourcesResponse,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

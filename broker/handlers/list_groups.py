@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:

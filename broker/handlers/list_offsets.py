@@ -26,9 +26,9 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from ...storage.log.offset_lookup import TimestampOffset
+from ..dispatch.call import Call
+from ..dispatch.requests_in_parts import partitions_named
 from ..metadata.partition import DEBUGGING_REPLICA, Partition
-from ..network.call import Call
-from ..network.requests_in_parts import partitions_named
 
 if TYPE_CHECKING:
     from ..services import Services

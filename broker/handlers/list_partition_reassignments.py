@@ -12,7 +12,7 @@ from ...protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

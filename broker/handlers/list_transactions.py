@@ -13,7 +13,7 @@ from ...protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..transactions.states import State, state_named
 from ..transactions.transaction import Transaction
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from ...network.loop_yield import Pauses
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.metadata import (
@@ -28,12 +29,11 @@ from ...protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from ..dispatch.call import Call
 from ..metadata.image import Cluster, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, check_number, is_legal_name
 from ..metadata.topics import NewTopic
-from ..network.call import Call
-from ..scheduling.loop_yield import Pauses
 from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from ..dispatch.call import Call
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
 from ..metadata.image import Cluster
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

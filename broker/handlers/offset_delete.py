@@ -10,7 +10,7 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from ..network.call import Call
+from ..dispatch.call import Call
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ checks the epoch of KIP-848 members.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...network.loop_yield import Pauses
 from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.offset_fetch import (
@@ -25,10 +26,9 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from ..dispatch.call import Call
+from ..dispatch.requests_in_parts import partitions_once
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
-from ..network.call import Call
-from ..network.requests_in_parts import partitions_once
-from ..scheduling.loop_yield import Pauses
 from .offset_commit import has_partition
 
 if TYPE_CHECKING:

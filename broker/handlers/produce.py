@@ -20,6 +20,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...network.connection import CloseConnection
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.produce import (
     PartitionProduceData,
@@ -39,10 +40,9 @@ from ...protocol.records.layout import (
 from ...storage.log.log import AppendInfo
 from ...storage.validation.prepared_append import PreparedAppend
 from ...storage.validation.record_sets import check_version
+from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from ..network.call import Call
-from ..network.connection import CloseConnection
 from ..produce.append import Effort, Job, append_by_worker, append_inline
 from ..produce.response import Outcome, are_settled, give_up, note_failure, response_of
 from ..transactions.verification import verify_produce

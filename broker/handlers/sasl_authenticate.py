@@ -7,11 +7,11 @@ long the session may last.
 
 from typing import TYPE_CHECKING
 
+from ...network.sasl.exchange import State
+from ...network.sasl.mechanism import Refused
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from ..network.call import Call
-from ..security.sasl.exchange import State
-from ..security.sasl.mechanism import Refused
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -7,10 +7,10 @@ v1 SaslAuthenticate.
 
 from typing import TYPE_CHECKING
 
+from ...network.sasl.exchange import State
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from ..network.call import Call
-from ..security.sasl.exchange import State
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

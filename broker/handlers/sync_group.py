@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 from .join_group import caller_of
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from ..dispatch.call import Call
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
 from ..groups.state.record_store_interface import Producer
 from ..metadata.topic_rules import OFFSETS_TOPIC
-from ..network.call import Call
 from ..transactions.verification import verify
 from .offset_commit import has_partition
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
-from ..network.call import Call
+from ..dispatch.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

@@ -16,8 +16,8 @@ from ...protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from ..dispatch.call import Call
 from ..metadata.features import METADATA_VERSION, SUPPORTED
-from ..network.call import Call
 
 if TYPE_CHECKING:
     from ..services import Services

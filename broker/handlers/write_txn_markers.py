@@ -19,7 +19,7 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from ...protocol.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from ..network.call import Call
+from ..dispatch.call import Call
 from ..transactions.markers import MarkerOf
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, DiskFault
 from ...storage.compaction.cleanable_range import Cleanable, cleanable
 from ...storage.files.checkpoint_file import TopicPartition
@@ -20,7 +21,6 @@ from ...storage.log.log import Log
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..scheduling.periodic_task import FOREVER_MS, Periodic
-from ..scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from ..core import Core

@@ -7,12 +7,12 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
+from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import RecordTooLarge
 from ...storage.compaction.cleanable_range import Cleanable
 from ...storage.compaction.compaction import Compaction, Exchange, Limits
 from ...storage.compaction.segment_replacement import swap_in
 from ..metadata.partition import Partition
-from ..scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from ..core import Core

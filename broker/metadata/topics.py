@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...config import Layers, TopicSettings
+from ...network.serial_queue import Turns
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.metadata_store import MetadataStore
 from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
-from ..scheduling.serial_queue import Turns
 from .configuration import Configuration, log_config
 from .image import Topic
 from .kafka_import import take_over

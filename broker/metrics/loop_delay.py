@@ -6,7 +6,7 @@ One thread serves everybody, so whatever holds the loop holds every client; this
 from collections.abc import Callable
 from time import perf_counter
 
-from ..scheduling.clock import Clock, Timer
+from ...network.clock import Clock, Timer
 from .instruments import HistogramFamily
 
 INTERVAL_MS = 100

@@ -25,7 +25,7 @@ from .append import EXPECTED_FAILURES
 
 if TYPE_CHECKING:
     from ..core import Core
-    from ..network.call import Call
+    from ..dispatch.call import Call
 
 FIRST_VERSION_WITH_LEADERS = 10
 

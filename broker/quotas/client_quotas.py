@@ -7,8 +7,8 @@ clients.
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+from ...network.clock import Clock
 from ...storage.directories.cluster_state import QuotaEntity
-from ..scheduling.clock import Clock
 from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate
 from .token_bucket import TokenBucket

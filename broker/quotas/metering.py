@@ -11,7 +11,7 @@ from .client_quotas import ClientQuotas
 from .request_charging import LimitedRequest
 
 if TYPE_CHECKING:
-    from ..network.call import Call
+    from ..dispatch.call import Call
 
 Handle = Callable[[Any, Any, "Call"], Any]
 EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})

@@ -9,8 +9,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from ...network.clock import Clock, Timer
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
-from ..scheduling.clock import Clock, Timer
 from .fetch_between_replicas import ask_of, fetch_next, reset, serve, take_in, take_in_written
 from .replicated_partition import ReplicatedPartition, Written
 

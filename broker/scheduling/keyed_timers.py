@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 
-from .clock import Clock, Timer
+from ...network.clock import Clock, Timer
 
 
 class Timers:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from .clock import Clock, Timer
+from ...network.clock import Clock, Timer
 
 FOREVER_MS = 1 << 53
 

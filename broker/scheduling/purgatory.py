@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
-from .clock import Clock
+from ...network.clock import Clock
 
 IsSatisfied = Callable[[Hashable | None], bool]
 """Whether what is waited for is there, after an event on one key; None: look at everything."""

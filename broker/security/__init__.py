@@ -1,4 +1,1 @@
-"""Who a client is, and what it may do.
-
-A connection's principal enters, set by the listener that authenticated it; answers to "may it?" leave.
-"""
+"""What a client may do, and the SCRAM credentials that are stored for it."""

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from ...network.clock import Clock
 from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
-from ..scheduling.clock import Clock
 from .markers import MarkerOf, Markers
 from .state_topic import StateTopic
 from .states import State

@@ -10,8 +10,8 @@ from functools import partial
 from ...broker.broker import Broker
 from ...broker.broker_cluster import BrokerCluster, LoadSettings, own_settings
 from ...broker.cluster_with_control_port import ControlledCluster
-from ...broker.scheduling.clock import Clock
 from ...config import Endpoint, Given, Loaded, Origin
+from ...network.clock import Clock
 from ...storage.files.files import Files
 
 Load = Callable[[Sequence[str]], Loaded]

@@ -1,6 +1,6 @@
 """The broker's own log lines on stderr, for people or as JSON.
 
-    2026-11-21T09:41:07.123Z [warning] closing 127.0.0.1:40312 (client 'raw'): …  [stepdown.broker.network.connection]
+    2026-11-21T09:41:07.123Z [warning] closing 127.0.0.1:40312 (client 'raw'): …  [stepdown.network.connection]
     {"timestamp": "2026-11-21T09:41:07.123Z", "level": "warning", "logger": "stepdown.broker…", "event": "…"}
 
 Plain `logging` formatters and no library: structlog brings rich and pygments along, 13 MB of a process that has 45.

@@ -49,6 +49,8 @@ class ConvertedSlice:
     buffer that `promise` filled, if it is kept, which is dropped with the slice.
     """
 
+    is_in_file = False
+
     __slots__ = (
         "_at",
         "_begins_in_worker",

@@ -9,6 +9,8 @@ class FileSlice:
     `segment_base_offset` tells which segment it was cut from (-1 for the empty slice).
     """
 
+    is_in_file = True
+
     __slots__ = ("_file", "position", "segment_base_offset", "size_bytes")
 
     def __init__(self, file: OpenFile | None, position: int, size_bytes: int, segment_base_offset: int = -1) -> None:

@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 from typing import Any, cast
 
-from ...broker.scheduling.clock import Clock
 from ...client.connection import ANY_VERSION, Address, parse_address
+from ...network.clock import Clock
 from ...producer.network.connection import Connection
 from ...producer.network.connections import Connect
 from ...producer.sender.network_interface import Answer

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ...broker.scheduling.clock import Clock
+from ...network.clock import Clock
 from ...producer.network.connections import Connect
 from ...producer.network.tcp import TcpConnect
 from ...protocol.coordinator.consumer_protocol import (

@@ -20,13 +20,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from stepdown.broker.broker import Broker
 from stepdown.broker.handlers import SERVED
-from stepdown.broker.network.connection_authentication import MEMORY_BYTES
-from stepdown.broker.security.sasl import plain, scram
-from stepdown.broker.security.sasl.mechanism import Refused
-from stepdown.broker.security.sasl.scram import Scram
-from stepdown.broker.security.sasl.scram_credentials import LoginCredential
 from stepdown.client.security.scram_client import ScramClient, ScramFailed
 from stepdown.config import ConfigError, load
+from stepdown.network.connection_authentication import MEMORY_BYTES
+from stepdown.network.sasl import plain, scram
+from stepdown.network.sasl.login_credential import LoginCredential
+from stepdown.network.sasl.mechanism import Refused
+from stepdown.network.sasl.scram import Scram
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode, MalformedFrame
 from stepdown.protocol.messages.alter_user_scram_credentials import (

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.security.sasl.mechanism import Refused
-from stepdown.broker.security.sasl.plain import Plain
-from stepdown.broker.security.sasl.scram import Scram
-from stepdown.broker.security.sasl.scram_credentials import LoginCredential
 from stepdown.client.security.scram_client import ScramClient
+from stepdown.network.sasl.login_credential import LoginCredential
+from stepdown.network.sasl.mechanism import Refused
+from stepdown.network.sasl.plain import Plain
+from stepdown.network.sasl.scram import Scram
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.scram import credential_of, salted_password
 from support.certificates import Authority

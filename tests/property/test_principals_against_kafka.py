@@ -4,8 +4,8 @@ import struct
 from random import Random
 
 import pytest
-from stepdown.broker.security.tls.principal_rules import NoMatchingRule, principal_rules, user_of
-from stepdown.broker.security.tls.subject import distinguished_name
+from stepdown.network.tls.principal_rules import NoMatchingRule, principal_rules, user_of
+from stepdown.network.tls.subject import distinguished_name
 from support.java_oracle import JavaError
 
 SEQUENCE, SET, OID, INTEGER = 0x30, 0x31, 0x06, 0x02

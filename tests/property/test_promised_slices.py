@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepdown.broker.fetch import downconversion
 from stepdown.broker.metrics.metrics import Metrics
-from stepdown.broker.network.memory_budget import MemoryBudget
-from stepdown.broker.network.output_buffer_pool import BufferPool
-from stepdown.broker.network.sender import Sender
-from stepdown.broker.scheduling.clock import LoopClock
-from stepdown.broker.scheduling.worker_threads import WorkerThreads
+from stepdown.network.clock import LoopClock
+from stepdown.network.memory_budget import MemoryBudget
+from stepdown.network.output_buffer_pool import BufferPool
+from stepdown.network.sender import Sender
+from stepdown.network.worker_threads import WorkerThreads
 from stepdown.protocol.errors import ApiError
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType

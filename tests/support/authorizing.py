@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from stepdown.broker.security.principal import KafkaPrincipal
+from stepdown.network.principal import KafkaPrincipal
 from stepdown.protocol.acls import Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
 
 from .java_oracle import JavaOracle

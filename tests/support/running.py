@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from stepdown.broker.broker import Broker
-from stepdown.broker.network.interceptor import Interceptor
-from stepdown.broker.scheduling.clock import Clock
+from stepdown.broker.dispatch.interceptor import Interceptor
 from stepdown.config import load
+from stepdown.network.clock import Clock
 from stepdown.storage.files.files import Files
 
 

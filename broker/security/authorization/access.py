@@ -7,9 +7,9 @@ Kafka's `kafka.authorizer.logger` has it; what is only looked through, as for a 
 import logging
 from collections.abc import Iterable
 
+from ....network.principal import KafkaPrincipal
 from ....protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ....protocol.errors import ApiError, ErrorCode
-from ..principal import KafkaPrincipal
 from .authorizer import Authorizer
 
 CODES = {

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ....config.keys.ip_address import address_forms, canonical_address
+from ....network.principal import KafkaPrincipal
 from ....protocol.acls import ANY_USER, WILDCARD, Acl, AclOperation, PatternType, PermissionType, ResourceType
-from ..principal import KafkaPrincipal
 
 IMPLIED_BY = {
     AclOperation.DESCRIBE: frozenset(

@@ -14,7 +14,7 @@ from .authorizer import Authorizer
 
 if TYPE_CHECKING:
     from ...core import Core
-    from ...network.call import Call
+    from ...dispatch.call import Call
 
 Handle = Callable[[Any, Any, "Call"], Any]
 """What a handler's module has: the response, or what to await for it."""

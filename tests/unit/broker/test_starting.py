@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stepdown.broker.network import dispatch
+from stepdown.broker.dispatch import dispatcher as dispatch
 from stepdown.protocol.errors import DiskFault
 from support.running import running_broker
 

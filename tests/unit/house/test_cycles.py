@@ -5,7 +5,19 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("protocol", "config", "storage", "broker", "client", "producer", "testing", "cli", "bench", "pipeline")
+ROOMS = (
+    "protocol",
+    "config",
+    "storage",
+    "network",
+    "broker",
+    "client",
+    "producer",
+    "testing",
+    "cli",
+    "bench",
+    "pipeline",
+)
 SCRIPTS = ROOT / "bench" / "questions"
 
 

@@ -9,13 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BELOW = {
-    "cli": {"bench", "testing", "broker", "client", "producer", "pipeline", "storage", "protocol", "config"},
-    "testing": {"broker", "client", "producer", "protocol", "config"},
-    "broker": {"storage", "protocol", "config"},
+    "cli": {"bench", "testing", "broker", "network", "client", "producer", "pipeline", "storage", "protocol", "config"},
+    "testing": {"broker", "network", "client", "producer", "protocol", "config"},
+    "broker": {"network", "storage", "protocol", "config"},
     "producer": {"client", "protocol", "config"},
     "pipeline": {"storage", "protocol", "config"},
     "bench": {"client", "protocol", "config"},
     "client": {"protocol", "config"},
+    "network": {"protocol", "config"},
     "storage": {"protocol", "config"},
     "protocol": set(),
     "config": set(),

@@ -5,7 +5,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = (
-    *("protocol", "config", "storage", "broker", "client", "producer", "testing", "cli", "bench", "pipeline"),
+    *(
+        "protocol",
+        "config",
+        "storage",
+        "network",
+        "broker",
+        "client",
+        "producer",
+        "testing",
+        "cli",
+        "bench",
+        "pipeline",
+    ),
     "include",
 )
 SOURCES = [path for room in ROOMS for pattern in ("*.py", "*.pxd", "*.pyi") for path in (ROOT / room).rglob(pattern)]

@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("protocol", "config", "storage", "broker", "client", "producer", "testing", "cli", "bench", "pipeline")
+ROOMS = (
+    "protocol",
+    "config",
+    "storage",
+    "network",
+    "broker",
+    "client",
+    "producer",
+    "testing",
+    "cli",
+    "bench",
+    "pipeline",
+)
 ORDER = {
     "broker": (
         {"http"},
@@ -23,7 +35,7 @@ ORDER = {
         {"replication"},
         {"controller"},
         {"metadata"},
-        {"network"},
+        {"dispatch"},
         {"quotas"},
         {"metrics", "security"},
         {"scheduling"},

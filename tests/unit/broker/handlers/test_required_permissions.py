@@ -1,9 +1,9 @@
 """Who may ask for an API is declared for each: one that nobody has thought about is not served."""
 
 import pytest
+from stepdown.broker.dispatch.dispatcher import Dispatcher
 from stepdown.broker.handlers import SERVED
 from stepdown.broker.handlers.required_permissions import RULES
-from stepdown.broker.network.dispatch import Dispatcher
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.schema import schema_of
 

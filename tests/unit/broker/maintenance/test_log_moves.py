@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.maintenance import log_moves
-from stepdown.broker.scheduling.clock import Clock
+from stepdown.network.clock import Clock
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -218,8 +218,8 @@ async def test_a_move_under_way_is_shown_and_given_up_with_its_topic(broker: Bro
 
 
 async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClient) -> None:
+    from stepdown.broker.dispatch.call import Call
     from stepdown.broker.handlers import describe_log_dirs
-    from stepdown.broker.network.call import Call
 
     destination = other(broker)
     broker.topics.moves.request("orders", 0, destination)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from stepdown.broker.scheduling.movable_clock import MovableClock
 from stepdown.broker.scheduling.periodic_task import Periodic
-from stepdown.broker.scheduling.worker_threads import WorkerThreads
+from stepdown.network.worker_threads import WorkerThreads
 
 
 @pytest.mark.parametrize("is_busy", [False, True])

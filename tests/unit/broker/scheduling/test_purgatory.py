@@ -1,8 +1,8 @@
 import asyncio
 
 import pytest
-from stepdown.broker.network.connection import Peer
 from stepdown.broker.scheduling.purgatory import Purgatory
+from stepdown.network.connection import Peer
 from support.clock import ManualClock, settle
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.broker.security.authorization.authorizer import Authorizer
-from stepdown.broker.security.principal import KafkaPrincipal
+from stepdown.network.principal import KafkaPrincipal
 from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 
 ALICE = KafkaPrincipal("User", "alice")

@@ -1,0 +1,1 @@
+"""From a frame to the pieces of its response: the call, its handler, long requests in parts, the hook around it."""

@@ -1,0 +1,370 @@
+"""From a frame to the pieces of its response: header, version, body, handler, encoding.
+
+A handler that is a plain function is done when it returns, unless it returns a coroutine; for what seldom waits that
+saves a third of the way.
+
+The one place that turns an exception into a wire error: an `ApiError` becomes the code it carries, in the API's own
+form; anything else is logged with its trace and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the
+connection (spec: api-versions, section 5), except that ApiVersions answers versions it does not know in the layout of
+v0.
+"""
+
+import logging
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from time import perf_counter
+from types import CoroutineType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ...network.connection import CloseConnection, Peer, Reply
+from ...network.memory_budget import Claim
+from ...network.worker_threads import forget_frames
+from ...protocol.api import API, ApiKey, ApiSpec
+from ...protocol.decoder_generator import Decode
+from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
+from ...protocol.frame import RequestHeader, decode_request_header, response_encoder
+from ...protocol.primitives import size_of
+from ...protocol.schema import Piece, decoder_of, schema_of
+from ..metrics.request_metrics import RequestMeter
+from ..metrics.response_errors import ErrorTally
+from ..quotas.metering import metered, telling
+from ..security.authorization.authorization_rule import Rule
+from ..security.authorization.guard import Handle, guarded
+from . import request_item_limits
+from .call import Call
+from .requests_in_parts import LONG_ANSWERS, PARTS, named_twice
+
+if TYPE_CHECKING:
+    from ..core import Core
+
+LARGE_REQUEST_BYTES = 64 * 1024
+LONG_REQUEST_BYTES = 1024
+"""What has fewer bytes than this is not looked at: it cannot have many items."""
+CHARGED_ANSWER_BYTES = 64 * 1024
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """An API that this broker answers: `module` in handlers/, versions from `first` to `last` inclusive."""
+
+    module: str
+    first: int
+    last: int
+
+
+class Route:
+    """What is known of the requests of one API and version before they come."""
+
+    __slots__ = (
+        "decode",
+        "encode",
+        "handle",
+        "has_long_answers",
+        "is_deprecated",
+        "is_long",
+        "meter",
+        "module",
+        "parts",
+        "served",
+        "spec",
+        "version",
+    )
+
+    def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType, handle: Handle) -> None:
+        self.spec = spec
+        self.version = version
+        self.served = served
+        self.module = module
+        self.handle = handle
+        self.parts = PARTS.get(spec.key)
+        self.is_long = getattr(module, "is_long", None)
+        self.has_long_answers = spec.key in LONG_ANSWERS
+        self.decode: Decode = decoder_of(spec.request, version)
+        self.encode = response_encoder(spec, version)
+        self.is_deprecated = spec.is_deprecated(version)
+        self.meter: RequestMeter | None = None
+
+
+class Dispatcher:
+    """Answers frames by the table of handlers."""
+
+    def __init__(self, core: "Core", served: Mapping[ApiKey, Served], rules: Mapping[ApiKey, Rule]) -> None:
+        """Raises: LookupError when an API is served and nothing says who may ask for it."""
+        missing = [key.name for key in served if key not in rules]
+        if missing:
+            raise LookupError(f"no rule says who may ask for {', '.join(missing)}")
+        self._core = core
+        self._served = served
+        self._rules = rules
+        core.quotas.on_change = lambda: self._routes.clear()
+        self._modules: dict[str, ModuleType] = {}
+        self._routes: dict[tuple[int, int], Route] = {}
+        self._errors = ErrorTally(core.metrics.request_errors)
+
+    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
+        """The reply; what to await for it where the handler is one that may wait.
+
+        Raises: MalformedFrame, CloseConnection.
+        """
+        began = perf_counter()
+        header, body = decode_request_header(frame)
+        peer.client_id = header.client_id or ""
+        route = self._routes.get((header.api_key, header.api_version)) or self._find(header, peer)
+        if route.version != header.api_version:
+            return self._refuse_api_versions(route, header, began)
+        peer.latest_request = route.spec.key, route.version, len(body)
+        if len(body) > LARGE_REQUEST_BYTES and route.spec.key is not ApiKey.PRODUCE:
+            return self._answer_large(route, header, body, peer, began)
+        try:
+            call = self._call(route, header, body, peer)
+        except TooManyItems as fault:
+            return self._refuse_too_many(route, header, peer, fault, began)
+        if route.parts is not None and len(body) > LONG_REQUEST_BYTES and route.parts.is_long(call.request):
+            return self._answer_long(route, call, began)
+        if route.is_long is not None and route.is_long(self._core, call.request, call):
+            return self._answer_long(route, call, began)
+        if route.has_long_answers:
+            return self._answer_long(route, call, began, is_encoded_here=True)
+        return self._answer(route, call, began)
+
+    def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
+        setting = self._core.settings.stepdown_request_max_items
+        most_items = request_item_limits.most_items(route.spec.key, setting)
+        try:
+            request = route.decode(body, most_items)
+        except TooManyItems as fault:
+            which = f"; see {request_item_limits.SETTING}" if most_items == setting else ""
+            raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
+        except MalformedFrame as fault:
+            raise MalformedFrame(f"{_named(route)} request: {fault}") from None
+        return Call(route.spec.key, route.version, header, peer, request, len(body))
+
+    async def _answer_large(
+        self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
+    ) -> Reply:
+        """As `answer`; a worker reads the many items that it has, and writes as many answers."""
+        try:
+            call = await self._core.heavy(self._call, route, header, body, peer)
+        except TooManyItems as fault:
+            return self._refuse_too_many(route, header, peer, fault, began)
+        return await self._answer_long(route, call, began)
+
+    async def _answer_long(self, route: Route, call: Call, began: float, *, is_encoded_here: bool = False) -> Reply:
+        """The reply to a request of many items, or with an answer of many: handled in parts where that may be, written
+        by a worker, and charged. The turn of the next comes when there is memory for this one.
+        """
+        async with self._core.long_requests:
+            response = await self._handled(route, call)
+            self._count(route, call, began)
+            pieces = claim = None
+            if response is not None:
+                if call.throttle_ms:
+                    response = telling(response, call.throttle_ms)
+                self._errors.add(route.spec.name, response)
+                if is_encoded_here:
+                    encoded = _encoded(route, call, response)
+                else:
+                    encoded = await self._core.heavy(_encoded, route, call, response)
+                pieces = self._passed(call, encoded)
+                del response
+                claim = await self._charge(pieces)
+        return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms, claim)
+
+    async def _charge(self, pieces: list[Piece]) -> Claim | None:
+        """A share of the memory for answers that are not read yet, where they are not small."""
+        size = sum(map(size_of, pieces))
+        return None if size <= CHARGED_ANSWER_BYTES else await self._core.answer_memory.claim(size)
+
+    def _refuse_too_many(
+        self, route: Route, header: RequestHeader, peer: Peer, fault: TooManyItems, began: float
+    ) -> Reply:
+        """The API's own error, where it has one for the whole request. Raises: the fault, where it has none."""
+        fields = {field.name for field in schema_of(route.spec.response).fields if route.version in field.versions}
+        if "error_code" not in fields:
+            raise fault
+        forget_frames(fault)
+        log.warning("refusing a request of %s (client %r): %s", peer, peer.client_id, fault)
+        told = {"error_message": str(fault)} if "error_message" in fields else {}
+        refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)
+        pieces = route.encode(header.correlation_id, refusal)
+        return Reply(pieces, self._metered(route), began, perf_counter())
+
+    def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
+        if self._core.interceptors:
+            return self._answer_later(route, call, self._handled(route, call), began)
+        try:
+            response = route.handle(self._core, call.request, call)
+        except Exception as error:
+            response = _refused(route, call, error)
+        if type(response) is CoroutineType:
+            return self._answer_later(route, call, response, began)
+        return self._reply(route, call, response, began)
+
+    async def _answer_later(
+        self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
+    ) -> Reply:
+        try:
+            response = await handling
+        except Exception as error:
+            response = _refused(route, call, error)
+        return self._reply(route, call, response, began)
+
+    async def _handled(self, route: Route, call: Call) -> Any | None:
+        """The response, with all that may step in between."""
+        interceptors = self._core.interceptors
+        try:
+            for interceptor in interceptors:
+                response = await interceptor.before(call)
+                if response is not None:
+                    break
+            else:
+                response = await self._in_parts(route, call)
+        except Exception as error:
+            response = _refused(route, call, error)
+        for interceptor in interceptors:
+            response = await interceptor.after(call, response)
+        return response
+
+    async def _in_parts(self, route: Route, call: Call) -> Any | None:
+        """What the handler answers, to one part of the request after the other."""
+        parts = route.parts
+        if parts is None or not parts.is_long(call.request):
+            return await _awaited(route.handle(self._core, call.request, call))
+        whole, responses = call.request, []
+        if parts.names is not None:
+            call.repeated = await self._core.heavy(named_twice, parts.names(whole))
+        try:
+            for request, goes_on in parts.cut(whole):
+                call.request = request
+                responses.append((await _awaited(route.handle(self._core, request, call)), goes_on))
+                await self._core.breathe()
+        finally:
+            call.request = whole
+        return parts.joined(responses)
+
+    def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
+        meter = self._count(route, call, began)
+        if response is None:
+            return Reply(None, meter, began, perf_counter(), call.throttle_ms)
+        if call.throttle_ms:
+            response = telling(response, call.throttle_ms)
+        self._errors.add(route.spec.name, response)
+        pieces = _encoded(route, call, response)
+        if self._core.interceptors:
+            pieces = self._passed(call, pieces)
+        return Reply(pieces, meter, began, perf_counter(), call.throttle_ms)
+
+    def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
+        """The pieces as interceptors let them go."""
+        for interceptor in self._core.interceptors:
+            pieces = interceptor.encoded(call, pieces)
+        return pieces
+
+    def _count(self, route: Route, call: Call, began: float) -> RequestMeter:
+        meter = route.meter or self._metered(route)
+        meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
+        if route.is_deprecated:
+            meter.deprecated(call.peer.software_name, call.peer.software_version)
+        return meter
+
+    def answered(self, reply: Reply) -> None:
+        """Counts how long it took until all was sent; conversion while sending is part of it."""
+        now = perf_counter()
+        reply.meter.sent(now - reply.ready_s, now - reply.began_s)
+        if reply.throttle_ms:
+            reply.meter.throttled(reply.throttle_ms)
+
+    def _metered(self, route: Route) -> RequestMeter:
+        if route.meter is None:
+            route.meter = RequestMeter(self._core.metrics, route.spec.name, route.version)
+        return route.meter
+
+    def _find(self, header: RequestHeader, peer: Peer) -> Route:
+        """The route of an API and version that were not asked for yet.
+
+        Raises: MalformedFrame where they are not served; only ApiVersions has a route of another version then.
+        """
+        try:
+            key = ApiKey(header.api_key)
+            spec, served = API[key], self._served[key]
+        except (ValueError, KeyError):
+            raise MalformedFrame(
+                f"API key {header.api_key} version {header.api_version} is not served; is {peer} a Kafka client?"
+            ) from None
+        version = header.api_version
+        if not served.first <= version <= served.last:
+            if key is not ApiKey.API_VERSIONS:
+                raise MalformedFrame(
+                    f"{spec.name} version {version} is not served, only {served.first} to {served.last}"
+                )
+            version = 0
+        route = self._routes.get((key, version))
+        if route is None:
+            module = self._module(served.module)
+            route = self._routes[key, version] = Route(spec, version, served, module, self._handle_of(key, module))
+        return route
+
+    def _handle_of(self, key: ApiKey, module: ModuleType) -> Handle:
+        """What handles requests: the module; it asks first if there is an authorizer, and is metered if there are
+        quotas."""
+        authorizer, quotas = self._core.authorizer, self._core.quotas
+        handle: Handle = module.handle
+        if authorizer is not None:
+            handle = guarded(module, self._rules[key], authorizer)
+        return metered(handle, quotas) if quotas.limits_requests else handle
+
+    def _module(self, name: str) -> ModuleType:
+        """The handler, read when it is first needed: all of them take 10 MB.
+
+        Raises: CloseConnection when it cannot be read.
+        """
+        module = self._modules.get(name)
+        if module is None:
+            try:
+                with self._core.spare_descriptors.free():
+                    module = self._modules[name] = import_module(f"..handlers.{name}", __package__)
+            except OSError as fault:  # not the peer's: EMFILE, most likely
+                raise CloseConnection(
+                    f"the handler {name} cannot be read, is the limit of open files too low? {fault}"
+                ) from fault
+        return module
+
+    def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
+        refusal = route.module.unsupported(route.served)
+        pieces = route.encode(header.correlation_id, refusal)
+        return Reply(pieces, route.meter or self._metered(route), began, perf_counter())
+
+
+async def _awaited(response: Any) -> Any | None:
+    return await response if type(response) is CoroutineType else response
+
+
+def _named(route: Route) -> str:
+    return f"{route.spec.name} v{route.version}"
+
+
+def _refused(route: Route, call: Call, error: Exception) -> Any | None:
+    """The response that says that the whole request failed. Raises: what closes the connection."""
+    if isinstance(error, CloseConnection | MalformedFrame):
+        raise error
+    if not isinstance(error, ApiError):
+        log.error(
+            "%s v%d from %s (client %r) failed",
+            *(call.key.name, call.version, call.peer, call.client_id),
+            exc_info=error,
+        )
+        error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
+    return route.module.refuse(call.request, error, call)
+
+
+def _encoded(route: Route, call: Call, response: Any) -> list[Piece]:
+    """Raises CloseConnection when our own response does not fit its layout: the client must not wait for it."""
+    try:
+        return route.encode(call.header.correlation_id, response)
+    except ValueError as fault:
+        name = route.spec.name
+        log.exception("the response to %s v%d cannot be written", name, call.version)
+        raise CloseConnection(f"the response to {name} v{call.version} cannot be written: {fault}") from fault

@@ -1,0 +1,54 @@
+"""What SCRAM answers for users that do not exist: a salt and iterations that look like those of users that do.
+
+Without them a stranger learns who exists (Kafka refuses unknown users with the first message). A decoy is the same at
+each try, so it is made from the user's name and a secret, and looks like a stored credential, so one is its model.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+
+from ...protocol.scram import LEAST_ITERATIONS, ScramCredential, digest
+
+Credentials = Mapping[tuple[str, str], ScramCredential]
+"""By user and mechanism."""
+
+SALT_BYTES = 16
+_PURPOSE = b"stepdown: a salt for a user that does not exist"
+
+
+class DecoyCredentials:
+    """Makes decoys. The model is the stored credential whose user comes first; its key is the secret as well, so that
+    decoys stay the same over restarts. While nobody is stored the secret is random."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, tuple[tuple[str, str], ScramCredential]] = {}
+        self._secret = secrets.token_bytes(32)
+
+    def make(self, user: str, mechanism: str, stored: Credentials) -> ScramCredential:
+        """The decoy of a user; no password fits it."""
+        model = self._model(mechanism, stored)
+        secret = self._secret if model is None else hashlib.sha256(_PURPOSE + model.server_key).digest()
+        seed = hmac.digest(secret, user.encode(), "sha512")
+        return ScramCredential(
+            salt=_stretch(seed, SALT_BYTES if model is None else len(model.salt)),
+            stored_key=digest(mechanism, seed),
+            server_key=digest(mechanism, seed[::-1]),
+            iterations=LEAST_ITERATIONS if model is None else model.iterations,
+        )
+
+    def _model(self, mechanism: str, stored: Credentials) -> ScramCredential | None:
+        key, model = self._models.get(mechanism, (("", ""), None))
+        if model is not None and stored.get(key) is model:
+            return model
+        keys = [known for known in stored if known[1] == mechanism]
+        if not keys:
+            self._models.pop(mechanism, None)
+            return None
+        self._models[mechanism] = min(keys), stored[min(keys)]
+        return stored[min(keys)]
+
+
+def _stretch(seed: bytes, length: int) -> bytes:
+    return hashlib.shake_256(seed).digest(length)

@@ -1,0 +1,90 @@
+"""The broker's clock: current time and sleeping, replaceable in tests.
+
+Tests pass a clock that they move by hand, so nothing beside this module calls `time.time()` or `asyncio.sleep()` with
+a delay.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from time import perf_counter
+from typing import Protocol
+
+
+class Timer(Protocol):
+    """A call that has been put off."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Tells the time in milliseconds since the epoch, and calls back after a while."""
+
+    def now_ms(self) -> int: ...
+
+    def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
+
+    async def sleep(self, delay_ms: float) -> None: ...
+
+    def elapsed_s(self) -> float:
+        """Seconds since some moment, to measure a turn of the loop by; they pass with the clock's time."""
+        ...
+
+    def work_begins(self) -> None:
+        """A thread is given work: until `work_ends`, a clock that is moved by hand rings no timer."""
+
+    def work_ends(self) -> None:
+        """What the thread has found is known to the loop."""
+
+
+LATE_S = 1.0
+GRACE_S = 5.0
+
+
+class LoopClock:
+    """The machine's time and the running event loop's timers.
+
+    A timer that rings late because we did not run (SIGSTOP, a laptop that slept) rings a second time instead, after as
+    long again, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires. Not if it
+    `forgives` nothing.
+    """
+
+    def __init__(self, *, forgives: bool = True) -> None:
+        self._forgives = forgives
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        if not self._forgives:
+            return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
+        return _LoopTimer(asyncio.get_running_loop(), delay_ms / 1000, callback)
+
+    async def sleep(self, delay_ms: float) -> None:
+        await asyncio.sleep(delay_ms / 1000)
+
+    elapsed_s = staticmethod(perf_counter)
+
+    def work_begins(self) -> None: ...
+
+    def work_ends(self) -> None: ...
+
+
+class _LoopTimer:
+    __slots__ = ("_callback", "_due_s", "_handle", "_loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, delay_s: float, callback: Callable[[], object]) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._due_s = loop.time() + delay_s
+        self._handle = loop.call_later(delay_s, self._ring)
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+    def _ring(self) -> None:
+        late_s = self._loop.time() - self._due_s
+        if late_s > LATE_S:
+            self._handle = self._loop.call_later(min(late_s, GRACE_S), self._callback)
+        else:
+            self._callback()

@@ -1,0 +1,464 @@
+"""One client's connection: frames in, answers out, one request at a time.
+
+The next request is not looked at before the last one is answered, as Kafka mutes a channel; what a client pipelines
+meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel. So a peer costs its own unfinished
+frame, what was read ahead, and one response.
+
+Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
+handler waits for anything, when no whole frame is left, or when the connection's turn ends. A turn is `TURN_REQUESTS`
+or `TURN_S`, whichever comes first: then others have theirs.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from ..protocol.api import ApiKey
+from ..protocol.errors import MalformedFrame
+from ..protocol.frame import FrameParser
+from ..protocol.primitives import BUFFER_TYPES, size_of
+from ..protocol.schema import Piece
+from .clock import Clock
+from .instruments import RequestMeter
+from .memory_budget import Claim, MemoryBudget
+from .principal import ANONYMOUS, KafkaPrincipal
+from .sasl.exchange import SaslExchange
+from .sender import Sender
+from .transport import PlainWire
+from .worker_threads import forget_frames
+
+READ_BYTES = 128 * 1024
+READ_AHEAD_BYTES = 64 * 1024
+CHARGED_FRAME_BYTES = 32 * 1024
+MOST_MS_A_FRAME = 10_000
+RESTRICTED_BYTES = 4 * 1024
+"""Of a frame before authentication that costs nothing else."""
+MOST_RESTRICTED_WAITING = 128
+"""So many may wait with the first record of a larger one, 16 KiB over TLS."""
+SMALL_ANSWER_BYTES = 4 * 1024
+MOST_HELD = 16
+TURN_REQUESTS = 64
+TURN_S = 0.0005
+
+log = logging.getLogger(__name__)
+
+
+class CloseConnection(Exception):
+    """All that is left is to send `last`, an answer that is ready, if any, and to hang up; the message says why."""
+
+    def __init__(self, reason: str, *, last: bytes = b"") -> None:
+        super().__init__(reason)
+        self.last = last
+
+
+@dataclass(slots=True, kw_only=True)
+class Peer:
+    """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
+
+    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more.
+    `latest_request` is its API, its version and the bytes of its body.
+    """
+
+    host: str
+    port: int
+    listener: str
+    principal: KafkaPrincipal = ANONYMOUS
+    sasl: SaslExchange | None = None
+    client_id: str = ""
+    software_name: str = "unknown"
+    software_version: str = "unknown"
+    latest_request: tuple[ApiKey, int, int] | None = None
+    on_leave: Callable[[], None] | None = None
+
+    def leave(self) -> None:
+        """The client sends no more: what waits for it may stop."""
+        if self.on_leave is not None:
+            self.on_leave()
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(slots=True)
+class Reply:
+    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready.
+
+    `throttle_ms`: for how long the peer is not listened to after it. `claim`: the memory that it is charged with.
+    """
+
+    pieces: list[Piece] | None
+    meter: RequestMeter
+    began_s: float
+    ready_s: float
+    throttle_ms: int = 0
+    claim: Claim | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRules:
+    """What is asked of requests while they come."""
+
+    min_bytes_a_second: int
+    max_bytes_without_records: int
+
+
+class Answerer(Protocol):
+    """Turns a frame into its reply, or into what to await for it, and hears when that has been sent."""
+
+    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
+
+    def answered(self, reply: Reply) -> None: ...
+
+
+class Connection:
+    """Serves one accepted socket until it ends.
+
+    `has_asked`: a whole request has come; `is_busy`: one is being answered; `is_waiting`: and it is the broker's turn,
+    not the peer's. `first` has to succeed before the first request, and may raise what `serve` ends with; `at_end`
+    hears of the end. `is_restricted`: the peer is not authenticated.
+    """
+
+    def __init__(
+        self,
+        wire: PlainWire,
+        peer: Peer,
+        parser: FrameParser,
+        sender: Sender,
+        clock: Clock,
+        request_memory: MemoryBudget,
+        rules: Callable[[], RequestRules],
+    ) -> None:
+        self.peer = peer
+        self.has_asked = False
+        self.last_active_ms = clock.now_ms()
+        self.is_busy = False
+        self.is_waiting = False
+        self.is_restricted = False
+        self.first: Callable[[], Awaitable[None]] | None = None
+        self.at_end: Callable[[], None] | None = None
+        self._wire = wire
+        self._parser = parser
+        self._sender = sender
+        self._clock = clock
+        self._request_memory = self._frame_memory = request_memory
+        self._free_frame_bytes = CHARGED_FRAME_BYTES
+        self._unrestricted_frame_bytes = parser.max_bytes
+        self._read_ahead_bytes = READ_AHEAD_BYTES
+        self._rules = rules
+        self._claim: Claim | None = None
+        self._ms_a_byte = 0.0
+        self._seen_sent_bytes = 0
+        self._turn_began_s = 0.0
+        self._turn_requests = 0
+        self._at_end = False
+        self._is_draining = False
+        self._arrival: asyncio.Future[None] | None = None
+        self._muted: asyncio.Future[None] | None = None
+        self._held: list[Reply] = []  # answers that are to leave together
+        self._unsent = b""  # of answers that are held no more
+
+    async def serve(self, answerer: Answerer) -> str:
+        """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
+        try:
+            if self.first is not None:
+                await self.first()
+                self.first = None
+            while True:
+                frame = None if self._is_draining else self._parser.next_frame()
+                if frame is None:
+                    if self._held or self._unsent:
+                        await self._send_held(answerer)
+                    elif self._at_end or self._is_draining:
+                        return "end"
+                    else:
+                        await self._more()
+                    continue
+                if self._is_turn_over():
+                    await self._send_held(answerer)
+                    await self._end_turn()
+                if self._claim is not None:
+                    self._claim.in_use()
+                self.has_asked = self.is_busy = self.is_waiting = True
+                self.last_active_ms = self._clock.now_ms()
+                answer = answerer.answer(frame, self.peer)
+                if isinstance(answer, Reply):
+                    reply = answer
+                else:
+                    self._try_to_send_held(answerer)
+                    reply = await answer
+                self.is_waiting = False
+                del frame, answer  # a peer that does not read its answer must not keep us holding what it sent
+                if self._claim is not None:
+                    self._release()
+                pieces = reply.pieces
+                if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
+                    self._held.append(reply)
+                    if len(self._held) >= MOST_HELD:
+                        await self._send_held(answerer)
+                else:
+                    await self._send(reply, pieces, answerer)
+                if reply.throttle_ms:
+                    await self._send_held(answerer)
+                    await self._mute(reply.throttle_ms)
+                del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
+        except (MalformedFrame, CloseConnection) as fault:
+            log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
+            self.is_waiting = False
+            self._release()
+            forget_frames(fault)  # with the request in them, while the held answers are sent
+            with suppress(OSError):
+                await self._send_held(answerer)
+                if isinstance(fault, CloseConnection) and fault.last:
+                    await self._sender.send((fault.last,))
+            return "fault"
+        except OSError:
+            return "lost"
+        except Exception:  # the boundary of a connection: a fault of ours ends it, and no other
+            log.exception("closing %s (client %r): unexpected failure", self.peer, self.peer.client_id)
+            return "failure"
+        finally:
+            self.close()
+            if self.at_end is not None:
+                self.at_end()
+            self.first = self.at_end = None  # which know this connection: what it holds is to be free now
+
+    def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
+        """Until `unrestrict`: reads little at a time, and charges frames that are not small to `memory`."""
+        self.is_restricted = True
+        self._free_frame_bytes = self._read_ahead_bytes = RESTRICTED_BYTES
+        self._frame_memory = memory
+        if most_frame_bytes is not None:
+            self._parser.max_bytes = min(most_frame_bytes, self._unrestricted_frame_bytes)
+
+    def unrestrict(self) -> None:
+        """The peer is authenticated."""
+        self.is_restricted = False
+        self._free_frame_bytes, self._read_ahead_bytes = CHARGED_FRAME_BYTES, READ_AHEAD_BYTES
+        self._frame_memory = self._request_memory
+        self._parser.max_bytes = self._unrestricted_frame_bytes
+
+    def _is_turn_over(self) -> bool:
+        """Whether others are to have their turn before the next request is answered."""
+        self._turn_requests += 1
+        return self._turn_requests > TURN_REQUESTS or self._clock.elapsed_s() - self._turn_began_s > TURN_S
+
+    async def _end_turn(self) -> None:
+        await asyncio.sleep(0)
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        self._turn_requests, self._turn_began_s = 0, self._clock.elapsed_s()
+
+    def close(self) -> None:
+        """Hangs up now. What has been read of a request is let go with its claim: others count on its memory."""
+        self._wire.close()
+        self._parser.clear()
+        self._release()
+        if self._muted is not None and not self._muted.done():
+            self._muted.set_exception(ConnectionResetError("closed"))
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_exception(ConnectionResetError("closed"))
+
+    async def _mute(self, duration_ms: int) -> None:
+        """Does not listen to the peer for so long (KIP-219). Raises: ConnectionResetError when it is closed."""
+        self._wire.unwatch()
+        self._muted = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_later(duration_ms, self._unmute)
+        try:
+            await self._muted
+        finally:
+            timer.cancel()
+            self._muted = None
+
+    def _unmute(self) -> None:
+        if self._muted is not None and not self._muted.done():
+            self._muted.set_result(None)
+
+    def abort(self) -> None:
+        """Hangs up by a reset: the peer learns nothing of what was sent last."""
+        self._wire.reset()
+        self.close()
+
+    def note_progress(self) -> None:
+        """Counts it as activity when the peer has read anything since the last look."""
+        if self._wire.sent_bytes != self._seen_sent_bytes:
+            self._seen_sent_bytes = self._wire.sent_bytes
+            self.last_active_ms = self._clock.now_ms()
+
+    def drain(self) -> None:
+        """Finishes the request at hand, then hangs up."""
+        self._is_draining = True
+        if not self.is_busy:
+            self.close()
+
+    async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
+        claim = reply.claim
+        try:
+            if self._held or self._unsent:
+                await self._send_held(answerer)
+            if claim is None:
+                await self._sender.send(pieces)
+            else:
+                ms_a_byte = self._forgiven_ms_a_byte(claim.size_bytes)
+                claim.reclaimable(partial(self._give_up_answer, claim))
+                await self._sender.send(pieces, lambda sent: claim.progress(sent * ms_a_byte))
+        finally:
+            if claim is not None:
+                claim.release()
+        self._sent((reply,), answerer)
+
+    async def _send_held(self, answerer: Answerer) -> None:
+        """Sends all that is held. Raises OSError when the peer has gone."""
+        if self._held or self._unsent:
+            data, held = self._take_held()
+            if data:
+                await self._sender.send((data,))
+            self._sent(held, answerer)
+
+    def _try_to_send_held(self, answerer: Answerer) -> None:
+        """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
+        if not self._held:
+            return
+        data, held = self._take_held()
+        with suppress(OSError):  # found again, and told, when the handler's own answer is sent
+            self._unsent = data[self._wire.try_send(data) :] if data else b""
+        self._sent(held, answerer)
+        self.is_busy = True
+
+    def _take_held(self) -> tuple[bytes, list[Reply]]:
+        held, self._held = self._held, []
+        parts = [self._unsent]
+        for reply in held:
+            parts += reply.pieces or ()  # type: ignore[arg-type]  # bytes, or they would not be held
+        self._unsent = b""
+        return b"".join(parts), held
+
+    def _sent(self, replies: Iterable[Reply], answerer: Answerer) -> None:
+        for reply in replies:
+            answerer.answered(reply)
+        self._seen_sent_bytes = self._wire.sent_bytes
+        self.last_active_ms = self._clock.now_ms()
+        self.is_busy = False
+
+    async def _more(self) -> None:
+        """Returns when there may be another frame, or the stream has ended."""
+        await self._charge_frame()
+        if self._is_turn_over():
+            await self._end_turn()  # more may have been read ahead meanwhile
+            return
+        if self._read():
+            return
+        self._arrival = asyncio.get_running_loop().create_future()
+        self._wire.watch(self._on_readable)
+        try:
+            await self._arrival
+        finally:
+            self._arrival = None
+        self._begin_turn()
+
+    async def _charge_frame(self) -> None:
+        """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read.
+
+        Raises: MalformedFrame when it is larger than its API may be, CloseConnection when it may not even wait.
+        """
+        size = self._parser.pending_frame_bytes
+        if size > self._free_frame_bytes and self._claim is None:
+            self._check_size(size, self._rules())
+            if self.is_restricted and self._frame_memory.waiting >= MOST_RESTRICTED_WAITING:
+                raise CloseConnection(f"{self._frame_memory.waiting} others wait for memory before their login")
+            claim = self._frame_memory.try_claim(size)
+            if claim is None:
+                self._wire.unwatch()
+                claim = await self._frame_memory.claim(size)
+            self._claim = claim
+            self._ms_a_byte = self._forgiven_ms_a_byte(size)
+            self._claim.reclaimable(self._give_up_frame)
+
+    def _forgiven_ms_a_byte(self, size: int) -> float:
+        """How much later what is sent or read counts as slow for each byte of it."""
+        return min(MOST_MS_A_FRAME / size, 1000 / max(1, self._rules().min_bytes_a_second))
+
+    def _check_size(self, size: int, rules: RequestRules) -> None:
+        key, most = self._parser.pending_api_key, rules.max_bytes_without_records
+        if size > most and key is not None and key != ApiKey.PRODUCE:
+            name = ApiKey(key).name if key in ApiKey.__members__.values() else f"API {key}"
+            raise MalformedFrame(f"{name} request of {size} bytes, {most} is the most; see stepdown.request.max.bytes")
+
+    def _give_up_frame(self) -> None:
+        """Others wait for the memory of a request that is too slow to come."""
+        log.warning(
+            "closing %s (client %r): it sends a request of %d bytes (API key %s) too slowly while others wait for "
+            "request memory; see stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
+            *(self.peer, self.peer.client_id, self._parser.pending_frame_bytes, self._parser.pending_api_key),
+        )
+        self.close()
+
+    def _give_up_answer(self, claim: Claim) -> None:
+        """Others wait for the memory of an answer that is read too slowly."""
+        log.warning(
+            "closing %s (client %r): it reads its answer too slowly while others wait for the memory of answers; see "
+            "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
+            *(self.peer, self.peer.client_id),
+        )
+        claim.release()
+        self.close()
+
+    def _release(self) -> None:
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+
+    def _read(self, most_bytes: int = READ_BYTES) -> bool:
+        """Feeds what has arrived to the parser; False when nothing has.
+
+        While others wait for request memory it is little, until this request has its share of it.
+        """
+        if self.is_restricted:
+            most_bytes = RESTRICTED_BYTES
+        elif self._claim is None and self._request_memory.waiting:
+            most_bytes = min(most_bytes, CHARGED_FRAME_BYTES)
+        data = self._wire.try_receive(most_bytes)
+        if data is None:
+            return False
+        if data:
+            self.last_active_ms = self._clock.now_ms()
+            self._parser.feed(data)
+            if self._claim is not None:
+                self._claim.progress(len(data) * self._ms_a_byte)
+        else:
+            self._at_end = True
+            self._wire.unwatch()
+            self.peer.leave()
+        return True
+
+    def _on_readable(self) -> None:
+        if self._arrival is None:
+            self._read_ahead()
+            return
+        try:
+            if self._read() and not self._arrival.done():
+                self._arrival.set_result(None)
+        except (OSError, MalformedFrame) as fault:
+            self._wire.unwatch()
+            if not self._arrival.done():
+                self._arrival.set_exception(fault)
+
+    def _read_ahead(self) -> None:
+        """While a request is being answered: takes a little more, then leaves the rest to the kernel."""
+        buffered, most = self._parser.buffered_bytes, self._read_ahead_bytes
+        if buffered >= most or self._parser.pending_frame_bytes > self._free_frame_bytes:
+            self._wire.unwatch()
+            return
+        try:
+            self._read(most - buffered)
+        except (OSError, MalformedFrame):
+            self._wire.unwatch()
+            self.peer.leave()
+
+
+def _is_small(piece: Piece) -> bool:
+    return type(piece) in BUFFER_TYPES and size_of(piece) <= SMALL_ANSWER_BYTES

@@ -1,0 +1,137 @@
+"""Sets up an accepted connection: its transport, its TLS handshake, and the SASL exchange before the first request.
+
+One `ListenerAdmission` a listener. All of them share the memory that connections may take before they are
+authenticated, so that strangers in any number cost what `MEMORY_BYTES` says and about 20 KiB each.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from ..config.listener_security import ListenerSecurity
+from .clock import Clock, Timer
+from .connection import Answerer, Connection, Peer
+from .instruments import Counters, RequestMeter
+from .memory_budget import MemoryBudget
+from .principal import USER_TYPE, KafkaPrincipal
+from .sasl.exchange import SaslExchange
+from .sasl.mechanisms import CredentialOf, mechanisms_of
+from .sasl_gate import SaslGate
+from .transport import PlainWire
+
+if TYPE_CHECKING:
+    from .tls.contexts import TlsContexts
+    from .tls.tls_transport import TlsWire
+
+MEMORY_BYTES = 4 << 20
+PATIENCE_MS = 2_000
+"""While others wait for that memory, a handshake or a login that takes longer is hung up on."""
+SCRATCH_BYTES = 64 * 1024
+
+log = logging.getLogger(__name__)
+
+
+class SecuredListeners:
+    """What all listeners with TLS or SASL share."""
+
+    def __init__(
+        self,
+        failed_authentications: Counters,
+        meter_of: Callable[[str, int], RequestMeter],
+        clock: Clock,
+        timeout_ms: int,
+        credential_of: CredentialOf,
+    ) -> None:
+        """`meter_of` gives the meter of the requests of an API, by its name and version."""
+        self.failed_authentications = failed_authentications
+        self.meter_of = meter_of
+        self.clock = clock
+        self.timeout_ms = timeout_ms
+        self.credential_of = credential_of
+        self.memory = MemoryBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
+        self.scratch = bytearray(SCRATCH_BYTES)
+
+    def listener(self, name: str, security: Callable[[], ListenerSecurity]) -> "ListenerAdmission":
+        """Raises: DiskFault when its keys and certificates cannot be used."""
+        return ListenerAdmission(name, security, self)
+
+
+class ListenerAdmission:
+    """Lets connections in at one listener. `security` gives the settings that are in force."""
+
+    def __init__(self, name: str, security: Callable[[], ListenerSecurity], shared: SecuredListeners) -> None:
+        self._name = name
+        self._shared = shared
+        self._sasl = security().sasl
+        self._mechanisms = (
+            mechanisms_of(self._sasl, shared.credential_of, shared.clock) if self._sasl is not None else {}
+        )
+        self._token_meter: RequestMeter | None = None
+        self._contexts = self._tls_contexts(security)
+
+    def _tls_contexts(self, security: Callable[[], ListenerSecurity]) -> "TlsContexts | None":
+        if security().tls is None:
+            return None
+        from .tls import contexts
+
+        return contexts.TlsContexts(self._name, lambda: security().tls, self._shared.clock)
+
+    def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainWire:
+        if self._contexts is None:
+            return PlainWire(sock, loop)
+        from .tls.tls_transport import TlsWire
+
+        return TlsWire(sock, loop, self._shared.scratch)
+
+    def admit(self, connection: Connection, wire: PlainWire, inside: Answerer) -> Answerer:
+        """Has the connection authenticated before anything else; the answerer of its frames."""
+        peer = connection.peer
+        sasl = self._sasl
+        timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._too_late, connection))
+        authenticated = partial(self._authenticated, connection, timer)
+        connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
+        if self._contexts is not None:
+            connection.first = partial(self._handshake, cast("TlsWire", wire), peer, sasl is None, authenticated)
+        connection.at_end = partial(self._ended, connection, timer)
+        if sasl is None:
+            return inside
+        peer.sasl = exchange = SaslExchange(self._mechanisms, sasl.max_session_ms, self._shared.clock)
+        return SaslGate(exchange, inside, self._shared.clock, sasl.failure_delay_ms, self._meter, authenticated)
+
+    async def _handshake(self, wire: "TlsWire", peer: Peer, suffices: bool, authenticated: Callable[[], None]) -> None:
+        """Raises: CloseConnection, OSError."""
+        from .tls.tls_handshake import shake_hands
+
+        assert self._contexts is not None
+        user = await shake_hands(wire, self._contexts, self._shared.memory)
+        if user is not None:
+            peer.principal = KafkaPrincipal(USER_TYPE, user)
+        if suffices:
+            authenticated()
+
+    def _authenticated(self, connection: Connection, timer: Timer) -> None:
+        timer.cancel()
+        connection.unrestrict()
+
+    def _ended(self, connection: Connection, timer: Timer) -> None:
+        """Counts connections that end before they are authenticated, or lose that."""
+        timer.cancel()
+        sasl = connection.peer.sasl
+        if connection.is_restricted or (sasl is not None and sasl.refusal is not None):
+            self._shared.failed_authentications.of(self._name, sasl.mechanism if sasl else "").add()
+
+    def _too_late(self, connection: Connection) -> None:
+        log.warning(
+            "closing %s (listener %s): not authenticated within %d ms",
+            *(connection.peer, self._name, self._shared.timeout_ms),
+        )
+        connection.close()
+
+    def _meter(self) -> RequestMeter:
+        """Bare tokens are counted as what carries them in later versions."""
+        if self._token_meter is None:
+            self._token_meter = self._shared.meter_of("SaslAuthenticate", 0)
+        return self._token_meter

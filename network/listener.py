@@ -1,0 +1,327 @@
+"""Listening sockets and the connections that came through them."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import Counter as Tally
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from .clock import Clock, Timer
+from .connection import Answerer, Connection, Peer
+
+MOST_IDLE_CHECKS_MS = 10_000
+ACCEPTS_A_TURN = 64
+RETRY_MS = 1_000
+TELL_MS = 1_000
+SILENT_SETTING = "stepdown.max.connections.before.request"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many connections, and for how long without a word.
+
+    `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
+    addresses it names; so many as `silent` may not have sent a request yet.
+    `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
+    """
+
+    connections: int
+    at_listener: Mapping[str, int]
+    per_ip: int
+    per_host: dict[str, int]
+    silent: int
+    idle_ms: int
+    backlog: int
+    send_buffer_bytes: int
+    receive_buffer_bytes: int
+
+
+class ConnectionRates(Protocol):
+    """How fast connections may come; all durations are 0 as long as they do not come too fast."""
+
+    def refuse_ms(self, address: str) -> int:
+        """For how long a connection from there is kept before it is closed; 0: it is counted, and welcome."""
+        ...
+
+    def pause_ms(self) -> int:
+        """Counts a connection that was taken; for how long no other one is to be."""
+        ...
+
+    def pause_at_ms(self, listener: str) -> int:
+        """The same of one listener."""
+        ...
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at `host:port` (port 0: any free one) that does not listen yet. Raises: OSError."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+class Server:
+    """Accepts on any number of listeners; every connection is served by a task of its own."""
+
+    def __init__(
+        self,
+        limits: Callable[[], Limits],
+        clock: Clock,
+        connect: Callable[[socket.socket, Peer], tuple[Connection, Answerer]],
+        on_closed: Callable[[str], None],
+        rates: ConnectionRates,
+    ) -> None:
+        self._limits_now = limits
+        self._clock = clock
+        self._connect = connect
+        self._on_closed = on_closed
+        self._rates = rates
+        self._refused: set[socket.socket] = set()  # closed when their address has waited long enough
+        self._pause_end_ms = 0
+        self._listeners: dict[socket.socket, str] = {}
+        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._silent: dict[Connection, None] = {}  # those that had sent no request when last looked at, by age
+        self._silent_told_ms = 0
+        self._per_host: Tally[str] = Tally()
+        self._per_listener: Tally[str] = Tally()
+        self._too_fast_until_ms: dict[str, int] = {}
+        self._held: dict[str, Timer] = {}  # listeners that take nobody for a while
+        self._sweep: Timer | None = None
+        self._retry: Timer | None = None
+        self._is_full = False
+
+    @property
+    def _limits(self) -> Limits:
+        """They may change while the broker runs."""
+        return self._limits_now()
+
+    @property
+    def connections(self) -> int:
+        return len(self._open)
+
+    def peer_of(self, task: "asyncio.Task[None] | None") -> Peer | None:
+        """Whose connection this task serves, if it does; may be asked from any thread."""
+        return next((connection.peer for connection, each in list(self._open.items()) if each is task), None)
+
+    def listen(self, name: str, host: str, port: int) -> tuple[str, int]:
+        """Starts accepting on `host:port` (port 0: any free one) and gives the address taken. Raises OSError."""
+        sock = bind(host, port)
+        try:
+            if self._limits.receive_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
+            sock.setblocking(False)
+            sock.listen(max(self._limits.backlog, socket.SOMAXCONN))
+        except OSError:
+            sock.close()
+            raise
+        self._listeners[sock] = name
+        self._watch()
+        if self._sweep is None:
+            self._schedule_sweep()
+        taken = sock.getsockname()
+        return taken[0], taken[1]
+
+    def stop_accepting(self) -> None:
+        """Closes the listeners; connections go on."""
+        self._unwatch()
+        for sock in self._listeners:
+            sock.close()
+        self._listeners.clear()
+        for refused in self._refused:
+            refused.close()
+        for held in self._held.values():
+            held.cancel()
+        self._held.clear()
+
+    def _watch(self) -> None:
+        for sock, name in self._listeners.items():
+            asyncio.get_running_loop().add_reader(sock.fileno(), self._accept, sock, name)
+
+    def _unwatch(self) -> None:
+        for sock in self._listeners:
+            asyncio.get_running_loop().remove_reader(sock.fileno())
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+
+    def _wait_at_ms(self, name: str) -> int:
+        """For how long nobody is to be taken at a listener that has all its connections, or got them too fast."""
+        if self._per_listener[name] >= self._limits.at_listener[name]:
+            return RETRY_MS
+        return max(0, self._too_fast_until_ms.get(name, 0) - self._clock.now_ms())
+
+    def _hold(self, listener: socket.socket, name: str, duration_ms: int) -> None:
+        """As `_pause`, at one listener; `_accept` looks again whenever it is called."""
+        asyncio.get_running_loop().remove_reader(listener.fileno())
+        if name not in self._held:
+            self._held[name] = self._clock.call_later(duration_ms, lambda: self._let_in(name))
+
+    def _let_in(self, name: str) -> None:
+        held = self._held.pop(name, None)
+        if held is not None:
+            held.cancel()
+            if not self._is_full:
+                self._watch()
+
+    def _pause(self, duration_ms: int = RETRY_MS) -> None:
+        """Stops accepting for a while: new connections wait in the kernel's backlog, or the loop would spin."""
+        if not self._is_full:
+            self._is_full = True
+            self._unwatch()
+            self._retry = self._clock.call_later(duration_ms, self._resume)
+
+    def _pause_for_rate(self, duration_ms: int) -> None:
+        """As `_pause`, but for all of that time."""
+        self._pause_end_ms = self._clock.now_ms() + duration_ms
+        self._pause(duration_ms)
+
+    def _resume(self) -> None:
+        if self._is_full and self._clock.now_ms() >= self._pause_end_ms:
+            self._is_full = False
+            self._unwatch()
+            self._watch()
+
+    async def drain(self, grace_ms: int) -> None:
+        """Lets requests in flight be answered, for at most `grace_ms`; then hangs up on everybody."""
+        self.stop_accepting()
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for connection in list(self._open):
+            connection.drain()
+        tasks = list(self._open.values())
+        if tasks:
+            late = asyncio.Event()
+            timer = self._clock.call_later(grace_ms, late.set)
+            everyone = asyncio.ensure_future(asyncio.wait(tasks))
+            too_late = asyncio.ensure_future(late.wait())
+            await asyncio.wait((everyone, too_late), return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+            too_late.cancel()
+            everyone.cancel()
+        for connection, task in list(self._open.items()):
+            connection.close()
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def abort(self) -> None:
+        """Closes the listeners, resets every connection and gives up what is being answered."""
+        self.stop_accepting()
+        for connection, task in list(self._open.items()):
+            connection.abort()
+            task.cancel()
+
+    def _accept(self, listener: socket.socket, name: str) -> None:
+        for _ in range(ACCEPTS_A_TURN):
+            if len(self._open) + len(self._refused) >= self._limits.connections:
+                self._pause()
+                return
+            wait_ms = self._wait_at_ms(name)
+            if wait_ms:
+                self._hold(listener, name, wait_ms)
+                return
+            try:
+                sock, address = listener.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as fault:
+                log.error(
+                    "cannot accept on %s: %s; raise the limit of open files or lower max.connections", name, fault
+                )
+                self._pause()
+                return
+            peer = Peer(host=address[0], port=address[1], listener=name)
+            refuse_ms = self._rates.refuse_ms(peer.host)
+            if refuse_ms:
+                self._refuse(sock, peer, refuse_ms)
+                continue
+            self.welcome(sock, peer)
+            self._too_fast_until_ms[name] = self._clock.now_ms() + self._rates.pause_at_ms(name)
+            pause_ms = self._rates.pause_ms()
+            if pause_ms:
+                self._pause_for_rate(pause_ms)
+                return
+
+    def _refuse(self, sock: socket.socket, peer: Peer, refuse_ms: int) -> None:
+        """Hangs up, but not at once: who is refused at once comes again at once."""
+        log.debug("refusing %s in %d ms: connections from there come faster than their quota", peer, refuse_ms)
+        self._refused.add(sock)
+        self._clock.call_later(refuse_ms, lambda: self._hang_up(sock))
+
+    def _hang_up(self, sock: socket.socket) -> None:
+        self._refused.discard(sock)
+        sock.close()
+        self._resume()
+
+    def welcome(self, sock: socket.socket, peer: Peer) -> None:
+        """Serves a connection that is there, or closes it where its address has too many."""
+        allowed = self._limits.per_host.get(peer.host, self._limits.per_ip)
+        if self._per_host[peer.host] >= allowed:
+            log.warning("refusing %s: it has %d connections, max.connections.per.ip is %d", peer, allowed, allowed)
+            sock.close()
+            return
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if self._limits.send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        loop = asyncio.get_running_loop()
+        connection, answerer = self._connect(sock, peer)
+        self._per_host[peer.host] += 1
+        self._per_listener[peer.listener] += 1
+        self._open[connection] = loop.create_task(self._serve(connection, answerer))
+        self._silent[connection] = None
+        if len(self._silent) > self._limits.silent:
+            self._close_oldest_silent()
+
+    def _close_oldest_silent(self) -> None:
+        """Connections that ask for nothing must not take the places of those that do."""
+        for connection in list(self._silent):
+            if len(self._silent) <= self._limits.silent:
+                return
+            del self._silent[connection]
+            if not connection.has_asked:
+                if self._clock.now_ms() - self._silent_told_ms >= TELL_MS:
+                    self._silent_told_ms = self._clock.now_ms()
+                    log.warning(
+                        "closing %s: %d connections have sent no request yet, the oldest are closed; see %s",
+                        *(connection.peer, self._limits.silent, SILENT_SETTING),
+                    )
+                connection.close()
+
+    async def _serve(self, connection: Connection, answerer: Answerer) -> None:
+        host = connection.peer.host
+        try:
+            self._on_closed(await connection.serve(answerer))
+        finally:
+            connection.close()
+            del self._open[connection]
+            self._silent.pop(connection, None)
+            self._per_listener[connection.peer.listener] -= 1
+            self._let_in(connection.peer.listener)
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
+            self._resume()
+
+    def _schedule_sweep(self) -> None:
+        interval_ms = min(MOST_IDLE_CHECKS_MS, max(1, self._limits.idle_ms // 4))
+        self._sweep = self._clock.call_later(interval_ms, self._close_idle)
+
+    def _close_idle(self) -> None:
+        oldest_ms = self._clock.now_ms() - self._limits.idle_ms
+        for connection in list(self._open):
+            connection.note_progress()
+            if connection.last_active_ms < oldest_ms and not connection.is_waiting:
+                connection.close()
+        self._schedule_sweep()

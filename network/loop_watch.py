@@ -1,0 +1,97 @@
+"""Logs and counts requests that block the event loop, with their API, client and size.
+
+A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, the running task
+leads to the connection that it serves, and to the latest request of that. Where in the code the loop is, `faulthandler`
+finds out: it reads the stack of another thread while that stands still. Python code that reads the frames of another
+thread has crashed the process with Python 3.11.
+"""
+
+import asyncio
+import faulthandler
+import logging
+import re
+import tempfile
+import threading
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from .connection import Peer
+from .instruments import Counters
+
+LOOK_S = 0.1
+LONG_S = 0.1
+OTHER = "other"
+
+log = logging.getLogger(__name__)
+
+
+class LoopWatch:
+    """Told of every ring of a timer by `rang`, and when the next is due. `held` counts by API.
+
+    `peer_of` gives the peer whose connection a task serves.
+    """
+
+    def __init__(
+        self,
+        held: Counters,
+        peer_of: "Callable[[asyncio.Task[Any] | None], Peer | None]",
+        now_s: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._held = held
+        self._peer_of = peer_of
+        self._now_s = now_s
+        self._stopped = threading.Event()
+        self._loop_thread = 0
+        self._due_s = 0.0
+        self._found: tuple[str, str] | None = None
+
+    def start(self) -> None:
+        """Watches the loop of this thread."""
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._due_s = self._now_s()
+        threading.Thread(target=self._look_again_and_again, name="loop watch", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def rang(self, late_s: float, due_s: float) -> None:
+        """The timer rang, so late; the next time is `due_s`. What was found to hold the loop is told."""
+        found, self._found, self._due_s = self._found, None, due_s
+        if late_s > LONG_S and found is not None:
+            api, told = found
+            self._held.of(api).add()
+            log.warning("the event loop was held for %d ms: %s", late_s * 1000, told)
+
+    def _look_again_and_again(self) -> None:
+        while not self._stopped.wait(LOOK_S):
+            self.look()
+
+    def look(self) -> None:
+        """Finds out what the loop's thread does, if the timer is late."""
+        if self._found is None and self._now_s() - self._due_s > LONG_S:
+            peer = self._peer_of(asyncio.current_task(self._loop))
+            place = place_of(self._loop_thread)
+            if peer is None or peer.latest_request is None:
+                self._found = OTHER, place
+            else:
+                key, version, size = peer.latest_request
+                told = f"{key.name} v{version} from {peer} (client {peer.client_id!r}, {size} bytes), {place}"
+                self._found = key.name, told
+
+
+def place_of(thread: int) -> str:
+    """Which function a thread is in, and the file and line."""
+    try:
+        with tempfile.TemporaryFile() as output:
+            faulthandler.dump_traceback(output, all_threads=True)
+            output.seek(0)
+            stacks = output.read().decode(errors="replace")
+    except OSError:  # no descriptor is left, or no room on the disk
+        stacks = ""
+    found = re.search(rf'^Thread 0x0*{thread:x}\b.*\n  File "(.*)", line (\d+) in (.*)$', stacks, re.MULTILINE)
+    if found is None:
+        return "in an unknown place"
+    file, line, function = found.groups()
+    return f"in {function} ({file.rpartition('stepdown/')[2]}:{line})"

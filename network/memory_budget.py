@@ -1,0 +1,212 @@
+"""Limits the bytes of requests and responses in flight.
+
+Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. Who finds it
+empty waits in line (first come, first served). A claim larger than the whole budget is let through when nothing else
+is held: one chunk always moves, so work goes on, and the peak is the larger of the limit and the largest single
+claim.
+
+A holder that makes no progress of its own (a chunk converted for a reader that does not read) offers it back with
+`Claim.reclaimable`: when others wait, the budget asks the holder that stalled first to drop what it can make again
+later. But only once it has held it for `patience_ms`: of a hundred readers that are all a little slower than we are,
+each would else be robbed by the next, and every chunk made twice.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from types import TracebackType
+
+from .clock import Clock, Timer
+
+PATIENCE_MS = 100
+LONG_AGO = float("-inf")
+
+
+class Claim:
+    """`size_bytes` of the budget, held until `release`; also a context manager."""
+
+    __slots__ = ("_budget", "size_bytes", "stalled_since_ms")
+
+    def __init__(self, budget: "MemoryBudget", size_bytes: int) -> None:
+        self._budget = budget
+        self.size_bytes = size_bytes
+        self.stalled_since_ms: float | None = None
+
+    def release(self) -> None:
+        """Gives the bytes back; again is harmless."""
+        size, self.size_bytes = self.size_bytes, 0
+        self._budget._give_back(self, size)
+
+    def shrink(self, size_bytes: int) -> None:
+        """Keeps `size_bytes` and gives the rest back."""
+        surplus = self.size_bytes - size_bytes
+        if surplus > 0:
+            self.size_bytes = size_bytes
+            self._budget._give_back(None, surplus)
+
+    def reclaimable(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
+        """From now on `drop` may be called, once: it releases this claim at once, for those who wait.
+
+        `at_once`: without the patience that stalled holders are granted, for what is not being sent yet.
+        """
+        if at_once:
+            self.stalled_since_ms = LONG_AGO
+        self._budget._offer(self, drop)
+
+    def progress(self, forgiven_ms: float) -> None:
+        """The holder moved: it counts as stalled for so much less."""
+        self._budget._forgive(self, forgiven_ms)
+
+    def in_use(self) -> None:
+        """Takes the offer of `reclaimable` back."""
+        if self.stalled_since_ms == LONG_AGO:
+            self.stalled_since_ms = None
+        self._budget._withdraw(self)
+
+    def __enter__(self) -> "Claim":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class MemoryBudget:
+    """A limit in bytes shared by everybody who is handed it.
+
+    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` counts those who had to queue, and
+    `on_wait`, if given, hears for how many seconds, when it is over. With a `clock` a stalled holder is left alone for
+    `patience_ms`.
+    """
+
+    def __init__(
+        self,
+        limit_bytes: int,
+        on_wait: Callable[[float], None] | None = None,
+        *,
+        clock: Clock | None = None,
+        patience_ms: int = PATIENCE_MS,
+    ) -> None:
+        self.limit_bytes = limit_bytes
+        self._on_wait = on_wait
+        self._clock = clock
+        self._patience_ms = patience_ms
+        self._timer: Timer | None = None
+        self.in_use_bytes = 0
+        self.peak_bytes = 0
+        self.waits = 0
+        self._queue: deque[tuple[int, asyncio.Future[Claim]]] = deque()
+        self._offers: dict[Claim, Callable[[], None]] = {}
+        self._reclaiming = False
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    def try_claim(self, size_bytes: int) -> Claim | None:
+        """A claim if there is room and nobody is waiting before."""
+        if self._queue or not self._fits(size_bytes):
+            return None
+        return self._take(size_bytes)
+
+    async def claim(self, size_bytes: int) -> Claim:
+        """A claim of `size_bytes`, after waiting for its turn."""
+        taken = self.try_claim(size_bytes)
+        if taken is not None:
+            return taken
+        self.waits += 1
+        began = perf_counter()
+        turn: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
+        self._queue.append((size_bytes, turn))
+        self._reclaim()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                turn.result().release()
+            self._serve_queue()
+            raise
+        finally:
+            if self._on_wait is not None:
+                self._on_wait(perf_counter() - began)
+
+    def _fits(self, size_bytes: int) -> bool:
+        return self.in_use_bytes == 0 or self.in_use_bytes + size_bytes <= self.limit_bytes
+
+    def _take(self, size_bytes: int) -> Claim:
+        self.in_use_bytes += size_bytes
+        self.peak_bytes = max(self.peak_bytes, self.in_use_bytes)
+        return Claim(self, size_bytes)
+
+    def _give_back(self, claim: Claim | None, size_bytes: int) -> None:
+        if claim is not None:
+            self._offers.pop(claim, None)
+        self.in_use_bytes -= size_bytes
+        self._serve_queue()
+
+    def _serve_queue(self) -> None:
+        while self._queue:
+            size_bytes, turn = self._queue[0]
+            if turn.done():
+                self._queue.popleft()
+            elif self._fits(size_bytes):
+                self._queue.popleft()
+                turn.set_result(self._take(size_bytes))
+            else:
+                self._reclaim()
+                return
+
+    def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
+        if claim.stalled_since_ms is None:
+            claim.stalled_since_ms = self._now_ms()
+        self._offers[claim] = drop
+        if self._queue:
+            self._reclaim()
+
+    def _forgive(self, claim: Claim, ms: float) -> None:
+        if claim.stalled_since_ms is not None:
+            claim.stalled_since_ms = min(self._now_ms(), claim.stalled_since_ms + ms)
+
+    def _withdraw(self, claim: Claim) -> None:
+        self._offers.pop(claim, None)
+
+    def _now_ms(self) -> int:
+        return 0 if self._clock is None else self._clock.now_ms()
+
+    def _reclaim(self) -> None:
+        """Asks stalled holders, oldest first, to release until the first in line fits."""
+        if self._reclaiming:
+            return
+        self._reclaiming = True
+        try:
+            while self._queue and not self._fits(self._queue[0][0]):
+                claim = self._longest_stalled()
+                if claim is None:
+                    break
+                self._offers.pop(claim)()
+        finally:
+            self._reclaiming = False
+
+    def _longest_stalled(self) -> Claim | None:
+        """Who may be asked; if nobody yet, a timer asks again."""
+        if not self._offers:
+            return None
+        claim = min(self._offers, key=_stalled_since_ms)
+        if self._clock is None:
+            return claim
+        left_ms = _stalled_since_ms(claim) + self._patience_ms - self._clock.now_ms()
+        if left_ms <= 0:
+            return claim
+        if self._timer is None:
+            self._timer = self._clock.call_later(left_ms, self._ask_again)
+        return None
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        self._serve_queue()
+
+
+def _stalled_since_ms(claim: Claim) -> float:
+    return claim.stalled_since_ms or 0

@@ -1,0 +1,72 @@
+"""What the sender asks of the pieces of a response whose bytes are made when they are sent.
+
+Their sizes are known before: that of a response is in front of it. `is_in_file` tells a range of a file, which
+`sendfile` takes, from what has to be filled into a buffer first.
+"""
+
+from typing import ClassVar, Protocol
+
+
+class FilePiece(Protocol):
+    """`size_bytes` bytes of a file from the byte `position` on."""
+
+    is_in_file: ClassVar[bool]
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def position(self) -> int: ...
+
+    def fileno(self) -> int:
+        """The descriptor to read from."""
+        ...
+
+
+class PieceStream(Protocol):
+    """The bytes of a filled piece, from its beginning to its end."""
+
+    @property
+    def needs_worker(self) -> bool:
+        """Whether the next `fill` would hold the event loop for too long."""
+        ...
+
+    @property
+    def claim_bytes(self) -> int:
+        """Memory that the next `fill` takes, its buffer included."""
+        ...
+
+    @property
+    def buffer_bytes(self) -> int:
+        """How large its buffer has to be."""
+        ...
+
+    def fill(self, buffer: bytearray) -> int:
+        """How many bytes were put into `buffer`; 0: not all has been looked at, it is to be called again."""
+        ...
+
+    def step_back(self) -> None:
+        """Has the next `fill` give the same bytes as the last one."""
+
+
+class KeptBuffer(Protocol):
+    """A buffer that holds the first bytes of a piece."""
+
+    def drop(self) -> None: ...
+
+
+class FilledPiece(Protocol):
+    """`size_bytes` bytes of a stream. `first` is the buffer that its first bytes are in already, if one is kept."""
+
+    is_in_file: ClassVar[bool]
+    first: KeptBuffer | None
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def open(self) -> PieceStream:
+        """The bytes of it that are not in `first`."""
+        ...
+
+    def done(self) -> None:
+        """Nothing more will be asked for."""

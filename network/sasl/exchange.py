@@ -1,0 +1,130 @@
+"""The SASL authentication of one connection: which mechanism, its tokens, who it is then and for how long.
+
+    HANDSHAKE --SaslHandshake--> TOKENS --last token--> DONE --SaslHandshake again (KIP-368)--> TOKENS …
+
+Anything else, and any refusal, ends in FAILED. Source: Kafka 3.9 `SaslServerAuthenticator`.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+
+from ..clock import Clock
+from ..principal import USER_TYPE, KafkaPrincipal
+from .mechanism import Mechanism, Refused, shown
+
+LEAST_REAUTHENTICATION_MS = 1_000
+"""Earlier than that after the last one a SaslHandshake is an ordinary request, and refused."""
+
+
+class State(Enum):
+    HANDSHAKE = auto()
+    TOKENS = auto()
+    DONE = auto()
+    FAILED = auto()
+
+
+class SaslExchange:
+    """`takes_bare_tokens`: after SaslHandshake v0 they come without a request around them.
+
+    `refusal` says why it has FAILED, `principal` who it is when it is DONE.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Mapping[str, Callable[[], Mechanism]],
+        max_session_ms: Mapping[str, int],
+        clock: Clock,
+    ) -> None:
+        self.state = State.HANDSHAKE
+        self.principal: KafkaPrincipal | None = None
+        self.refusal: str | None = None
+        self.takes_bare_tokens = False
+        self.mechanism = ""
+        self._mechanisms = mechanisms
+        self._max_session_ms = max_session_ms
+        self._clock = clock
+        self._running: Mechanism | None = None
+        self._expires_ms: int | None = None
+        self._reauthenticated_ms: int | None = None
+        self._wrong_mechanism: tuple[str, str] | None = None
+
+    @property
+    def enabled(self) -> tuple[str, ...]:
+        """The mechanisms there are, as SaslHandshake tells them."""
+        return tuple(self._mechanisms)
+
+    @property
+    def has_expired(self) -> bool:
+        return self._expires_ms is not None and self._clock.now_ms() >= self._expires_ms
+
+    def may_begin_again(self) -> bool:
+        """Whether a SaslHandshake now is a re-authentication; if so it has begun."""
+        now_ms = self._clock.now_ms()
+        if self._expires_ms is None or (
+            self._reauthenticated_ms is not None and now_ms - self._reauthenticated_ms < LEAST_REAUTHENTICATION_MS
+        ):
+            return False
+        self._reauthenticated_ms = now_ms
+        self.state = State.HANDSHAKE
+        return True
+
+    def begin(self, mechanism: str, *, bare_tokens: bool) -> bool:
+        """The client has chosen; False when the mechanism is not there."""
+        make = self._mechanisms.get(mechanism)
+        if make is None:
+            self.fail(f"the mechanism {shown(mechanism)} is not enabled")
+            return False
+        if self.principal is not None and mechanism != self.mechanism:
+            told = (
+                f"SASL mechanism '{mechanism}' requested by client is not supported for re-authentication of "
+                f"mechanism '{self.mechanism}'"
+            )
+            self._wrong_mechanism = (f"{mechanism} after {self.mechanism}", told)
+        self.mechanism = self.mechanism or mechanism
+        self.takes_bare_tokens = bare_tokens
+        self._running = make()
+        self.state = State.TOKENS
+        return True
+
+    def step(self, token: bytes | memoryview) -> tuple[bytes, int]:
+        """The answer to a token, and after the last one how long the session may last, in ms; 0 has no end.
+
+        Raises: Refused, with what the client is told in `told`.
+        """
+        running = self._running
+        assert running is not None
+        try:
+            if self._wrong_mechanism is not None:
+                raise Refused(*self._wrong_mechanism)
+            if len(token) > running.most_bytes:
+                raise Refused(f"a message of {len(token)} bytes, {running.most_bytes} is the most")
+            answer = running.step(bytes(token))
+            if running.user is None:
+                return answer, 0
+            return answer, self._done(running.user, running.expires_ms)
+        except Refused as refusal:
+            again = "re-authentication" if self.principal is not None else "authentication"
+            generic = f"Authentication failed during {again} due to invalid credentials with SASL mechanism "
+            refusal.told = refusal.told or generic + self.mechanism
+            self.fail(str(refusal))
+            raise
+
+    def _done(self, user: str, expires_ms: int | None) -> int:
+        found = KafkaPrincipal(USER_TYPE, user)
+        if self.principal is not None and found != self.principal:
+            before = f"{self.principal.type}.{self.principal.name}"
+            told = f"Cannot change principals during re-authentication from {before}: {found.type}.{found.name}"
+            raise Refused(f"{shown(user)} after {shown(self.principal.name)}", told)
+        now_ms = self._clock.now_ms()
+        most_ms = self._max_session_ms.get(self.mechanism, 0)
+        lifetimes = [most_ms] if most_ms > 0 else []
+        if expires_ms is not None:
+            lifetimes.append(max(0, expires_ms - now_ms))
+        lifetime_ms = min(lifetimes, default=0)
+        self._expires_ms = now_ms + lifetime_ms if lifetimes else None
+        self.principal, self.state, self._running = found, State.DONE, None
+        return lifetime_ms
+
+    def fail(self, why: str) -> None:
+        """Not the exception itself: it would keep what the client sent."""
+        self.state, self.refusal, self._running = State.FAILED, why, None

@@ -1,0 +1,104 @@
+"""The server's side of SCRAM; `protocol/scram.py` has messages and formulas. Source: Kafka 3.9 `ScramSaslServer`."""
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+
+from ...protocol.scram import (
+    LEAST_ITERATIONS,
+    base64_bytes,
+    base64_text,
+    digest,
+    keyed,
+    unescaped,
+    xor,
+)
+from .login_credential import LoginCredential
+from .mechanism import Refused, shown
+
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_NONCE = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
+_FIRST = re.compile(
+    rf"(?P<gs2>n,(?:a=(?P<wanted>{_NAME}))?,)(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE}){_EXTENSIONS})"
+)
+_FINAL = re.compile(
+    rf"(?P<bare>c=(?P<gs2>[A-Za-z0-9+/=]+),r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>[A-Za-z0-9+/=]+)"
+)
+_TOKEN_LOGIN = re.compile(r",tokenauth=true(?:,|$)")
+
+
+class Scram:
+    """One exchange. `credential_of` gives what is stored of a user's password, or a decoy for a user that does not
+    exist: both get the same answers, and the decoy's user is refused with the last message.
+
+    The first message, its nonce and the answer are kept until the last one comes: it has to be short.
+    """
+
+    most_bytes = 1024
+
+    def __init__(
+        self,
+        mechanism: str,
+        credential_of: Callable[[str], LoginCredential],
+        nonce: str | None = None,
+    ) -> None:
+        self.user: str | None = None
+        self.expires_ms: int | None = None
+        self._mechanism = mechanism
+        self._credential_of = credential_of
+        self._own_nonce = nonce or secrets.token_urlsafe(24)
+        self._credential: LoginCredential | None = None
+        self._name = self._gs2 = self._nonce = self._messages = ""
+
+    def step(self, token: bytes) -> bytes:
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            raise Refused("a message that is no text") from None
+        return self._first(text) if self._credential is None else self._final(text, self._credential)
+
+    def _first(self, text: str) -> bytes:
+        found = _FIRST.fullmatch(text)
+        if found is None:
+            raise Refused("no first message of a client")
+        if _TOKEN_LOGIN.search(text):
+            raise Refused("there are no delegation tokens")
+        self._name = unescaped(found["name"])
+        credential = self._credential_of(self._name)
+        if found["wanted"] and unescaped(found["wanted"]) != self._name:
+            told = "Authentication failed: Client requested an authorization id that is different from username"
+            raise Refused(f"{shown(self._name)} asks to be {shown(found['wanted'])}", told)
+        stored = credential.stored
+        if stored.iterations < LEAST_ITERATIONS:
+            raise Refused(f"the password of {shown(self._name)} is stored with {stored.iterations} iterations")
+        self._credential, self._gs2, self._nonce = credential, found["gs2"], found["nonce"] + self._own_nonce
+        answer = f"r={self._nonce},s={base64_text(stored.salt)},i={stored.iterations}"
+        self._messages = f"{found['bare']},{answer}"
+        return answer.encode()
+
+    def _final(self, text: str, credential: LoginCredential) -> bytes:
+        stored = credential.stored
+        found = _FINAL.fullmatch(text)
+        if found is None:
+            raise Refused("no final message of a client")
+        # As in Kafka since 3.8.1: librdkafka before 2.6.1 puts its own nonce before it once more.
+        if not found["nonce"].endswith(self._nonce):
+            raise Refused("the nonce is not the one that was sent")
+        try:
+            gs2, proof = base64_bytes(found["gs2"]), base64_bytes(found["proof"])
+        except ValueError:
+            raise Refused("a message that is not in base64") from None
+        if gs2 != self._gs2.encode():
+            raise Refused("the channel binding is not the one of the first message")
+        messages = f"{self._messages},{found['bare']}".encode()
+        signature = keyed(self._mechanism, stored.stored_key, messages)
+        is_right = len(proof) == len(signature) and hmac.compare_digest(
+            digest(self._mechanism, xor(signature, proof)), stored.stored_key
+        )
+        if credential.is_decoy or not is_right:
+            why = "there is no user" if credential.is_decoy else "wrong password of"
+            raise Refused(f"{why} {shown(self._name)}")
+        self.user = self._name
+        return b"v=" + base64_text(keyed(self._mechanism, stored.server_key, messages)).encode()

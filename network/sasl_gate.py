@@ -1,0 +1,136 @@
+"""Handles a connection's requests until SASL authentication is done, and again when the session expires.
+
+    ApiVersions? SaslHandshake v0   bare tokens: int32 size and bytes, both ways; a failure only hangs up
+    ApiVersions? SaslHandshake v1   SaslAuthenticate, until it is done
+
+ApiVersions may come again once, after a version that is not known. Any other request before that hangs up. After a
+failure, the answer is held back for a while, sent, and the connection closed. A session that has expired is closed
+with its next request, unless that is the SaslHandshake of a re-authentication (KIP-368). Source: Kafka 3.9
+`SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
+"""
+
+import struct
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any
+
+from ..protocol.api import ApiKey, spec_of
+from .clock import Clock
+from .connection import Answerer, CloseConnection, Peer, Reply
+from .instruments import RequestMeter
+from .sasl.exchange import SaslExchange, State
+from .sasl.mechanism import Refused
+
+MOST_NAME = 100
+MOST_VERSION_REQUESTS = 2
+
+_KEY_AND_VERSION = struct.Struct(">hh")
+_SIZE = struct.Struct(">i")
+_BEFORE = {
+    State.HANDSHAKE: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
+    State.TOKENS: (ApiKey.SASL_AUTHENTICATE,),
+}
+
+
+class SaslGate:
+    """The answerer of one connection. `on_authenticated` hears of the first success."""
+
+    def __init__(
+        self,
+        exchange: SaslExchange,
+        inside: Answerer,
+        clock: Clock,
+        failure_delay_ms: int,
+        meter_of_tokens: Callable[[], RequestMeter],
+        on_authenticated: Callable[[], None],
+    ) -> None:
+        self._exchange = exchange
+        self._inside = inside
+        self._clock = clock
+        self._failure_delay_ms = failure_delay_ms
+        self._meter_of_tokens = meter_of_tokens
+        self._on_authenticated: Callable[[], None] | None = on_authenticated
+        self._version_requests_left = MOST_VERSION_REQUESTS
+
+    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
+        exchange = self._exchange
+        if exchange.state is State.DONE and not self._begins_again(frame):
+            return self._inside.answer(frame, peer)
+        if exchange.state is State.TOKENS and exchange.takes_bare_tokens:
+            return self._answer_token(frame, peer)
+        if len(frame) < _KEY_AND_VERSION.size:
+            raise CloseConnection("no request, and no login")
+        key, version = _KEY_AND_VERSION.unpack_from(frame)
+        if key not in _BEFORE.get(exchange.state, ()):
+            raise CloseConnection(f"{_named(key)} before the login is done")
+        if key == ApiKey.API_VERSIONS:
+            self._count_version_request(version)
+        reply = self._inside.answer(frame, peer)
+        if isinstance(reply, Reply) and exchange.state is not State.FAILED:
+            self._note(peer)
+            return reply
+        return self._checked(reply, peer)
+
+    def answered(self, reply: Reply) -> None:
+        self._inside.answered(reply)
+
+    def _count_version_request(self, version: int) -> None:
+        """Raises: CloseConnection."""
+        if not self._version_requests_left:
+            raise CloseConnection("API_VERSIONS again before the login is done")
+        is_known = version <= spec_of(ApiKey.API_VERSIONS).max_version
+        self._version_requests_left = 0 if is_known else self._version_requests_left - 1
+
+    def _begins_again(self, frame: memoryview) -> bool:
+        exchange = self._exchange
+        key = _KEY_AND_VERSION.unpack_from(frame)[0] if len(frame) >= _KEY_AND_VERSION.size else -1
+        if key == ApiKey.SASL_HANDSHAKE and exchange.may_begin_again():
+            return True
+        if exchange.has_expired:
+            raise CloseConnection("its session has expired and was not renewed")
+        return False
+
+    async def _checked(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
+        """The reply; after a failure it is the last. Raises: CloseConnection."""
+        done = reply if isinstance(reply, Reply) else await reply
+        if self._exchange.state is State.FAILED:
+            await self._clock.sleep(self._failure_delay_ms)
+            raise CloseConnection(self._failure(), last=b"".join(done.pieces or ()))  # type: ignore[arg-type]
+        self._note(peer)
+        return done
+
+    def _answer_token(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
+        began = perf_counter()
+        try:
+            token, _ = self._exchange.step(frame)
+        except Refused:
+            return self._hang_up()
+        self._note(peer)
+        meter = self._meter_of_tokens()
+        meter.handled(len(frame), perf_counter() - began, 0.0)
+        return Reply([_SIZE.pack(len(token)) + token], meter, began, perf_counter())
+
+    async def _hang_up(self) -> Reply:
+        await self._clock.sleep(self._failure_delay_ms)
+        raise CloseConnection(self._failure())
+
+    def _failure(self) -> str:
+        by = f" by {self._exchange.mechanism}" if self._exchange.mechanism else ""
+        return f"authentication{by} failed: {self._exchange.refusal}"
+
+    def _note(self, peer: Peer) -> None:
+        """Tells whom it concerns that the login is done. What a stranger calls itself is kept in short."""
+        peer.client_id = peer.client_id[:MOST_NAME]
+        peer.software_name, peer.software_version = peer.software_name[:MOST_NAME], peer.software_version[:MOST_NAME]
+        if self._exchange.principal is not None and self._exchange.state is State.DONE:
+            peer.principal = self._exchange.principal
+            if self._on_authenticated is not None:
+                self._on_authenticated()
+                self._on_authenticated = None
+
+
+def _named(key: int) -> str:
+    try:
+        return ApiKey(key).name
+    except ValueError:
+        return "what is no request, perhaps a token of Kerberos (GSSAPI), which is not offered,"

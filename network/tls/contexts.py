@@ -1,0 +1,141 @@
+"""The TLS context of a listener, made anew when its settings or files change.
+
+Connections keep the context that they began with, so a change of certificates ends none of them. Files are looked at
+when somebody connects, once a second at most. New files that cannot be used are told in the log, and the old stay.
+"""
+
+import logging
+import ssl
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...config.listener_security import TlsSettings
+from ...protocol.errors import DiskFault
+from ..clock import Clock
+from ..file_stamp import FileStamp, file_stamp
+from .principal_rules import Rule, principal_rules
+from .stores import UnusableStore, own_pem, trusted_pem
+
+LOOK_MS = 1_000
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+SAFE_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Of TLS 1.2: with forward secrecy and authenticated encryption. Java has them since 8."""
+
+log = logging.getLogger(__name__)
+
+
+class UnusableTls(DiskFault):
+    """A listener's keys or certificates cannot be used; the message says which, and no secret."""
+
+
+class TlsContexts:
+    """The context of one listener at any time."""
+
+    def __init__(self, listener: str, settings: Callable[[], TlsSettings | None], clock: Clock) -> None:
+        """Raises: UnusableTls when there is none to begin with."""
+        self._listener = listener
+        now = settings()
+        assert now is not None
+        self._settings_now = settings
+        self._clock = clock
+        self._settings = now
+        self._stamp = _stamp(self._settings)
+        self._looked_ms = clock.now_ms()
+        self._context = server_context(listener, self._settings)
+        self.principal_rules = _principal_rules(listener, self._settings.principal_rules)
+
+    def current(self) -> ssl.SSLContext:
+        """For a connection that begins now."""
+        now_ms = self._clock.now_ms()
+        if not 0 <= now_ms - self._looked_ms < LOOK_MS:
+            self._looked_ms = now_ms
+            self._look()
+        return self._context
+
+    def _look(self) -> None:
+        settings = self._settings_now() or self._settings
+        stamp = _stamp(settings)
+        if stamp == self._stamp and settings == self._settings:
+            return
+        self._settings, self._stamp = settings, stamp
+        try:
+            self._context = server_context(self._listener, settings)
+            log.info("listener %s: its certificates were read again", self._listener)
+        except UnusableTls as fault:
+            log.error("%s; the certificates that were read before stay in use", fault)
+
+
+def _principal_rules(listener: str, text: str) -> Sequence[Rule]:
+    try:
+        return principal_rules(text)
+    except ValueError as fault:
+        raise UnusableTls(
+            f"listener {listener}: ssl.principal.mapping.rules cannot be used: {fault}; "
+            "expected rules such as RULE:^CN=(.*?),.*$/$1/L, DEFAULT"
+        ) from None
+
+
+def _stamp(settings: TlsSettings) -> tuple[FileStamp | None, ...]:
+    """What changes when a file does."""
+    return tuple(file_stamp(path) for path in (settings.own_file, settings.trusted_file) if path is not None)
+
+
+def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
+    """Raises: UnusableTls."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    versions = [VERSIONS[name] for name in settings.versions]
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
+    context.verify_mode = CLIENT_AUTH[settings.client_auth]
+    where = "ssl.cipher.suites"
+    try:
+        context.set_ciphers(_openssl_names(settings.cipher_suites) or SAFE_CIPHERS)
+        where = settings.own_file or "ssl.keystore.key"
+        _load_own(context, settings)
+        where = settings.trusted_file or "ssl.truststore.certificates"
+        _load_trusted(context, settings)
+    except (OSError, ValueError) as fault:
+        why = fault.strerror if isinstance(fault, FileNotFoundError | PermissionError) else fault
+        raise UnusableTls(f"listener {listener}: {where} cannot be used: {why}") from None
+    return context
+
+
+def _load_own(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    if settings.own_file is not None:
+        pem, password = own_pem(settings.own_file, settings.store_password, settings.key_password)
+    else:
+        pem, password = f"{settings.own_key}\n{settings.own_chain}\n", settings.key_password
+    with (
+        TemporaryDirectory() as folder
+    ):  # Python takes keys from files alone: one is there for a moment, for us to read
+        file = Path(folder) / "own.pem"
+        file.touch(mode=0o600)
+        file.write_text(pem)
+        context.load_cert_chain(file, password=password or "")
+
+
+def _load_trusted(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    if settings.client_auth == "none":
+        return
+    trusted = settings.trusted
+    if settings.trusted_file is not None:
+        trusted = trusted_pem(settings.trusted_file, settings.trusted_password)
+    context.load_verify_locations(cadata=trusted)
+
+
+def _openssl_names(suites: tuple[str, ...]) -> str:
+    """OpenSSL's names of suites of TLS 1.2; those of TLS 1.3 have no key exchange in their names and are left out.
+
+    TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256.
+    """
+    names = []
+    for suite in suites:
+        exchange, found, cipher = suite.removeprefix("TLS_").partition("_WITH_")
+        if found:
+            cipher = cipher.replace("AES_", "AES").replace("POLY1305_SHA256", "POLY1305").replace("_CBC_SHA", "_SHA")
+            names.append(f"{exchange}_{cipher}".replace("_", "-"))
+        elif not suite.startswith("TLS_"):
+            raise UnusableStore(f"{suite} is no cipher suite; an example is TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
+    return ":".join(names)

@@ -1,0 +1,28 @@
+"""The TLS handshake of a connection: the context that is in force now, and the user whom the certificate names."""
+
+import ssl
+
+from ..connection import CloseConnection
+from ..memory_budget import MemoryBudget
+from .contexts import TlsContexts
+from .principal_rules import user_of
+from .subject import distinguished_name
+from .tls_transport import HandshakeFailed, TlsWire
+
+
+async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget) -> str | None:
+    """The user of the client's certificate; None when it has shown none.
+
+    Raises: CloseConnection when there is no TLS with this peer, OSError when it has gone.
+    """
+    try:
+        tls = await wire.handshake(contexts.current, memory)
+        return _user(tls, contexts)
+    except (HandshakeFailed, ValueError) as fault:
+        raise CloseConnection(f"TLS handshake failed: {fault}") from None
+
+
+def _user(tls: ssl.SSLSocket, contexts: TlsContexts) -> str | None:
+    """Raises: ValueError when the certificate names nobody by the rules."""
+    certificate = tls.getpeercert(binary_form=True)
+    return None if certificate is None else user_of(distinguished_name(certificate), contexts.principal_rules)
