@@ -199,6 +199,9 @@ class TopicSettings:
     local_retention_ms: int
     local_retention_bytes: int
 
+    # stepdown's own
+    stepdown_settings_unknown: bool
+
     @property
     def is_compacted(self) -> bool:
         """Whether the cleaner keeps only the last record of each key."""

@@ -4,7 +4,7 @@
 |---|---|---|
 | knows it | all there | is served |
 | knows it | some missing | gets the missing ones, empty: a crash came between remembering and making |
-| not | there | is taken over, as from another Kafka; without an id (ZooKeeper's time) it gets one |
+| not | there | is taken over, keeps everything (`unknown_settings.py`), and gets an id if it has none (ZooKeeper) |
 | not | there, with gaps | is taken over and gets the missing ones: clients count on numbers without gaps |
 | noted its id as deleted | there | goes |
 
@@ -14,7 +14,8 @@ notice if what they read was lost (KIP-320).
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault
@@ -26,8 +27,10 @@ from ...storage.log.log import Log
 from ...storage.log.log_config import LogConfig
 from .configuration import Configuration, log_config
 from .image import Topic
+from .internal_topics import internal_overrides
 from .partition import Partition
 from .topic_rules import INTERNAL_TOPICS
+from .unknown_settings import KEEP_EVERYTHING
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ def load_image(
     if store.is_new:
         store.raise_producer_ids(1 + max(map(_last_producer_id, log_manager.logs.values()), default=-1))
     changed = _reconcile(store, found)
+    changed |= _complete_internal(store, configuration)
     if changed or store.is_new:
         store.save()
     for name, stored in store.state.topics.items():
@@ -71,8 +75,28 @@ def _reconcile(store: MetadataStore, found: dict[str, Logs]) -> bool:
         for opened in logs.values():
             _ensure_id(opened, topic_id)
         if stored is None or stored.partitions != partitions:
-            configs = stored.configs if stored is not None else {}
-            topics[name] = StoredTopic(topic_id=topic_id, partitions=partitions, configs=configs)
+            configs = stored.configs if stored is not None else _first_configs(name)
+            topics[name] = StoredTopic(topic_id=topic_id, partitions=partitions, configs=dict(configs))
+            changed = True
+    return changed
+
+
+def _first_configs(name: str) -> Mapping[str, str]:
+    """Of a topic that is taken over from its folders. What is internal has Kafka's settings, see below."""
+    return {} if name in INTERNAL_TOPICS else KEEP_EVERYTHING
+
+
+def _complete_internal(store: MetadataStore, configuration: Configuration) -> bool:
+    """Gives internal topics the settings that their records lack, or their records would be deleted by age.
+
+    Whether anything changed.
+    """
+    changed = False
+    for name in INTERNAL_TOPICS & store.state.topics.keys():
+        stored = store.state.topics[name]
+        configs = {**internal_overrides(name, configuration.settings), **stored.configs}
+        if configs != stored.configs:
+            store.state.topics[name] = replace(stored, configs=dict(configs))
             changed = True
     return changed
 

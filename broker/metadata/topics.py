@@ -26,6 +26,7 @@ from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
 from .configuration import Configuration, log_config
 from .image import Topic
+from .internal_topics import internal_overrides
 from .kafka_import import take_over
 from .partition import Partition
 from .topic_loading import load_image
@@ -37,6 +38,7 @@ from .topic_rules import (
     check_name,
     check_replica_lists,
 )
+from .unknown_settings import warn_of_unknown
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -93,6 +95,8 @@ class Topics:
         for topic in load_image(self.store, self._log_manager, self.configuration, self.cluster.node_id):
             self.cluster.add(topic)
             self.collisions.add(topic.name)
+        topics = self.cluster.topics.values()
+        warn_of_unknown(topic.name for topic in topics if topic.settings.stepdown_settings_unknown)
 
     async def stop(self) -> None:
         """Gives up what is still being done."""
@@ -121,15 +125,14 @@ class Topics:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
         self.check_is_free(name)
         settings = self._core.settings
-        overrides: dict[str, str] = {}
+        overrides = internal_overrides(name, settings, self.most_replicas)
         partitions, factor = settings.num_partitions, settings.default_replication_factor
         if name == OFFSETS_TOPIC:
-            partitions, overrides = settings.offsets_topic_num_partitions, self._offsets_overrides()
+            partitions = settings.offsets_topic_num_partitions
             factor = settings.offsets_topic_replication_factor
         elif name == TRANSACTION_TOPIC:
             partitions = settings.transaction_state_log_num_partitions
             factor = settings.transaction_state_log_replication_factor
-            overrides = self._transaction_overrides()
         return NewTopic(
             name=name,
             partitions=partitions,
@@ -229,24 +232,6 @@ class Topics:
                 state.deleting.add(topic.topic_id)
             for index in topic.partitions:
                 self._log_manager.delete(topic.name, index)
-
-    def _offsets_overrides(self) -> dict[str, str]:
-        """Kafka's settings of `__consumer_offsets` (GroupMetadataManager.groupMetadataTopicConfigs)."""
-        return {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(self._core.settings.offsets_topic_segment_bytes),
-        }
-
-    def _transaction_overrides(self) -> dict[str, str]:
-        """Kafka's settings of `__transaction_state` (TransactionStateManager.transactionTopicConfigs)."""
-        return {
-            "unclean.leader.election.enable": "false",
-            "compression.type": "uncompressed",
-            "cleanup.policy": "compact",
-            "min.insync.replicas": str(min(self._core.settings.transaction_state_log_min_isr, self.most_replicas)),
-            "segment.bytes": str(self._core.settings.transaction_state_log_segment_bytes),
-        }
 
     # Growth
 

@@ -49,6 +49,11 @@ def show_state(
     gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: core.sessions.partitions)
     gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(core), "operation")
     gauge("stepdown_partitions", "Partitions on this broker", lambda: len(core.cluster.partitions()))
+    gauge(
+        "stepdown_topics_without_settings",
+        "Topics whose settings are not known, which are neither deleted from nor compacted",
+        lambda: sum(topic.settings.stepdown_settings_unknown for topic in core.cluster.topics.values()),
+    )
     gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(core.cluster.partitions()))
     gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _producers(core))
     gauge(

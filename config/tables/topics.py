@@ -341,4 +341,16 @@ TIERS = (
     ),
 )
 
-KEYS = SIZES + TIMES + CLEANING + FORMAT + REPLICAS + TIERS
+OWN = (
+    _topic(
+        "stepdown.settings.unknown",
+        BOOLEAN,
+        False,
+        None,
+        (),
+        "The topic was taken over from its folders and its settings are not known: it is kept whole until "
+        "`stepdown topics adopt`, or whoever replaces its settings, says what they are. Kafka ignores this setting.",
+    ),
+)
+
+KEYS = SIZES + TIMES + CLEANING + FORMAT + REPLICAS + TIERS + OWN
