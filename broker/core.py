@@ -30,6 +30,7 @@ from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .quotas.usage_metrics import QuotaUsage
 from .scheduling.purgatory import Purgatory
+from .scheduling.round_guard import RoundGuard
 from .security.authorization.authorizer import Authorizer
 
 P = ParamSpec("P")
@@ -55,6 +56,7 @@ class Core:
         self.settings = settings
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
+        self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
         self.interceptors: list[Interceptor] = []
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(

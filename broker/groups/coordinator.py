@@ -65,7 +65,7 @@ class GroupCoordinator:
         self.offsets = Offsets()
         self._core = core
         self._topic = OffsetsTopic(core, topics)
-        self._timers = Timers(core.clock)
+        self._timers = Timers(core.clock, core.rounds)
         self._rebalancer = Rebalancer(self.settings, self._timers, self._topic)
         self._rebalancer.on_unused = self._note_unused
         self._unused: dict[str, ClassicGroup] = {}
@@ -88,7 +88,7 @@ class GroupCoordinator:
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
         self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
-        self._loading = Loading(self._topic, self.groups, self.offsets, self._replay, self._on_loaded)
+        self._loading = Loading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_loaded)
         self._expiry: Periodic | None = None
         self._is_active = False
 
@@ -330,17 +330,17 @@ class GroupCoordinator:
     async def expire_offsets(self) -> None:
         """Takes away what is older than its retention, and groups that have nothing left."""
         for group in self.groups:
-            partition = self._topic.partition_of(group.group_id)
-            if self._loading.is_loading(partition) or not self._topic.leads(partition):
-                continue
-            try:
-                expired = self._commits.expire(group)
-            except ApiError as error:
-                log.warning("offsets of group %s could not be expired: %s", group.group_id, error)
-            else:
-                if expired:
-                    log.info("group %s: %d committed offsets expired", group.group_id, expired)
+            with self._core.rounds.item("offset expiry", group.group_id):
+                self._expire(group)
             await self._core.breathe()
+
+    def _expire(self, group: Group) -> None:
+        partition = self._topic.partition_of(group.group_id)
+        if self._loading.is_loading(partition) or not self._topic.leads(partition):
+            return
+        expired = self._commits.expire(group)
+        if expired:
+            log.info("group %s: %d committed offsets expired", group.group_id, expired)
 
     # What is counted
 

@@ -5,7 +5,8 @@ time; the loop only puts cleaned segments in place, by renaming. With nothing to
 `log.cleaner.backoff.ms`. Retention of these topics (`compact,delete`, and what DeleteRecords left) is the cleaner's
 too, so that nobody else takes a segment that is being cleaned.
 
-A log that cannot be read is left alone until the next start; a disk that fails or is full is tried again.
+A log whose cleaning fails is left alone until the next start, whatever the reason (Kafka: `LogCleaningException`,
+`uncleanable-partitions-count`), and the others are cleaned; a disk that fails or is full is tried again.
 """
 
 import logging
@@ -166,7 +167,7 @@ class Cleaner:
         try:
             below = self._clean_below.get(partition.key)
             return cleanable(partition.log, below, partition.last_stable_offset, now_ms)
-        except ApiError as fault:
+        except Exception as fault:
             self._give_up(partition, fault)
             return None
 
@@ -177,24 +178,27 @@ class Cleaner:
         from .single_log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
 
         assert self._threads is not None
-        self._cleaning[partition.key] = work = Cleaning(self._core, self._threads, partition, what)
         try:
+            self._cleaning[partition.key] = work = Cleaning(self._core, self._threads, partition, what)
             is_done = await work.run()
         except DiskFault as fault:
             log.warning("%s could not be cleaned and is tried again: %s", what.log.name, fault)
             return False
-        except ApiError as fault:
+        except Exception as fault:
             self._give_up(partition, fault)
             return True
         finally:
-            del self._cleaning[partition.key]
+            self._cleaning.pop(partition.key, None)
         if is_done:
             self._clean_below[partition.key] = work.clean_end
         return is_done
 
-    def _give_up(self, partition: Partition, fault: ApiError) -> None:
+    def _give_up(self, partition: Partition, fault: Exception) -> None:
         self._uncleanable[partition.key] = partition.log
-        log.error("%s is not cleaned any more until the next start: %s", partition.log.name, fault)
+        self._core.metrics.round_faults.of("log cleaning").add()
+        trace = None if isinstance(fault, ApiError) else fault
+        name = partition.log.name
+        log.error("%s is not cleaned any more until the next start: %s", name, fault, exc_info=trace)
 
     # Retention
 
@@ -202,9 +206,7 @@ class Cleaner:
         """Deletes old segments of compacted logs, by time and size only if their policy has delete too."""
         for at, partition in enumerate(await self._compacted(), 1):
             if partition.key not in self._in_progress and partition.log.fault is None:
-                try:
+                with self._core.rounds.item("retention", partition.log.name):
                     partition.log.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
-                except DiskFault as fault:
-                    log.warning("%s: old segments could not be deleted: %s", partition.log.name, fault)
             if at % LOGS_A_TURN == 0:
                 await self._core.breathe()

@@ -70,16 +70,15 @@ class Upkeep:
         for at, partition in enumerate(self._core.cluster.partitions()):
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
-                try:
+                with self._core.rounds.item("retention", which.name):
                     which.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
-                except DiskFault as fault:
-                    log.error("%s: old segments cannot be deleted: %s", which.name, fault)
             if at % LOGS_A_TURN == 0:
                 await self._core.breathe()
 
     async def _flush(self) -> None:
         for due in list(self._core.log_manager.due_for_flush(self._core.clock.now_ms())):
-            await self._sync(due, due.plan_flush())
+            with self._core.rounds.item("flush", due.name):
+                await self._sync(due, due.plan_flush())
 
     async def _checkpoint_recovery(self) -> None:
         await self._core.heavy(self._core.log_manager.checkpoint_recovery_points)
@@ -94,9 +93,11 @@ class Upkeep:
     async def _tidy(self) -> None:
         """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
         for rolled in self._core.log_manager.take_rolled():
-            await self._sync(rolled, rolled.plan_flush_of_rolled())
+            with self._core.rounds.item("flush", rolled.name):
+                await self._sync(rolled, rolled.plan_flush_of_rolled())
         for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
-            self._core.log_manager.take_offline(missing)
+            with self._core.rounds.item("look for folders", missing.name):
+                self._core.log_manager.take_offline(missing)
 
     def _tidy_directories(self, now_ms: int) -> list[Log]:
         """Removes what is due; the logs whose folder is missing. For a worker."""
@@ -116,4 +117,5 @@ class Upkeep:
         now_ms = self._core.clock.now_ms()
         expiration_ms = self._core.settings.producer_id_expiration_ms
         for partition in self._core.cluster.partitions():
-            partition.log.producers.state.expire(now_ms, expiration_ms)
+            with self._core.rounds.item("producer expiry", partition.log.name):
+                partition.log.producers.state.expire(now_ms, expiration_ms)

@@ -98,6 +98,10 @@ class LogMoves:
             del self._tasks[key], self._moves[key]
 
     async def _carry_out(self, partition: Partition, move: LogMove) -> None:
+        with self._core.rounds.item("log move", f"{partition.log.name} to {move.destination}"):
+            await self._move(partition, move)
+
+    async def _move(self, partition: Partition, move: LogMove) -> None:
         finished = False
         try:
             await self._copy(move)
@@ -106,8 +110,6 @@ class LogMoves:
                 partition.log = self._core.log_manager.adopt(move)
                 finished = True
                 log.info("%s is now in %s", partition.log.name, move.destination)
-        except DiskFault as fault:
-            log.error("%s-%d could not be moved to %s: %s", *partition.key, move.destination, fault)
         finally:
             if not finished:
                 with suppress(DiskFault):

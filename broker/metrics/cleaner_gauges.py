@@ -26,7 +26,7 @@ def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
     gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active)
     gauge(
         "stepdown_cleaner_uncleanable_partitions",
-        "Compacted logs that the cleaner gave up, since they cannot be read",
+        "Compacted logs whose cleaning failed, set aside until the next start (Kafka: `uncleanable-partitions-count`)",
         lambda: cleaner.uncleanable,
     )
 

@@ -71,6 +71,9 @@ class Metrics:
             *("type", "user", "client_id"),
             limit=MOST_WITH_QUOTA,
         )
+        self.round_faults = kept.counter(
+            "stepdown_round_faults", "Items that periodic work failed to handle and left out of its round", "work"
+        )
         self.bytes_in = kept.counter("stepdown_bytes_in", "Record bytes as received, successful appends", "topic")
         self.messages_in = kept.counter("stepdown_messages_in", "Records appended", "topic")
         self.bytes_out = kept.counter("stepdown_bytes_out", "Record bytes in fetch responses to consumers", "topic")

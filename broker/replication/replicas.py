@@ -105,7 +105,8 @@ class Replicas:
         """Takes out of each ISR who lags for longer than `replica.lag.time.max.ms`."""
         if self.is_reachable:
             for partition in self._led():
-                partition.shrink()
+                with self._core.rounds.item("ISR", partition.log.name):
+                    partition.shrink()
 
     def find(self, key: tuple[str, int]) -> ReplicatedPartition | None:
         """The replica here, if there is one."""

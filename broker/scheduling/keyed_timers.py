@@ -1,15 +1,17 @@
-"""Timers by key: to schedule a key again moves it."""
+"""Timers by key: to schedule a key again moves it. What a callback raises is counted and logged, by its key."""
 
 from collections.abc import Callable, Hashable
 
 from ...network.clock import Clock, Timer
+from .round_guard import RoundGuard
 
 
 class Timers:
     """Calls that are put off, at most one for each key."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, rounds: RoundGuard) -> None:
         self._clock = clock
+        self._rounds = rounds
         self._timers: dict[Hashable, Timer] = {}
 
     def now_ms(self) -> int:
@@ -25,7 +27,8 @@ class Timers:
         def fire() -> None:
             if self._timers.get(key) is timer:
                 del self._timers[key]
-                callback()
+                with self._rounds.item("timer", key):
+                    callback()
 
         timer = self._timers[key] = self._clock.call_later(delay_ms, fire)
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from ...network.clock import Clock
 from ...protocol.errors import ApiError
@@ -11,6 +12,9 @@ from .markers import MarkerOf, Markers
 from .state_topic import StateTopic
 from .states import State
 from .transaction import Standing, Transaction
+
+if TYPE_CHECKING:
+    from ..core import Core
 
 RETRY_MS = 100
 
@@ -22,13 +26,14 @@ class Completion:
 
     def __init__(
         self,
-        clock: Clock,
+        core: "Core",
         topic: StateTopic,
         markers: Markers,
         write: Callable[[Transaction, Standing], Awaitable[None]],
     ) -> None:
         """`write` brings a transaction to its next standing."""
-        self._clock = clock
+        self._clock = core.clock
+        self._rounds = core.rounds
         self._topic = topic
         self._markers = markers
         self._write = write
@@ -51,10 +56,12 @@ class Completion:
 
     async def _complete(self, transaction: Transaction) -> None:
         await self.gate.wait()
-        try:
-            await self._write_out(transaction)
-        except ApiError as error:
-            log.info("the transaction of %s is completed by another broker: %s", transaction.transactional_id, error)
+        with self._rounds.item("completion", transaction.transactional_id):
+            try:
+                await self._write_out(transaction)
+            except ApiError as error:
+                name = transaction.transactional_id
+                log.info("the transaction of %s is completed by another broker: %s", name, error)
 
     async def _write_out(self, transaction: Transaction) -> None:
         """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""

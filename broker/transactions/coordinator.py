@@ -7,8 +7,7 @@ and open ones are left to their producers or to their timeouts.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.coordinator.transaction_log import TransactionRecord
@@ -54,8 +53,8 @@ class TransactionCoordinator:
         self.markers = Markers(core, groups, markers_of)
         self._core = core
         self._topic = StateTopic(core, topics)
-        self._completion = Completion(core.clock, self._topic, self.markers, self.write)
-        self._loading = Loading(self._topic, self.transactions, self._raise_producer_ids, self._resume)
+        self._completion = Completion(core, self._topic, self.markers, self.write)
+        self._loading = Loading(core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume)
         self._periodic: list[Periodic] = []
         self._is_active = False
 
@@ -102,8 +101,9 @@ class TransactionCoordinator:
         """The groups come first: their offsets have to be there when markers decide about them."""
         await self._groups().loaded()
         for transaction in self.transactions:
-            if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
-                self._completion.begin(transaction)
+            with self._core.rounds.item("completion", transaction.transactional_id):
+                if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
+                    self._completion.begin(transaction)
 
     def _index_of(self, transaction: Transaction) -> int:
         return self._topic.partition_of(transaction.transactional_id)
@@ -284,32 +284,40 @@ class TransactionCoordinator:
     async def abort_timed_out(self) -> None:
         """Aborts transactions that are open for longer than their producers asked for, and fences the producers."""
         for transaction in self.transactions:
-            if not transaction.has_timed_out(self._core.clock.now_ms()):
-                continue
-            name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
-            log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
-            if await self._try(f"the transaction of {name} cannot be aborted", partial(self._fence, transaction)):
-                self._core.metrics.transactions_timed_out.add()
-            await self._core.breathe()
+            with self._core.rounds.item("transaction timeouts", transaction.transactional_id):
+                if transaction.has_timed_out(self._core.clock.now_ms()):
+                    await self._abort_timed_out(transaction)
+
+    async def _abort_timed_out(self, transaction: Transaction) -> None:
+        name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
+        log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
+        await self._fence(transaction)
+        self._core.metrics.transactions_timed_out.add()
+        await self._core.breathe()
 
     async def remove_expired(self) -> None:
         """Forgets ids that were not used for `transactional.id.expiration.ms`."""
         now_ms, expiration_ms = self._core.clock.now_ms(), self._core.settings.transactional_id_expiration_ms
         expired: dict[int, list[Transaction]] = {}
         for transaction in self.transactions:
-            if transaction.has_expired(now_ms, expiration_ms):
-                index = self._topic.partition_of(transaction.transactional_id)
-                expired.setdefault(index, []).append(transaction)
+            with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
+                if transaction.has_expired(now_ms, expiration_ms):
+                    expired.setdefault(self._index_of(transaction), []).append(transaction)
         for index, gone in expired.items():
             for at in range(0, len(gone), TOMBSTONES_A_BATCH):
-                batch = gone[at : at + TOMBSTONES_A_BATCH]
-                await self._try("transactional ids cannot be expired", partial(self._remove, index, batch))
+                with self._core.rounds.item("transactional id expiry", f"{TRANSACTION_TOPIC}-{index}"):
+                    await self._remove(index, gone[at : at + TOMBSTONES_A_BATCH])
 
     async def _remove(self, index: int, expired: Sequence[Transaction]) -> None:
-        gone = [each for each in expired if each.pending is None and each.now.state.is_idle]
-        for transaction in gone:
-            transaction.begin(transaction.dead())
+        gone = []
+        for transaction in expired:
+            with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
+                if transaction.pending is None and transaction.now.state.is_idle:
+                    transaction.begin(transaction.dead())
+                    gone.append(transaction)
         records = [TransactionRecord(transactional_id=each.transactional_id, value=None) for each in gone]
+        if not records:
+            return
         try:
             await self._topic.write(index, records, EXPIRY_WRITE_TIMEOUT_MS)
         finally:
@@ -317,12 +325,3 @@ class TransactionCoordinator:
                 transaction.cancel()
         for transaction in gone:
             self.transactions.remove(transaction.transactional_id)
-
-    async def _try(self, what: str, work: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it went well."""
-        try:
-            await work()
-        except ApiError as error:
-            log.warning("%s: %s", what, error)
-            return False
-        return True

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from ...protocol.errors import ApiError
 from ..maintenance.internal_topic_loading import PartitionLoading
+from ..scheduling.round_guard import RoundGuard
 from .registry import Transactions
 from .state_topic import StateTopic
 
@@ -20,12 +21,14 @@ class Loading(PartitionLoading):
 
     def __init__(
         self,
+        rounds: RoundGuard,
         topic: StateTopic,
         transactions: Transactions,
         settle: Callable[[], None],
         resume: Callable[[Sequence[int]], Awaitable[None]],
     ) -> None:
         super().__init__()
+        self._rounds = rounds
         self._topic = topic
         self._transactions = transactions
         self._settle = settle
@@ -38,7 +41,8 @@ class Loading(PartitionLoading):
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            await self._load(partition, loading)
+            with self._rounds.item("loading", f"__transaction_state-{partition}"):
+                await self._load(partition, loading)
         seconds = perf_counter() - began
         log.info("loaded %d transactional ids in %.3f s", len(self._transactions), seconds)
         self._settle()

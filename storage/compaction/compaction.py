@@ -22,7 +22,7 @@ from ...protocol.records.batches import iter_batches
 from ...protocol.records.compaction_loops import BROKEN, DONE, NO_ROOM, SECRET_BYTES, SLOT_BYTES, OffsetMap
 from ..files.file_handle import Buffer
 from ..index.transaction_index import AbortedTransaction
-from ..log.log_config import LogConfig
+from ..log.log_config import FOREVER, LogConfig
 from ..log.segment import Segment
 from ..log.segment_windows import windows
 from .aborted_transactions import AbortedData
@@ -72,7 +72,7 @@ class Compaction:
         }
         self._terms = Terms(
             now_ms=now_ms,
-            horizon_ms=now_ms + log.config.delete_retention_ms,
+            horizon_ms=min(now_ms + log.config.delete_retention_ms, FOREVER),
             max_opened_bytes=limits.max_opened_bytes,
             producers=producers,
         )

@@ -384,9 +384,10 @@ class LogManager:
         for log in logs.values():
             try:
                 log.close()
-            except DiskFault as fault:
+            except Exception as fault:  # the others are closed all the same
                 complete = False
-                _logger.error("%s could not be closed cleanly: %s", log.name, fault)
+                trace = None if isinstance(fault, DiskFault) else fault
+                _logger.error("%s could not be closed cleanly: %s", log.name, fault, exc_info=trace)
         try:
             directory.write(RECOVERY_POINTS, _recovery_points(logs))
             directory.write(LOG_STARTS, _late_starts(logs))

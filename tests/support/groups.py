@@ -23,6 +23,7 @@ from stepdown.broker.groups.state.record_store_interface import Producer, Stored
 from stepdown.broker.groups.state.registry import Groups
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
+from stepdown.broker.scheduling.round_guard import RoundGuard
 from stepdown.protocol.coordinator.consumer_group_records import TopicMetadata
 from stepdown.protocol.coordinator.consumer_protocol import ConsumerSubscription, encode_subscription
 from stepdown.protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record
@@ -86,7 +87,8 @@ class GroupWorld:
         self.groups = Groups()
         self.offsets = Offsets()
         self.topics: dict[str, TopicMetadata] = {}
-        self.timers = Timers(self.clock)
+        self.faults: list[str] = []  # of timers
+        self.timers = Timers(self.clock, RoundGuard(self.clock, self.faults.append))
         self.rebalancer = Rebalancer(self.settings, self.timers, self.store)
         self.joins = Joins(self.settings, self.rebalancer, self.store)
         self.members = Members(self.rebalancer, self.store, 5000)

@@ -10,6 +10,7 @@ from time import perf_counter
 
 from ....protocol.errors import ApiError
 from ...maintenance.internal_topic_loading import PartitionLoading
+from ...scheduling.round_guard import RoundGuard
 from ..classic.group import ClassicGroup
 from ..offsets.committed_offsets import Offsets
 from .offsets_topic_store import OffsetsTopic
@@ -23,9 +24,16 @@ class Loading(PartitionLoading):
     """Loads partitions one after the other; `on_loaded` is told each group of a partition, so that its timers run."""
 
     def __init__(
-        self, topic: OffsetsTopic, groups: Groups, offsets: Offsets, replay: Replay, on_loaded: Callable[[Group], None]
+        self,
+        rounds: RoundGuard,
+        topic: OffsetsTopic,
+        groups: Groups,
+        offsets: Offsets,
+        replay: Replay,
+        on_loaded: Callable[[Group], None],
     ) -> None:
         super().__init__()
+        self._rounds = rounds
         self._topic = topic
         self._groups = groups
         self._offsets = offsets
@@ -48,7 +56,8 @@ class Loading(PartitionLoading):
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            await self._load(partition, loading)
+            with self._rounds.item("loading", f"__consumer_offsets-{partition}"):
+                await self._load(partition, loading)
         seconds = perf_counter() - began
         log.info("loaded %d groups and %d offsets in %.3f s", len(self._groups), len(self._offsets), seconds)
 
@@ -62,20 +71,22 @@ class Loading(PartitionLoading):
                     self._replay.apply(entry.record, entry.offset, entry.producer_id)
                 else:
                     self._end_transaction(partition, entry.producer_id, is_commit=entry.is_commit)
-        except ApiError as error:
+        except Exception as error:
             if self.is_wanted(partition, loading):
                 self._damaged.add(partition)
             log.error(
                 "__consumer_offsets-%d is damaged: %s. Its groups are answered NOT_COORDINATOR until the partition is "
                 "restored and the broker started again, or the topic deleted, with all committed offsets",
                 *(partition, error),
+                exc_info=None if isinstance(error, ApiError) else error,
             )
         if not self.is_wanted(partition, loading):
             return
         self.done(partition, loading)
         for group in self._groups:
-            if self._topic.partition_of(group.group_id) == partition:
-                self._settle(group)
+            with self._rounds.item("loading", f"group {group.group_id}"):
+                if self._topic.partition_of(group.group_id) == partition:
+                    self._settle(group)
 
     def _end_transaction(self, partition: int, producer_id: int, *, is_commit: bool) -> None:
         groups = self._offsets.groups_of_producer(producer_id)
