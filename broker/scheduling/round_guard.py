@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ...protocol.errors import ApiError
 from ...network.clock import Clock
+from ...protocol.errors import ApiError
 
 SILENCE_MS: Final = 60_000
 MOST_REMEMBERED: Final = 1_000

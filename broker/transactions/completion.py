@@ -5,7 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from ...network.clock import Clock
 from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
 from .markers import MarkerOf, Markers
