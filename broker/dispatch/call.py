@@ -41,6 +41,11 @@ class Call:
         """Who asks."""
         return self.peer.principal
 
+    @property
+    def requester(self) -> str:
+        """Who asks, and from which address, as the log names it."""
+        return f"{self.principal} at {self.peer.host}"
+
     def repeats(self, names: Names) -> AbstractSet[Hashable]:
         """What the whole request names more than once."""
         return named_twice(names(self.request)) if self.repeated is None else self.repeated

@@ -18,6 +18,7 @@ from ...protocol.messages.alter_configs import (
 from ..dispatch.call import Call
 from ..dispatch.requests_in_parts import resources_named
 from ..metadata.config_resources import (
+    Change,
     ResourceType,
     change_each,
     check_changes,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    replace = partial(_replace, broker, validate_only=request.validate_only)
+    replace = partial(_replace, broker, change=Change(by=call.requester, is_check=request.validate_only))
     errors = await change_each(request.resources, call.repeats(resources_named), replace, broker.breathe)
     return AlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 
@@ -40,15 +41,15 @@ def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterCo
     return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _replace(broker: "Services", resource: AlterConfigsResource, *, validate_only: bool) -> None:
+def _replace(broker: "Services", resource: AlterConfigsResource, *, change: Change) -> None:
     configs = resource.configs
     check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        replace_topic(broker.topics, resource.resource_name, texts, validate_only=validate_only)
+        replace_topic(broker.topics, resource.resource_name, texts, change)
     elif kind is ResourceType.BROKER:
-        replace_broker(broker.topics, resource.resource_name, texts, validate_only=validate_only)
+        replace_broker(broker.topics, resource.resource_name, texts, change)
     else:
         raise ApiError(
             f"resources of type {resource.resource_type} cannot be changed by AlterConfigs", ErrorCode.INVALID_REQUEST

@@ -3,6 +3,7 @@
 Version notes: v0-v3 are alike but for flexible fields from v2.
 """
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from ..metadata.topic_rules import check_number, check_replica_lists
 if TYPE_CHECKING:
     from ..services import Services
 
+log = logging.getLogger(__name__)
+
 FIRST_VERSION_WITH_STRICT_QUOTA = 3
 NONE = ApiError("", ErrorCode.NONE)
 
@@ -34,6 +37,7 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
             if not request.validate_only:
                 assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
                 await broker.topics.grow(topic.name, topic.count, assignment)
+                log.info("topic %s is given %d partitions by %s", topic.name, topic.count, call.requester)
         except ApiError as fault:
             error = fault
         results[topic.name] = _result(topic, error)

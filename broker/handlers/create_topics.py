@@ -7,6 +7,7 @@ broker (-1, which is taken in every version); v5 answers with the settings in fo
 here 10,000 partitions are the limit.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -29,6 +30,8 @@ from ..metadata.topics import NewTopic
 
 if TYPE_CHECKING:
     from ..services import Services
+
+log = logging.getLogger(__name__)
 
 UNSET = -1
 FIRST_VERSION_WITH_CONFIGS = 5
@@ -53,6 +56,9 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     check_number(sum(topic.partitions for topic in planned.values()))
     if not request.validate_only and planned:
         failed |= await broker.topics.create(planned.values())
+        for new in (each for each in planned.values() if each.name not in failed):
+            log.info("topic %s is created by %s: %d partitions, settings %s",
+                     new.name, call.requester, new.partitions, dict(new.overrides))  # fmt: skip
     answers = []
     configs_of = cache(partial(_configs, broker))
     for name in counts:

@@ -7,6 +7,7 @@ not bring records back (Kafka writes it once a minute). Not possible where `clea
 internal topics.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -22,6 +23,8 @@ from ..dispatch.call import Call
 if TYPE_CHECKING:
     from ..services import Services
 
+log = logging.getLogger(__name__)
+
 HIGH_WATERMARK = -1
 NO_LOW_WATERMARK = -1
 
@@ -29,7 +32,8 @@ NO_LOW_WATERMARK = -1
 async def handle(broker: "Services", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
     topics = [
         DeleteRecordsTopicResult(
-            name=topic.name, partitions=[_result(broker, topic.name, partition) for partition in topic.partitions]
+            name=topic.name,
+            partitions=[_result(broker, topic.name, partition, call) for partition in topic.partitions],
         )
         for topic in request.topics
     ]
@@ -48,15 +52,15 @@ def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> Delete
     )
 
 
-def _result(broker: "Services", name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def _result(broker: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> DeleteRecordsPartitionResult:
     try:
-        low_watermark = _delete(broker, name, asked)
+        low_watermark = _delete(broker, name, asked, call)
     except ApiError as error:
         return _failure(asked, error)
     return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
 
 
-def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition) -> int:
+def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> int:
     """The log's start afterwards. Raises ApiError 1, 3, 6, 17 or 44."""
     partition = broker.cluster.partition(name, asked.partition_index)
     topic = broker.cluster.topics[name]
@@ -72,7 +76,8 @@ def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition) -> int
             f"{name}-{asked.partition_index}: offset {offset} is not in [0, {high_watermark}]",
             ErrorCode.OFFSET_OUT_OF_RANGE,
         )
-    partition.log.advance_log_start(offset)
+    if partition.log.advance_log_start(offset):
+        log.info("%s: records below offset %d are deleted by %s", partition.log.name, offset, call.requester)
     partition.wake_followers()
     return partition.log.log_start_offset
 

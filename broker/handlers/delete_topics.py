@@ -6,6 +6,7 @@ shuffles the results). Version notes: before v3 a broker that does not
 delete answers INVALID_REQUEST; v5 has error messages.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:
     from ..services import Services
+
+log = logging.getLogger(__name__)
 
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
 FIRST_VERSION_WITH_STRICT_QUOTA = 5
@@ -58,6 +61,8 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
         if (topic := broker.cluster.topics.get(name)) is not None
     ]
     failed = await broker.topics.delete(doomed)
+    for name in doomed.keys() - failed.keys():
+        log.info("topic %s is deleted by %s", name, call.requester)
     results += [_result(topic, failed.get(topic.name or "", NONE)) for topic in resolved]
     return DeleteTopicsResponse(responses=results)
 

@@ -21,6 +21,7 @@ from ...protocol.messages.incremental_alter_configs import (
 from ..dispatch.call import Call
 from ..dispatch.requests_in_parts import resources_named
 from ..metadata.config_resources import (
+    Change,
     ResourceType,
     alter_broker,
     alter_loggers,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 async def handle(
     broker: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    alter = partial(_alter, broker, validate_only=request.validate_only)
+    alter = partial(_alter, broker, change=Change(by=call.requester, is_check=request.validate_only))
     errors = await change_each(request.resources, call.repeats(resources_named), alter, broker.breathe)
     return IncrementalAlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 
@@ -46,7 +47,7 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _alter(broker: "Services", resource: AlterConfigsResource, *, validate_only: bool) -> None:
+def _alter(broker: "Services", resource: AlterConfigsResource, *, change: Change) -> None:
     alterations = [_alteration(config) for config in resource.configs]
     check_changes(
         [config.name for config in resource.configs],
@@ -55,11 +56,11 @@ def _alter(broker: "Services", resource: AlterConfigsResource, *, validate_only:
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        alter_topic(broker.topics, name, alterations, validate_only=validate_only)
+        alter_topic(broker.topics, name, alterations, change)
     elif kind is ResourceType.BROKER:
-        alter_broker(broker.topics, name, alterations, validate_only=validate_only)
+        alter_broker(broker.topics, name, alterations, change)
     elif kind is ResourceType.BROKER_LOGGER:
-        alter_loggers(broker.cluster, name, alterations, validate_only=validate_only)
+        alter_loggers(broker.cluster, name, alterations, change)
     else:
         raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
 

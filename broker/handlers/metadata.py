@@ -172,7 +172,7 @@ async def _by_name(
     while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
-    created = await _create(broker, missing, pause) if creates and missing else set()
+    created = await _create(broker, missing, call, pause) if creates and missing else set()
     for name in missing:
         await pause.next()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -192,7 +192,7 @@ def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[Me
     ]
 
 
-async def _create(broker: "Services", names: Sequence[str], pause: Pauses) -> set[str]:
+async def _create(broker: "Services", names: Sequence[str], call: Call, pause: Pauses) -> set[str]:
     """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
     planned: list[NewTopic] = []
     for name in names:
@@ -207,7 +207,10 @@ async def _create(broker: "Services", names: Sequence[str], pause: Pauses) -> se
         log.warning("topics that a client asks for are not created: %s", error)
         return set()
     failed = await broker.topics.create(planned)
-    return {topic.name for topic in planned if topic.name not in failed}
+    created = {topic.name: topic.partitions for topic in planned if topic.name not in failed}
+    for name, partitions in created.items():
+        log.info("topic %s is created, since %s asked for it: %d partitions", name, call.requester, partitions)
+    return set(created)
 
 
 def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataResponseTopic:

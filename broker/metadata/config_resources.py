@@ -10,11 +10,13 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Container, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...config import ConfigError
 from ...config.dynamic_changes import Alteration, Operation, altered
+from ...config.keys.key import Key
 from ...config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from ...protocol.errors import ApiError, ErrorCode
 from .topic_rules import check_name
@@ -34,6 +36,9 @@ LEVELS = {
     "DEBUG": logging.DEBUG,
     "TRACE": logging.DEBUG - 5,
 }
+HIDDEN = "[hidden]"
+"""For passwords, and for keys of no table: those of one listener may be passwords, too."""
+log = logging.getLogger(__name__)
 NO_ERROR = ApiError("", ErrorCode.NONE)
 
 
@@ -81,6 +86,26 @@ class Resource(Protocol):
 R = TypeVar("R", bound=Resource)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Who asks for a change of settings, and whether it shall only be checked."""
+
+    by: str
+    is_check: bool = False
+
+    def tell(self, resource: str, before: Mapping[str, str], after: Mapping[str, str], keys: Mapping[str, Key]) -> None:
+        """A line with the old and the new value of each setting that changed; "unset" is the default."""
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        texts = [f"{name} from {_shown(name, before, keys)} to {_shown(name, after, keys)}" for name in changed]
+        log.info("settings of %s are changed by %s: %s", resource, self.by, ", ".join(texts) or "nothing differs")
+
+
+def _shown(name: str, texts: Mapping[str, str], keys: Mapping[str, Key]) -> str:
+    if name not in texts:
+        return "unset"
+    return texts[name] if name in keys and not keys[name].sensitive else HIDDEN
+
+
 async def change_each(
     resources: Sequence[R],
     named_twice: Container[Hashable],
@@ -110,7 +135,7 @@ def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
         raise ApiError(f"no value is given for {', '.join(without_value)}", ErrorCode.INVALID_REQUEST)
 
 
-def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
+def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], change: Change) -> None:
     """Replaces a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     if not name:
         raise ApiError("topics have no common defaults; set them on the broker", ErrorCode.INVALID_REQUEST)
@@ -118,20 +143,24 @@ def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], *, vali
     topics.configuration.topic_settings(texts)
     if name not in topics.cluster.topics:
         raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not validate_only:
+    if not change.is_check:
+        before = topics.cluster.topics[name].overrides
         topics.configure(name, texts)
+        change.tell(f"topic {name}", before, texts, TOPIC_KEYS)
 
 
-def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], *, validate_only: bool) -> None:
+def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], change: Change) -> None:
     """Replaces the dynamic settings of this broker or of all. Raises ApiError 42."""
     of_cluster = is_cluster_default(topics.cluster, name)
-    if validate_only:
+    if change.is_check:
         topics.configuration.check_broker(texts, of_cluster=of_cluster)
-    else:
-        topics.configure_broker(texts, of_cluster=of_cluster)
+        return
+    before = topics.configuration.broker_overrides(of_cluster=of_cluster)
+    topics.configure_broker(texts, of_cluster=of_cluster)
+    change.tell("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
 
 
-def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
+def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], change: Change) -> None:
     """Changes some of a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     topic = topics.cluster.topics.get(name)
     before = {} if topic is None else topic.overrides
@@ -139,17 +168,17 @@ def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], 
         texts = altered(before, alterations, TOPIC_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_topic(topics, name, texts, validate_only=validate_only)
+    replace_topic(topics, name, texts, change)
 
 
-def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration], *, validate_only: bool) -> None:
+def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration], change: Change) -> None:
     """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
     before = topics.configuration.broker_overrides(of_cluster=is_cluster_default(topics.cluster, name))
     try:
         texts = altered(before, alterations, BROKER_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_broker(topics, name, texts, validate_only=validate_only)
+    replace_broker(topics, name, texts, change)
 
 
 def loggers() -> dict[str, str]:
@@ -159,13 +188,13 @@ def loggers() -> dict[str, str]:
     return {ROOT_LOGGER: _level_name(logging.root.level), **levels}
 
 
-def alter_loggers(cluster: "Cluster", name: str, alterations: Sequence[Alteration], *, validate_only: bool) -> None:
+def alter_loggers(cluster: "Cluster", name: str, alterations: Sequence[Alteration], change: Change) -> None:
     """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
     check_is_this_broker(cluster, name)
     known = loggers()
     for alteration in alterations:
         _check_logger(alteration, known)
-    if validate_only:
+    if change.is_check:
         return
     for alteration in alterations:
         logger = logging.root if alteration.key == ROOT_LOGGER else logging.getLogger(alteration.key)

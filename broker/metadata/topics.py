@@ -158,6 +158,7 @@ class Topics:
                 failed = await self._create([self.plan_default(name)])
                 if name in failed:
                     raise failed[name]
+                log.info("topic %s is created: a coordinator needs it", name)
             if name not in self.cluster.topics:
                 raise ApiError(
                     f"{name} exists, but this broker does not know it yet", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -64,7 +64,7 @@ class ReplicatedTopics(Topics):
                 if is_wanted:
                     log.warning("%s belongs to no topic of the cluster and is ignored", opened.directory)
             if not is_wanted:
-                self._log_manager.delete(name, index)
+                self._log_manager.delete(name, index, "no topic of the cluster has a replica here")
         self.sync(self.controller.topics)
 
     async def stop(self) -> None:

@@ -232,7 +232,7 @@ class LogManager:
             self._forget(log)
             _logger.error("%s is offline until the broker is started again: %s", log.name, log.fault)
 
-    def delete(self, topic: str, partition: int) -> None:
+    def delete(self, topic: str, partition: int, reason: str = "the topic is deleted") -> None:
         """Rename the log's folder away; it is removed when `delete_due` finds that its time has come.
 
         Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION, DiskFault.
@@ -242,6 +242,8 @@ class LogManager:
             raise ApiError(f"no log {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         parent = self._directory_of(log.directory).path
         target = f"{parent}/{deletion_directory(topic, partition, uuid4().hex)}"
+        offsets = f"offsets {log.log_start_offset} to {log.log_end_offset - 1}, {log.segments.size_bytes} bytes"
+        _logger.info("%s: deletes all of it, %s: %s", log.name, offsets, reason)
         self.files.rename(log.directory, target)
         log.retire()
         del self.logs[topic, partition]

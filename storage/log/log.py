@@ -295,19 +295,26 @@ class Log(LogReading):
         self.epochs.truncate_from_start(offset)
         return True
 
+    def describe_due_deletions(self, now_ms: int, high_watermark: int) -> list[str]:
+        """What `delete_old_segments` would delete now, and why; a text for each reason."""
+        reasons = retention.reasons_to_delete(self, now_ms, high_watermark)
+        return list(retention.describe_deletion(self, reasons))
+
     def delete_old_segments(self, now_ms: int, high_watermark: int | None = None) -> int:
         """How many segments retention took; only those that lie below the high watermark (the log's end unless given).
 
         Raises: DiskFault.
         """
-        count = retention.count_deletable(
-            self, now_ms, self.log_end_offset if high_watermark is None else high_watermark
-        )
+        end = self.log_end_offset if high_watermark is None else high_watermark
+        reasons = retention.reasons_to_delete(self, now_ms, end)
+        count = len(reasons)
         if not count:
             return 0
         if count == len(self.segments):
             self.roll()
             count = min(count, len(self.segments) - 1)
+        for text in retention.describe_deletion(self, reasons[:count]):
+            _logger.info("%s: deletes %s", self.name, text)
         doomed = [self.segments[at] for at in range(count)]
         self.set_aside(doomed, now_ms)
         self.advance_log_start(self.segments[0].base_offset)
@@ -336,6 +343,7 @@ class Log(LogReading):
             self.epochs.truncate_from_end(self.log_end_offset)
             self._latest_epoch = None
             return
+        _logger.info("%s: is truncated from %d to %d", self.name, self.log_end_offset, offset)
         self._is_as_opened = False
         now_ms = self.clock.now_ms()
         doomed = [segment for segment in self.segments if segment.base_offset > offset]
@@ -356,6 +364,8 @@ class Log(LogReading):
 
         Raises: DiskFault.
         """
+        _logger.info("%s: all of its %d bytes are deleted, it goes on at offset %d",
+                     self.name, self.segments.size_bytes, offset)  # fmt: skip
         self._is_as_opened = False
         now_ms = self.clock.now_ms()
         doomed = list(self.segments)

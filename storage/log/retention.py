@@ -8,7 +8,8 @@
 Only a run of oldest segments goes, and only below the high watermark. Source: Kafka 3.9 `UnifiedLog.deleteOldSegments`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from .log_config import LogConfig
@@ -25,13 +26,30 @@ class Retained(Protocol):
     segments: Segments
 
 
-def count_deletable(log: Retained, now_ms: int, high_watermark: int) -> int:
-    """How many of the oldest segments may go; all of them means that a new one has to be rolled first."""
+def reasons_to_delete(log: Retained, now_ms: int, high_watermark: int) -> list[str]:
+    """Why each of the oldest segments may go; as many as there are segments means that a new one is rolled first."""
+    config = log.config
     count = _count(log, high_watermark, 0, _starts_later(log))
-    if log.config.deletes:
+    reasons = [f"the log starts at {log.log_start_offset}"] * count
+    if config.deletes:
         count = _count(log, high_watermark, count, _is_too_much(log, count))
+        reasons += [f"retention.bytes={config.retention_bytes}"] * (count - len(reasons))
         count = _count(log, high_watermark, count, _is_too_old(log, now_ms))
-    return count
+        reasons += [f"retention.ms={config.retention_ms}"] * (count - len(reasons))
+    return reasons
+
+
+def describe_deletion(log: Retained, reasons: Sequence[str]) -> Iterator[str]:
+    """One text for all of the oldest segments that go for the same reason: offsets, segments, bytes, the reason."""
+    at = 0
+    for reason, same in groupby(reasons):
+        count = len(list(same))
+        segments = log.segments.from_number(at)[:count]
+        end = log.segments.end_of(at + count - 1)
+        last = (log.log_end_offset if end is None else end) - 1
+        size_bytes = sum(segment.size for segment in segments)
+        yield f"offsets {segments[0].base_offset} to {last}, {count} segments of {size_bytes} bytes: {reason}"
+        at += count
 
 
 def _count(log: Retained, high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:

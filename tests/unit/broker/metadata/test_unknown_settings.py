@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.metadata.config_resources import alter_topic, replace_topic
+from stepdown.broker.metadata.config_resources import Change, alter_topic, replace_topic
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING, MARKER
 from stepdown.config.dynamic_changes import Alteration, Operation
@@ -72,7 +72,7 @@ async def test_nothing_of_a_topic_without_settings_is_deleted_or_compacted(tmp_p
             assert records_left(broker, "orders") == before == (60, before[1])
             assert dict(broker.cluster.topics["orders"].overrides) == KEEP_EVERYTHING
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        replace_topic(broker.topics, "orders", {}, validate_only=False)
+        replace_topic(broker.topics, "orders", {}, Change(by="test"))
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0, "these rounds delete nothing at all"
 
@@ -107,10 +107,10 @@ async def test_settings_that_are_given_end_it_and_act(tmp_path: Path, is_replace
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         if is_replaced:
-            replace_topic(broker.topics, "orders", {"retention.ms": "1000"}, validate_only=False)
+            replace_topic(broker.topics, "orders", {"retention.ms": "1000"}, Change(by="test"))
         else:
             changes = [Alteration("retention.ms", Operation.SET, "1000"), Alteration(MARKER, Operation.DELETE)]
-            alter_topic(broker.topics, "orders", changes, validate_only=False)
+            alter_topic(broker.topics, "orders", changes, Change(by="test"))
         assert await value(broker, "stepdown_topics_without_settings") == 0
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0
@@ -119,7 +119,7 @@ async def test_settings_that_are_given_end_it_and_act(tmp_path: Path, is_replace
 async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> None:
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        alter_topic(broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], validate_only=False)
+        alter_topic(broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], Change(by="test"))
         assert broker.cluster.topics["orders"].overrides == {**KEEP_EVERYTHING, "segment.ms": "5"}
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 60

@@ -1,5 +1,6 @@
 """Retention by start, size and time, and how deleted segments leave the disk."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -117,3 +118,18 @@ def test_files_are_renamed_first_and_removed_when_the_delay_is_over(tmp_path: Pa
     assert deletions.delete_due(NOW + 999) == 0
     assert deletions.delete_due(NOW + 1000) == 3
     assert not [name for name in file_names(tmp_path / "orders-0") if name.endswith(".deleted")]
+
+
+def test_every_deletion_is_said_with_offsets_bytes_and_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Fault: retention deleted without a line in the log."""
+    log = filled(tmp_path, count=6, retention_ms=5000, retention_bytes=4 * SIZE)
+    log.advance_log_start(1)
+    due = log.describe_due_deletions(NOW + 8500, log.log_end_offset)
+    with caplog.at_level(logging.INFO):
+        assert log.delete_old_segments(NOW + 8500) == 4
+    assert [line.getMessage() for line in caplog.records] == [
+        f"orders-0: deletes offsets 0 to 0, 1 segments of {SIZE} bytes: the log starts at 1",
+        f"orders-0: deletes offsets 1 to 1, 1 segments of {SIZE} bytes: retention.bytes={4 * SIZE}",
+        f"orders-0: deletes offsets 2 to 3, 2 segments of {2 * SIZE} bytes: retention.ms=5000",
+    ]
+    assert due == [line.getMessage().removeprefix("orders-0: deletes ") for line in caplog.records]
