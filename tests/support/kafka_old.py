@@ -1,10 +1,11 @@
 """Brokers of old: Kafka 0.8.2 to 2.8 over ZooKeeper, from Maven jars, to leave log directories as they left them."""
 
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from stepdown.bench.load.admin_connection import Connection
-from stepdown.bench.servers.kafka import KAFKA_1_1, OldKafkaServer
+from stepdown.bench.servers.kafka import KAFKA_1_1, OldKafkaServer, java
 from stepdown.bench.servers.maven import STDERR_LOG
 from stepdown.protocol.messages.metadata import MetadataRequest
 
@@ -14,6 +15,7 @@ from .maven import JARS
 
 # Java 11 and later lack what 0.10 encodes its cluster id with, and SCRAM's messages.
 REMOVED_FROM_JAVA = "javax.xml.bind:jaxb-api:2.3.1"
+TOOL_TIMEOUT_S = 90
 COORDINATES = {
     "0.8.2.2": "org.apache.kafka:kafka_2.11:0.8.2.2",
     "0.10.2.2": "org.apache.kafka:kafka_2.11:0.10.2.2",
@@ -57,6 +59,14 @@ class OldKafka(OldKafkaServer):
         """Ask for a topic, which makes it, and return when its partition answers."""
         with Raw(self.address) as client:
             wait_until(lambda: _error_of(client, name) == 0, f"{name} has a leader")
+
+    def run_tool(self, main: str, *arguments: str) -> str:
+        """What a class of Kafka's command line tools of this version printed, pointed at ZooKeeper."""
+        words = (*arguments, "--zookeeper", f"127.0.0.1:{self._zookeeper_port}")
+        command = java(self._jars(), main, *words, heap="128m", options=self._options())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def _jars(self) -> tuple[Path, ...]:
         return JARS.class_path(COORDINATES[self.version], STDERR_LOG, "log4j:log4j:1.2.17", REMOVED_FROM_JAVA)
