@@ -40,8 +40,9 @@ class Row:
 
 
 def describe_topic(layers: Layers, overrides: Mapping[str, str]) -> list[Row]:
-    """Every setting of a topic whose own values are `overrides`, which are valid."""
-    return [_topic_row(layers, overrides, key) for key in TOPIC_KEYS.values()]
+    """Every setting of a topic whose own values are `overrides`, which are valid, but the internal ones not set."""
+    shown = (key for key in TOPIC_KEYS.values() if not key.internal or key.name in overrides)
+    return [_topic_row(layers, overrides, key) for key in shown]
 
 
 def describe_broker(layers: Layers) -> list[Row]:

@@ -6,7 +6,7 @@ applies to open logs at once.
 
 from __future__ import annotations
 
-from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status
+from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status, acted_on
 from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, OneOf, Only, ReleaseVersion
 from ..keys.value_types import Kind, Value
 
@@ -342,14 +342,15 @@ TIERS = (
 )
 
 OWN = (
-    _topic(
+    acted_on(
         "stepdown.settings.unknown",
         BOOLEAN,
         False,
         None,
-        (),
+        CLUSTER,
         "The topic was taken over from its folders and its settings are not known: it is kept whole until "
         "`stepdown topics adopt`, or whoever replaces its settings, says what they are. Kafka ignores this setting.",
+        internal=True,
     ),
 )
 

@@ -14,9 +14,14 @@ def synonyms_of(row: Row) -> list[tuple[str, str | None, int]]:
 
 def test_a_topic_has_every_topic_setting_and_none_is_read_only() -> None:
     rows = describe_topic(Layers(), {})
-    assert {row.name for row in rows} == set(TOPIC_KEYS)
+    assert {row.name for row in rows} == {name for name, key in TOPIC_KEYS.items() if not key.internal}
     assert not any(row.read_only or row.sensitive for row in rows)
     assert all(row.source is Source.DEFAULT for row in rows)
+
+
+def test_an_internal_topic_setting_is_shown_where_it_is_set() -> None:
+    rows = describe_topic(Layers(), {"stepdown.settings.unknown": "true"})
+    assert {row.name for row in rows} == set(TOPIC_KEYS)
 
 
 def test_a_topic_value_names_its_source_and_what_it_would_be_otherwise() -> None:
