@@ -27,6 +27,8 @@ FEED_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
 SINGLE_BYTES = xerial.SINGLE_BYTES
 GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
+GZIP_MAGIC = b"\x1f\x8b\x08"
+LEAST_GZIP_BYTES = 18  # header and trailer of a member
 DEFAULT_ZSTD_LEVEL = 3
 MAX_IDLE_ZSTD = 2
 MAX_IDLE_ZSTD_BYTES = 4 << 20  # a stream's window stays allocated: 2 MiB for those of Kafka's Java client
@@ -166,7 +168,7 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
     """java.util.zip reads on into a following member, and takes bytes that begin none for the end."""
     from isal import isal_zlib
 
-    member, at, members = isal_zlib.decompressobj(GZIP_WINDOW), 0, 0
+    member, at = isal_zlib.decompressobj(GZIP_WINDOW), 0
     try:
         while at < len(data):
             feed: Buffer = data[at : at + FEED_BYTES]
@@ -176,9 +178,8 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
                 feed = member.unconsumed_tail
             if member.eof:
                 at -= len(member.unused_data)
-                members += 1
                 member = isal_zlib.decompressobj(GZIP_WINDOW)
-                if bytes(data[at : at + 2]) != b"\x1f\x8b":
+                if len(data) - at < LEAST_GZIP_BYTES or bytes(data[at : at + 3]) != GZIP_MAGIC:
                     return
     except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub does not say that it is an exception
         raise InvalidRecord(f"broken gzip stream: {error}") from error

@@ -3,8 +3,10 @@
     82 53 4E 41 50 50 59 00 | int32 version 1 | int32 compatible version 1 | chunks
     chunk: int32 big-endian length | raw snappy block
 
-Chunks open to 32 KiB here, to any size elsewhere. Data without the header is one raw block (sent by some non-Java
-producers). A raw block begins with its opened length as an unsigned varint.
+Chunks open to 32 KiB here, to any size elsewhere; versions are not looked at. Another stream may follow
+(xerial/snappy-java#103). Up to three bytes after the last chunk are ignored, as is all from 82 53 4E 41 on where that
+begins no header. Data without the header is one raw block (sent by some non-Java producers).
+A raw block begins with its opened length as an unsigned varint.
 Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
 """
 
@@ -28,6 +30,7 @@ _CHUNK_BYTES = Struct(">I")
 # The most that a block of 32 KiB can become, as snappy reckons it.
 _PACKED_BYTES = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
 
+_MAGIC_HEAD = int.from_bytes(MAGIC[:4], "big")
 # A copy element of 3 bytes makes 64 bytes, the densest there is.
 _MAX_EXPANSION = 22
 
@@ -76,11 +79,16 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
     if data[:8] != MAGIC:
         yield blocks.open(data)
         return
-    at = len(HEADER)
-    if len(data) < at:
-        raise InvalidRecord("a snappy stream ends early")
-    while at < len(data):
+    at = 0
+    while len(data) - at >= 4:
         size = int.from_bytes(data[at : at + 4], "big")
+        if size == _MAGIC_HEAD:  # of the first stream, or of one that follows it
+            if at and len(data) - at >= len(HEADER) and data[at : at + 8] != MAGIC:
+                return
+            at += len(HEADER)
+            if at > len(data):
+                raise InvalidRecord("a snappy stream ends early")
+            continue
         at += 4
         if not 0 < size <= len(data) - at:
             raise InvalidRecord(f"a snappy chunk of {size} bytes where {max(0, len(data) - at)} are left")

@@ -13,6 +13,7 @@ import org.apache.kafka.common.record.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.MutableRecordBatch;
 import org.apache.kafka.common.record.Record;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 /** Kafka's own record classes. A record: int64 offset, timestamp | blob key, value | int32 headers | (string, blob)... */
@@ -48,6 +49,17 @@ public final class Records {
         byte[] answer = new byte[built.remaining()];
         built.get(answer);
         return answer;
+    }
+
+    /** What a codec's stream opens to. Request: int8 codec, magic | the stream. */
+    public static byte[] open(byte[] payload) throws IOException {
+        Bytes request = new Bytes(payload);
+        Compression codec = Compression.of(CompressionType.forId(request.int8())).build();
+        byte magic = request.int8();
+        ByteBuffer stream = ByteBuffer.wrap(request.rest());
+        try (java.io.InputStream opened = codec.wrapForInput(stream, magic, BufferSupplier.create())) {
+            return opened.readAllBytes();
+        }
     }
 
     /** RecordsUtil. Request: int8 magic | int64 first offset | bytes. Answer: int64 records, temporary bytes | bytes. */
