@@ -12,9 +12,11 @@ from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
+    LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_V2,
-    RECORD_BATCH_OVERHEAD,
+    RECORD_OVERHEAD_V0,
+    SIZE_OFFSET,
     TRANSACTIONAL_BIT,
 )
 from ..metadata.config_resources import ResourceType as ConfigType
@@ -88,13 +90,23 @@ def _transactional_produce(access: Access, request: Any, version: int) -> ApiErr
 
 def _has_transactional_records(request: Any) -> bool:
     return any(
-        records is not None
-        and len(records) >= RECORD_BATCH_OVERHEAD
-        and records[MAGIC_OFFSET] == MAGIC_V2
-        and records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT
+        data.records is not None and _begins_with_transactional_batch(data.records)
         for topic in request.topic_data
-        for records in (data.records for data in topic.partition_data)
+        for data in topic.partition_data
     )
+
+
+def _begins_with_transactional_batch(records: memoryview | bytes) -> bool:
+    """Whether the first batch is whole by its length, however short, and transactional.
+
+    Source: Kafka 3.9 `RequestUtils.hasTransactionalRecords`, `ByteBufferLogInputStream.nextBatch`.
+    """
+    size = len(records)
+    if size < ATTRIBUTES_OFFSET + 2 or records[MAGIC_OFFSET] != MAGIC_V2:
+        return False
+    length = int.from_bytes(records[SIZE_OFFSET:LOG_OVERHEAD], "big", signed=True)
+    is_whole = RECORD_OVERHEAD_V0 <= length <= size - LOG_OVERHEAD
+    return is_whole and bool(records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT)
 
 
 def _producer_id(access: Access, request: Any, version: int) -> ApiError | None:

@@ -8,6 +8,7 @@ the same, but for messages, what each broker makes up, and what docs/compatibili
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from struct import pack
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,9 @@ from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.records.batch import RecordBatch
+from stepdown.storage.compaction.retained_records import without_records
 from support.authorization_matrix import EVERYTHING, SUBJECT, Column, columns, set_rules
 from support.authorization_requests import (
     AS_A_BROKER,
@@ -32,6 +36,7 @@ from support.authorization_requests import (
     OTHER_TRANSACTION,
     TOPIC,
     TRANSACTION,
+    batch,
     requests,
 )
 from support.client import RawClient
@@ -236,4 +241,30 @@ async def test_the_whole_matrix_is_answered_the_same(tmp_path: Path, default: bo
         found = await _compare(pair, columns(), versions)
         await pair.be_super_user()
         found += await _compare(pair, [Column("a super user", ())], versions)
+    assert not found, "\n".join(found)
+
+
+WITHOUT_RECORDS = {
+    "no bytes": b"",
+    "a batch of no records": without_records(RecordBatch(batch(transactional=True))),
+    "half a header": batch(transactional=True)[:40],
+    "a batch that is cut": batch(transactional=True)[:62],
+    "half a header that is a whole batch": batch(transactional=True)[:8]
+    + pack(">i", 28)
+    + batch(transactional=True)[12:40],
+}
+
+
+async def test_a_produce_with_a_transactional_id_and_no_records_is_answered_the_same(tmp_path: Path) -> None:
+    """It was answered TOPIC_AUTHORIZATION_FAILED where Kafka answers TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
+    found = []
+    async with pairing(tmp_path) as pair:
+        await pair.set(())
+        for name, records in WITHOUT_RECORDS.items():
+            for version in (3, 8, 9, 11):
+                data = [PartitionProduceData(index=0, records=records)]
+                topic_data = [TopicProduceData(name=TOPIC, partition_data=data)]
+                request = ProduceRequest(transactional_id=TRANSACTION, acks=1, timeout_ms=99, topic_data=topic_data)
+                answers = [side.heard(await _ask(side, request, version), UNCOMPARED) for side in pair.sides]
+                found += [f"{name}, v{version}: {each}" for each in differences("", *answers)]
     assert not found, "\n".join(found)
