@@ -15,6 +15,7 @@ from .token_bucket import TokenBucket
 from .usage_metrics import QuotaUsage
 
 MOST_MEASURED = 10_000
+MOST_BYTES = (1 << 63) - 1
 
 M = TypeVar("M")
 
@@ -75,4 +76,4 @@ class ClientQuotas:
 
     def window_bytes(self, quota: Quota) -> int:
         """What could be taken at once, by somebody who has taken nothing for long, without having to wait."""
-        return int(quota.bound * (self.samples - 1) * self.window_s)
+        return int(min(quota.bound * (self.samples - 1) * self.window_s, MOST_BYTES))

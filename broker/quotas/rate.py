@@ -4,6 +4,17 @@
 young rate counts as if it were `samples - 1` windows old: until then a client may have all at once what these allow.
 """
 
+from typing import Final
+
+LONGEST_WAIT_MS: Final = 3_600_000
+"""Nobody is made to wait longer. A response holds 2^31 - 1 ms, which a rate of 1 byte/s exceeds with a record of 3 MB
+(Kafka 3.9 cuts the number to 32 bits: a negative one makes nobody wait)."""
+
+
+def bounded_wait_ms(wait_ms: float) -> int:
+    """Rounded to whole ms, from 0 to LONGEST_WAIT_MS."""
+    return int(min(max(wait_ms, 0.0), LONGEST_WAIT_MS) + 0.5)
+
 
 class _Sample:
     """What was counted from `start_ms` on."""
@@ -62,6 +73,9 @@ class Rate:
         return max(1, elapsed_ms + max(0, missing) * self._window_ms)
 
     def excess_ms(self, bound: float, now_ms: int) -> int:
-        """How long to wait, without another value, until the rate is down at the bound; 0 where it is not above."""
+        """How long to wait, without another value, until the rate is down at the bound; 0 where it is not above.
+
+        At most LONGEST_WAIT_MS.
+        """
         rate = self.measure(now_ms)
-        return int((rate - bound) / bound * self.span_ms(now_ms) + 0.5) if rate > bound else 0
+        return bounded_wait_ms((rate - bound) / bound * self.span_ms(now_ms)) if rate > bound else 0

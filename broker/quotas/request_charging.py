@@ -21,7 +21,8 @@ class RequestQuota:
     def fetched(self, size_bytes: int) -> int:
         """Counts what a fetch would answer. Where it has to wait for that, it is not counted and must not be answered.
 
-        The time to wait in ms.
+        The time to wait before it in ms. One batch that is more than a whole window allows would wait for ever: it is
+        answered to who has taken nothing in the window, and the wait comes after it (Kafka never answers it).
         """
         return 0
 
@@ -80,13 +81,14 @@ class LimitedRequest(RequestQuota):
             return 0
         now_ms = self._quotas.clock.now_ms()
         rate = self._quotas.fetched.of(quota.entity)
+        is_idle = rate.measure(now_ms) <= 0
         rate.record(size_bytes, now_ms)
         throttle_ms = self._wait(rate.excess_ms(quota.bound, now_ms), FETCH, quota.entity)
-        if throttle_ms:
+        if throttle_ms and not (is_idle and size_bytes > self._quotas.window_bytes(quota)):
             rate.record(-size_bytes, now_ms)
-        else:
-            self._quotas.usage.took(FETCH, quota.entity, size_bytes)
-        return throttle_ms
+            return throttle_ms
+        self._quotas.usage.took(FETCH, quota.entity, size_bytes)
+        return 0
 
     def worked(self, seconds: float) -> None:
         """Counts the time that the request kept the broker busy; of that nobody waits longer than a window."""

@@ -1,6 +1,8 @@
 """Tokens that come back at a rate, up to a burst; what takes more than there are leaves a debt (KIP-599, Kafka 3.9
 `TokenBucket`)."""
 
+from .rate import bounded_wait_ms
+
 
 class TokenBucket:
     """`tokens` may be below 0. A bucket begins full."""
@@ -25,6 +27,6 @@ class TokenBucket:
         return self._tokens
 
     def debt_ms(self, rate: float, now_ms: int) -> int:
-        """How long it takes until nothing is owed any more."""
+        """How long it takes until nothing is owed any more, at most LONGEST_WAIT_MS."""
         tokens = self.tokens(rate, now_ms)
-        return int(-tokens / rate * 1000 + 0.5) if tokens < 0 else 0
+        return bounded_wait_ms(-tokens / rate * 1000) if tokens < 0 else 0

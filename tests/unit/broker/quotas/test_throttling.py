@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.broker.quotas.rate import LONGEST_WAIT_MS
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
@@ -225,3 +226,51 @@ async def test_all_connections_together_come_at_the_rate_of_the_broker(tmp_path:
         assert (await late.finish(ApiVersionsRequest(), 0, correlation_id)).error_code == 0
         for other in (*others, late):
             await other.close()
+
+
+SMALLEST = [5e-324, 1e-320, 1e-9, 1.0]
+LARGE_BYTES = 900_000
+
+
+def produced_large() -> ProduceRequest:
+    data = PartitionProduceData(
+        index=0, records=build_batch([Record(offset=0, timestamp=NOW, value=bytes(LARGE_BYTES))])
+    )
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=[data])])
+
+
+@pytest.mark.parametrize("rate", SMALLEST, ids=str)
+async def test_a_record_is_written_once_and_acknowledged_under_the_smallest_quota(
+    broker: Broker, client: RawClient, rate: float
+) -> None:
+    """The answer could not be encoded: the record was there, the connection closed, and the producer sent it again."""
+    await create(client, "t")
+    await set_quota(client, "producer_byte_rate", rate, name="greedy")
+    answer = await client.send(produced_large(), 9)
+    assert answer.responses[0].partition_responses[0].error_code == 0
+    assert answer.throttle_time_ms == LONGEST_WAIT_MS
+    assert broker.cluster.partition("t", 0).log.log_end_offset == 1
+
+
+@pytest.mark.parametrize("rate", SMALLEST, ids=str)
+async def test_a_batch_above_a_whole_window_is_fetched_once_and_paid_for_after_it(
+    broker: Broker, client: RawClient, clock: ManualClock, rate: float
+) -> None:
+    """A batch that is larger than what a window allows was never answered: each fetch was told to come back."""
+    await create(client, "t")
+    await client.send(produced(), 9)
+    await set_quota(client, "consumer_byte_rate", rate, name="greedy")
+    answer = await client.send(fetched(), 6)
+    assert len(answer.responses[0].partitions[0].records) > BATCH_BYTES
+    assert 0 < answer.throttle_time_ms <= LONGEST_WAIT_MS
+    async with await connected(broker, "greedy") as another:
+        answer = await another.send(fetched(), 6)
+    assert (len(answer.responses), answer.throttle_time_ms) == (0, LONGEST_WAIT_MS)
+
+
+@pytest.mark.parametrize("rate", SMALLEST, ids=str)
+async def test_topics_are_made_once_under_the_smallest_quota(client: RawClient, rate: float) -> None:
+    await set_quota(client, "controller_mutation_rate", rate, name="greedy")
+    answer = await client.send(CreateTopicsRequest(topics=[new_topic("a", 15)]), 5)
+    assert (answer.topics[0].error_code, answer.throttle_time_ms > 1000) == (0, True)
+    assert answer.throttle_time_ms <= LONGEST_WAIT_MS
