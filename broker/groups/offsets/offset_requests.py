@@ -71,6 +71,7 @@ class NewOffset:
     retention_ms: int = NO_RETENTION
 
 
+NEVER_MS = (1 << 63) - 1
 UNKNOWN_OFFSET = CommittedOffset(NO_OFFSET, -1, "", -1, -1, -1)
 
 
@@ -138,7 +139,7 @@ class Commits:
             leader_epoch=new.leader_epoch,
             metadata=new.metadata or "",
             commit_timestamp=now_ms if new.commit_ms == -1 else new.commit_ms,
-            expire_timestamp=-1 if new.retention_ms == NO_RETENTION else now_ms + new.retention_ms,
+            expire_timestamp=-1 if new.retention_ms == NO_RETENTION else min(now_ms + new.retention_ms, NEVER_MS),
         )
         key = OffsetCommitKey(group=group_id, topic=new.topic, partition=new.partition)
         return GroupRecord(key=key, value=value)
