@@ -1,11 +1,18 @@
-"""Log lines of a producer: the same kind at most once in ten seconds, then with how many were left out."""
+"""Log lines of a producer: the same kind at most once in ten seconds, then with how many were left out.
+
+Whatever a broker sent is one line of bounded length in them.
+"""
 
 import logging
 from collections.abc import Callable
 from typing import Final
 
+from ..client.errors import printable
+
 log = logging.getLogger("stepdown.producer")
 EVERY_MS: Final = 10_000
+MAX_KINDS: Final = 1000
+"""Kinds that are told apart: addresses are among them, and those come from brokers."""
 
 
 class LimitedLog:
@@ -29,6 +36,9 @@ class LimitedLog:
         if now_ms - written_ms < EVERY_MS:
             self._kinds[kind] = written_ms, left_out + 1
             return
+        if len(self._kinds) >= MAX_KINDS:
+            self._kinds.clear()
         self._kinds[kind] = now_ms, 0
         more = f" ({left_out} more like this since the last line)" if left_out else ""
-        log.log(level, "%s: " + text + "%s", self._client_id, *values, more, exc_info=fault)
+        shown = [each if isinstance(each, int) else printable(str(each)) for each in values]
+        log.log(level, "%s: " + text + "%s", self._client_id, *shown, more, exc_info=fault)

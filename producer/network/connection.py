@@ -29,6 +29,8 @@ from ..sender.produce_request_template import RequestTemplate, TemplateRequest
 from .login import Login
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
+MAX_FIRST_RESPONSE_BYTES: Final = 512 * 1024
+"""Of an answer before the connection is open: to ApiVersions, and to the login."""
 READ_BYTES: Final = 64 * 1024
 MAX_OUTGOING_BYTES: Final = 64 * 1024
 """Requests of one pass that are gathered before they are written."""
@@ -69,7 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         self._client_id, self._now, self._changed = client_id, now, changed
         self._transport: asyncio.Transport | None = None
         self._view = memoryview(bytearray(READ_BYTES))
-        self._parser = FrameParser(MAX_RESPONSE_BYTES)
+        self._parser = FrameParser(MAX_FIRST_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight] = deque()
         self._unanswered: list[Callable[[Answer], None]] = []
         self._correlation_id = self._outgoing_bytes = 0
@@ -217,6 +219,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _opened(self) -> None:
         self.open = self.was_open = True
+        self._parser.max_bytes = MAX_RESPONSE_BYTES
         self._changed()
 
     def _take(self, frame: memoryview, *, alone: bool) -> None:

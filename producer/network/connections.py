@@ -21,7 +21,11 @@ from ..sender.network_interface import Answer
 from ..settings import ProducerSettings
 from .backoff import Backoff
 from .connection import Connection, tls_fault
+from .metadata import MAX_BROKERS
 from .tcp import TcpConnect
+
+MAX_NODES = 2 * MAX_BROKERS
+"""Brokers whose connection, or why there is none, is kept; a cluster that renames its brokers grows to that."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,8 @@ class Network:
     def ready(self, node_id: int, address: HostPort, now_ms: int) -> bool:
         node = self._nodes.get(node_id)
         if node is None:
+            if len(self._nodes) >= MAX_NODES:
+                self._forget_unconnected()
             node = self._nodes[node_id] = _Node(address)
         elif node.address is not address and node.address != address:
             node.address, node.failures, node.again_ms = address, 0, 0
@@ -210,6 +216,10 @@ class Network:
         node.failure = reason
         host, port = node.address.host or "127.0.0.1", node.address.port
         self._log.warning(f"connecting {host}:{port}", "connecting to %s:%d failed: %s", host, port, reason)
+
+    def _forget_unconnected(self) -> None:
+        used = {node_id: node for node_id, node in self._nodes.items() if node.connection or node.task}
+        self._nodes = used
 
     def _pause(self, node: _Node) -> None:
         node.failures += 1

@@ -7,6 +7,7 @@ ProducerMetadata.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from uuid import UUID
 
 from ...config.keys.addresses import HostPort
@@ -19,6 +20,10 @@ from .backoff import Backoff
 NO_LEADER = -1
 MAX_PARTITIONS = 1 << 20
 """More than a topic can have; a number above that is no partition's."""
+MAX_MISSING_PARTITIONS = 1000
+"""An answer may leave out this many partitions of a topic; a number further above the partitions in it is ignored."""
+MAX_BROKERS = 1000
+"""Brokers of a cluster that are known at a time: the producer connects to any of them, and keeps what became of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +130,8 @@ class Metadata:
         asked = set(asked)
         self.generation += 1
         before = (self.nodes, dict(self.topics))
-        self.nodes = {b.node_id: HostPort(b.host, b.port) for b in response.brokers} or self.nodes
+        brokers = islice(response.brokers, MAX_BROKERS)
+        self.nodes = {broker.node_id: HostPort(broker.host, broker.port) for broker in brokers} or self.nodes
         self._wanted = False
         for topic in response.topics:
             if topic.name is not None and topic.name in self.used:
@@ -145,7 +151,8 @@ class Metadata:
         if leader.epoch <= known.leaders[partition].epoch or leader.node_id not in nodes.keys() | self.nodes.keys():
             return False
         self.generation += 1
-        self.nodes = self.nodes | nodes
+        if leader.node_id in nodes and (leader.node_id in self.nodes or len(self.nodes) < MAX_BROKERS):
+            self.nodes = {**self.nodes, leader.node_id: nodes[leader.node_id]}
         leaders = [*known.leaders[:partition], leader, *known.leaders[partition + 1 :]]
         self.topics[topic] = _topic(topic, known.topic_id, leaders)
         return True
@@ -161,7 +168,8 @@ class Metadata:
         known = self.topics.get(name)
         same = known is not None and (known.topic_id == answer.topic_id or NO_UUID in (known.topic_id, answer.topic_id))
         old = known.leaders if known is not None and same else ()
-        by_index = {each.partition_index: each for each in answer.partitions if each.partition_index < MAX_PARTITIONS}
+        beyond = min(MAX_PARTITIONS, max(len(answer.partitions), len(old)) + MAX_MISSING_PARTITIONS)
+        by_index = {each.partition_index: each for each in answer.partitions if 0 <= each.partition_index < beyond}
         leaders = []
         for index in range(max(by_index, default=-1) + 1):
             partition = by_index.get(index)
