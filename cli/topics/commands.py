@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...config import Problem
-from ...config.similar_names import nearest
-from ...config.tables.all_keys import TOPIC_KEYS
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from .adopt import adopt
+from .hints import HINTS
+from .setting_pairs import pairs
 
 if TYPE_CHECKING:
     from .requests import Outcome
@@ -22,7 +22,7 @@ topics = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Create, list, describe, delete and alter topics of a broker.",
+    help="Create, list, describe, delete and alter topics of a broker, adopt those of a directory.",
 )
 
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
@@ -30,16 +30,7 @@ Configs = Annotated[
     list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting; may be repeated.")
 ]
 
-HINTS = {
-    "TOPIC_ALREADY_EXISTS": "Change it with `stepdown topics alter`, or pass --if-not-exists.",
-    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
-    "INVALID_TOPIC_EXCEPTION": "Names have 1 to 249 of a-z A-Z 0-9 . _ - where `.` and `_` count as the same.",
-    "INVALID_PARTITIONS": "Partitions can be added, never removed.",
-    "INVALID_REPLICATION_FACTOR": "There have to be that many brokers.",
-    "INVALID_CONFIG": "`stepdown config` lists the settings of topics.",
-    "TOPIC_DELETION_DISABLED": "The broker's delete.topic.enable is false.",
-}
-"""What to do next, by the error that the broker answered."""
+topics.command()(adopt)
 
 
 @topics.command()
@@ -167,20 +158,6 @@ def alter(
     print_outcomes(outcomes[-1:], "altered", as_json=as_json)
 
 
-def pairs(texts: Sequence[str]) -> dict[str, str]:
-    """Key to value, of `key=value` texts; a name that no topic setting has is refused here, with the nearest one."""
-    result = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise CommandFailed(f"--config: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
-        if key.strip() not in TOPIC_KEYS:
-            problem = Problem(key=key.strip(), expected="no such topic setting", nearest=nearest(key, TOPIC_KEYS))
-            raise CommandFailed(str(problem), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
-        result[key.strip()] = value
-    return result
-
-
 def replica_count(topic: dict[str, Any]) -> int:
     """How many replicas a topic's partitions have."""
     return max((len(partition["replicas"]) for partition in topic["partitions"]), default=0)
@@ -208,6 +185,8 @@ def show_topics(found: Sequence[dict[str, Any]]) -> None:
         typer.echo(f"{heading}, id {topic['id']}" if topic["id"] else heading)
         for key, value in topic["configs"].items():
             typer.echo(f"  {key}={value}")
+        if topic["configs"].get("stepdown.settings.unknown") == "true":
+            typer.echo("  its settings are not known: `stepdown topics adopt` says what they are")
         columns = ("partition", "leader", "epoch", "replicas", "isr", "error")
         print_table(columns, [_partition_row(partition) for partition in topic["partitions"]], numeric=columns[:3])
 

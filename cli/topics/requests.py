@@ -9,6 +9,7 @@ from uuid import UUID
 
 from ...protocol.api import ApiKey
 from ...protocol.errors import error_name
+from ...protocol.messages import alter_configs as alter_configs_messages
 from ...protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -100,6 +101,17 @@ def alter_configs(client: BrokerClient, name: str, changed: Mapping[str, str], r
     response = client.call(
         ApiKey.INCREMENTAL_ALTER_CONFIGS, lambda version: IncrementalAlterConfigsRequest(resources=(resource,))
     )
+    return _outcome(name, response.responses[0])
+
+
+def replace_configs(client: BrokerClient, name: str, configs: Mapping[str, str]) -> Outcome:
+    """Give a topic these settings and no others of its own."""
+    texts = tuple(alter_configs_messages.AlterableConfig(name=key, value=text) for key, text in configs.items())
+    resource = alter_configs_messages.AlterConfigsResource(
+        resource_type=TOPIC_RESOURCE, resource_name=name, configs=texts
+    )
+    request = alter_configs_messages.AlterConfigsRequest(resources=(resource,))
+    response = client.call(ApiKey.ALTER_CONFIGS, lambda version: request)
     return _outcome(name, response.responses[0])
 
 

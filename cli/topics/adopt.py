@@ -1,0 +1,141 @@
+"""`stepdown topics adopt`: says what the settings of topics are that were taken over without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...protocol.errors import ApiError, DiskFault
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.client_properties import CommandConfig
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from .hints import HINTS
+from .kafka_tool_output import NotUnderstood, ToolOutput
+from .setting_pairs import pairs
+
+if TYPE_CHECKING:
+    from .adoption import Adoption, TopicPlace
+
+SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE and --from FILE."
+
+
+def adopt(
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC|PATTERN]...", help="Such as orders, 'audit-*'. Default: all."),
+    ] = None,
+    defaults: Annotated[bool, typer.Option("--defaults", help="They have the broker's defaults.")] = False,
+    override: Annotated[
+        list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
+    ] = None,
+    from_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="What kafka-topics.sh --describe or kafka-configs.sh --describe printed; may be repeated.",
+        ),
+    ] = None,
+    log_dirs: Annotated[
+        list[str] | None,
+        typer.Option("--log-dir", metavar="LOG_DIR", help="A log directory that no broker has open; may be repeated."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="With --log-dir: its server.properties."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted at once.")] = False,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+) -> None:
+    """Say what the settings of topics are that were taken over without them.
+
+    Topics whose settings are known are left as they are: change those with `stepdown topics alter`.
+    """
+    from . import adoption
+
+    configs, described = pairs(override or [], "-o"), read_files(from_files or [])
+    if (defaults, bool(configs), described is not None).count(True) != 1:
+        raise CommandFailed("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
+    if config is not None and not log_dirs:
+        raise CommandFailed("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
+    with _open_place(log_dirs, config, bootstrap, command_config) as place:
+        known = place.topics()
+        names = adoption.select(known, patterns or [])
+        adoptions = adoption.plan(names, configs, described)
+        if dry_run:
+            for each in adoptions:
+                typer.echo(describe_adoption(place, each))
+        else:
+            adopt_all(place, adoptions)
+        left = len(names) - len(adoptions)
+    for line in adoption.missing_partitions(known, described) if described is not None else ():
+        typer.echo(f"missing: {line}", err=True)
+    if left:
+        typer.echo(f"{left} topics stay without settings: no file names them", err=True)
+    if not adoptions:
+        typer.echo("no topic of these is without settings")
+
+
+@contextmanager
+def _open_place(
+    log_dirs: Sequence[str] | None, config: Path | None, bootstrap: str, command_config: Path | None
+) -> Iterator[TopicPlace]:
+    if log_dirs:
+        from .directory_topics import DirectoryTopics
+
+        with DirectoryTopics(log_dirs, None if config is None else str(config)) as directory:
+            yield directory
+    else:
+        from .running_topics import RunningTopics
+
+        with connect(bootstrap, command_config) as client:
+            yield RunningTopics(client)
+
+
+def read_files(paths: Sequence[Path]) -> ToolOutput | None:
+    """What all files say together; None without any. Raises: CommandFailed."""
+    if not paths:
+        return None
+    output = ToolOutput()
+    for path in paths:
+        try:
+            with path.open(encoding="utf-8") as lines:
+                output.read(lines, str(path))
+        except (OSError, UnicodeDecodeError) as fault:
+            raise CommandFailed(f"{path} cannot be read: {fault}", "", EXIT_BAD_USAGE) from fault
+        except NotUnderstood as fault:
+            raise CommandFailed(str(fault), "Nothing was changed.") from fault
+    return output
+
+
+def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
+    """Changes one topic after the other, and fails at the end for those that could not be."""
+    outcomes = [place.adopt(each) for each in adoptions]
+    for each, outcome in zip(adoptions, outcomes, strict=True):
+        if not outcome.failed:
+            typer.echo(f"{each.topic}: {_settings(each)}")
+    fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in outcomes if outcome.failed], HINTS)
+
+
+def describe_adoption(place: TopicPlace, each: Adoption) -> str:
+    """What would change, and how many records would go at once."""
+    from .adoption import preview
+
+    try:
+        found = preview(place, each)
+    except (DiskFault, ApiError) as fault:
+        return f"{each.topic}: {_settings(each)}; what that deletes cannot be told: {fault}"
+    if found is None:
+        return f"{each.topic}: {_settings(each)}; its folders cannot be read from here, so records are not counted"
+    text = f"retention would delete {found.retained_away} records ({found.retained_away_bytes} bytes)"
+    return f"{each.topic}: {_settings(each)}; {text}, compaction {found.compacted_away}"
+
+
+def _settings(adoption: Adoption) -> str:
+    given = ", ".join(f"{key}={text}" for key, text in sorted(adoption.configs.items()))
+    return given or "the broker's defaults"

@@ -1,0 +1,11 @@
+"""What to do next, by the error that the broker answered."""
+
+HINTS = {
+    "TOPIC_ALREADY_EXISTS": "Change it with `stepdown topics alter`, or pass --if-not-exists.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
+    "INVALID_TOPIC_EXCEPTION": "Names have 1 to 249 of a-z A-Z 0-9 . _ - where `.` and `_` count as the same.",
+    "INVALID_PARTITIONS": "Partitions can be added, never removed.",
+    "INVALID_REPLICATION_FACTOR": "There have to be that many brokers.",
+    "INVALID_CONFIG": "`stepdown config` lists the settings of topics.",
+    "TOPIC_DELETION_DISABLED": "The broker's delete.topic.enable is false.",
+}

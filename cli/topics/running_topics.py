@@ -1,0 +1,80 @@
+"""The topics of a running broker, as `stepdown topics adopt` sees and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...broker.metadata.configuration import log_config
+from ...broker.metadata.unknown_settings import MARKER
+from ...config import Layers, topic_settings
+from ...config.tables.all_keys import TOPIC_KEYS
+from ...protocol.api import ApiKey
+from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from ...storage.log.log_config import LogConfig
+from ..support.broker_client import BrokerClient
+from . import requests
+from .adoption import Adoption, KnownTopic
+
+TOPICS_A_REQUEST = 100
+
+
+class RunningTopics:
+    """Asks the broker. Counts of records need its folders on this machine."""
+
+    def __init__(self, client: BrokerClient) -> None:
+        self._client = client
+        self._folders: dict[str, list[str]] | None = None
+
+    def topics(self) -> Mapping[str, KnownTopic]:
+        found = [topic for topic in requests.describe(self._client, None) if not topic["error"]]
+        names = [topic["name"] for topic in found]
+        unknown = {name for at in range(0, len(names), TOPICS_A_REQUEST) for name in self._unknown(names[at:][:100])}
+        return {
+            topic["name"]: KnownTopic(partitions=len(topic["partitions"]), is_unknown=topic["name"] in unknown)
+            for topic in found
+        }
+
+    def _unknown(self, names: Sequence[str]) -> list[str]:
+        rows = requests.configs_of(self._client, names)
+        return [name for name in names if any(_is_marker(row) for row in rows.get(name, ()))]
+
+    def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
+        return log_config(topic_settings(Layers(), {**self._defaults(topic), **configs}))
+
+    def _defaults(self, topic: str) -> dict[str, str]:
+        """The broker's value of each setting that a topic may have."""
+        resource = DescribeConfigsResource(
+            resource_type=requests.TOPIC_RESOURCE, resource_name=topic, configuration_keys=None
+        )
+        request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
+        (result,) = self._client.call(ApiKey.DESCRIBE_CONFIGS, lambda version: request, among=(1, 4)).results
+        found = {}
+        for row in result.configs:
+            values = [each.value for each in row.synonyms if each.source != requests.TOPIC_SOURCE]
+            value = values[0] if values else row.value if row.config_source != requests.TOPIC_SOURCE else None
+            if value is not None and row.name in TOPIC_KEYS:
+                found[row.name] = value
+        return found
+
+    def folders(self, topic: str) -> Sequence[str]:
+        if self._folders is None:
+            self._folders = self._all_folders()
+        return self._folders.get(topic, [])
+
+    def _all_folders(self) -> dict[str, list[str]]:
+        response = self._client.call(ApiKey.DESCRIBE_LOG_DIRS, lambda version: DescribeLogDirsRequest(topics=None))
+        found: dict[str, list[str]] = {}
+        for result in response.results:
+            for topic in result.topics:
+                paths = [f"{result.log_dir}/{topic.name}-{each.partition_index}" for each in topic.partitions]
+                found.setdefault(topic.name, []).extend(path for path in paths if Path(path).is_dir())
+        return found
+
+    def adopt(self, adoption: Adoption) -> requests.Outcome:
+        return requests.replace_configs(self._client, adoption.topic, adoption.configs)
+
+
+def _is_marker(row: Mapping[str, object]) -> bool:
+    return row["name"] == MARKER and row["value"] == "true"

@@ -1,0 +1,25 @@
+"""KEY=VALUE on the command line, for settings of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...config import Problem
+from ...config.similar_names import nearest
+from ...config.tables.all_keys import TOPIC_KEYS
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from .hints import HINTS
+
+
+def pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
+    """Key to value, of `key=value` texts; a name that no topic setting has is refused here, with the nearest one."""
+    result = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise CommandFailed(f"{option}: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+        if key.strip() not in TOPIC_KEYS:
+            problem = Problem(key=key.strip(), expected="no such topic setting", nearest=nearest(key, TOPIC_KEYS))
+            raise CommandFailed(str(problem), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
+        result[key.strip()] = value
+    return result

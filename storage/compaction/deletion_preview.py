@@ -1,0 +1,104 @@
+"""How many records a policy would delete from a partition at once, found by reading its folder only.
+
+Retention goes by whole segments, as `storage/log/retention.py` decides. Compaction is taken as if nothing was compacted
+before: all below the active segment is looked at, and one record of each key stays. Records are counted by their
+offsets, so that gaps count, too.
+"""
+
+import secrets
+from dataclasses import dataclass
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.compaction_loops import SECRET_BYTES, OffsetMap
+from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, offset_of, segment_file
+from ..files.files import Files
+from ..log.log_config import LogConfig
+from ..log.retention import reasons_to_delete
+from ..log.segment import Segment
+from ..log.segments import Segments
+from .aborted_transactions import AbortedData
+from .dirty_keys import DirtyKeys
+
+MOST_KEYS = 5_000_000
+"""At 24 bytes each. With more keys the rest is counted as if it stayed."""
+WINDOW_BYTES = 1 << 20
+MAX_OPENED_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionPreview:
+    """Records and bytes that go at once, by retention and by compaction."""
+
+    retained_away: int = 0
+    retained_away_bytes: int = 0
+    compacted_away: int = 0
+
+    def __add__(self, other: "DeletionPreview") -> "DeletionPreview":
+        return DeletionPreview(
+            retained_away=self.retained_away + other.retained_away,
+            retained_away_bytes=self.retained_away_bytes + other.retained_away_bytes,
+            compacted_away=self.compacted_away + other.compacted_away,
+        )
+
+
+@dataclass(slots=True)
+class _FolderOfLog:
+    """What retention looks at."""
+
+    config: LogConfig
+    segments: Segments
+    log_start_offset: int
+    log_end_offset: int
+
+
+def preview_deletion(files: Files, folder: str, config: LogConfig, now_ms: int) -> DeletionPreview:
+    """What these settings would delete now. Raises: DiskFault, CorruptRecord."""
+    segments = _read_segments(files, folder)
+    if not len(segments):
+        return DeletionPreview()
+    start = segments[0].base_offset
+    read = _FolderOfLog(config, segments, start, _end_of(segments.active))
+    count = len(reasons_to_delete(read, now_ms, read.log_end_offset))
+    next_base = read.log_end_offset if count == len(segments) else segments[count].base_offset
+    compacted = _count_compacted_away(files, segments, count) if config.is_compacted else 0
+    size_bytes = sum(segment.size for segment in list(segments)[:count])
+    return DeletionPreview(retained_away=next_base - start, retained_away_bytes=size_bytes, compacted_away=compacted)
+
+
+def _read_segments(files: Files, folder: str) -> Segments:
+    names = files.names(folder)
+    bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of(name)) is not None)
+    return Segments([_read_segment(files, folder, base, names) for base in bases])
+
+
+def _read_segment(files: Files, folder: str, base: int, names: set[str]) -> Segment:
+    sizes = {}
+    for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+        path = segment_file(folder, base, suffix)
+        if path.rpartition("/")[2] in names:
+            sizes[suffix] = files.size(path)
+    segment = Segment(files, folder, base, sizes=sizes, created_ms=0)
+    newest = max((batch.max_timestamp for batch in segment.batches()), default=-1)
+    segment.max_timestamp = max(segment.max_timestamp, newest)
+    return segment
+
+
+def _end_of(active: Segment) -> int:
+    return max((batch.last_offset + 1 for batch in active.batches()), default=active.base_offset)
+
+
+def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
+    """Of the segments from number `first` on, without the active one."""
+    closed = list(segments)[first:-1]
+    if not closed:
+        return 0
+    start, end = closed[0].base_offset, segments.active.base_offset
+    most = min(MOST_KEYS, end - start + 1)
+    keys = OffsetMap(2 * most + 1, most, secrets.token_bytes(SECRET_BYTES))
+    work = DirtyKeys(keys, files, AbortedData(), start=start, end=end, max_opened_bytes=MAX_OPENED_BYTES)
+    try:
+        for _ in work.collect(closed, WINDOW_BYTES):
+            pass
+    except CorruptRecord as fault:
+        raise CorruptRecord(f"{closed[0].directory}: {fault}") from fault
+    return max(0, keys.latest_offset + 1 - start - keys.used)

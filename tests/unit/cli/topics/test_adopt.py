@@ -1,0 +1,131 @@
+"""`stepdown topics adopt`, on a running broker and on a directory at rest."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from stepdown.broker.metadata.topics import NewTopic
+from stepdown.storage.directories.metadata_store import FILE_NAME, MetadataStore
+from stepdown.storage.files.files import Files
+from support.admin import write
+from support.client import RawClient
+from support.command import Finished, run_command
+from support.running import running_broker
+
+Adopt = Callable[..., Awaitable[Finished]]
+NAMES = ("audit-1", "audit-2", "orders")
+
+
+async def fill(directory: Path) -> None:
+    """Leaves three topics with 60 records of one key each in segments of three, and no metadata."""
+    async with (
+        running_broker(directory, log_segment_bytes=130, log_retention_ms=-1) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        settings = broker.topics.configuration.topic_settings({})
+        await broker.topics.create([NewTopic(name=name, partitions=1, settings=settings) for name in NAMES])
+        for name in NAMES:
+            await write(client, name, times=20)
+    (directory / FILE_NAME).unlink()
+
+
+@pytest.fixture(params=["running", "at rest"])
+async def adopt(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Adopt]:
+    """Runs the command in one of its two ways."""
+    data = tmp_path / "data"
+    await fill(data)
+    if request.param == "at rest":
+        yield lambda *words: asyncio.to_thread(run_command, "topics", "adopt", *words, "--log-dir", str(data))
+        return
+    async with running_broker(data, log_initial_task_delay_ms=10**9, log_cleaner_enable="false") as broker:
+        yield lambda *words: asyncio.to_thread(run_command, "topics", "adopt", *words, "-b", str(broker.address))
+
+
+async def settings_of(directory: Path) -> dict[str, dict[str, str]]:
+    """What a broker at its next start has for each topic."""
+    store = MetadataStore.open(Files(), [str(directory)])
+    return {name: dict(stored.configs) for name, stored in store.state.topics.items()}
+
+
+async def test_by_defaults_all_topics_have_the_brokers_settings(adopt: Adopt, tmp_path: Path) -> None:
+    done = await adopt("--defaults")
+    assert (done.exit_code, done.stdout.splitlines()) == (0, [f"{name}: the broker's defaults" for name in NAMES])
+    assert await settings_of(tmp_path / "data") == {name: {} for name in NAMES}
+
+
+async def test_by_hand_for_a_pattern_others_stay_unknown(adopt: Adopt, tmp_path: Path) -> None:
+    done = await adopt("audit-*", "-o", "cleanup.policy=compact", "-o", "segment.ms=5")
+    assert done.exit_code == 0, done.stderr
+    found = await settings_of(tmp_path / "data")
+    assert found["audit-1"] == found["audit-2"] == {"cleanup.policy": "compact", "segment.ms": "5"}
+    assert found["orders"]["stepdown.settings.unknown"] == "true"
+
+
+async def test_a_second_time_nothing_changes(adopt: Adopt, tmp_path: Path) -> None:
+    await adopt("orders", "-o", "retention.ms=-1")
+    again = await adopt("orders", "--defaults")
+    assert (again.exit_code, again.stdout) == (0, "no topic of these is without settings\n")
+    assert (await settings_of(tmp_path / "data"))["orders"] == {"retention.ms": "-1"}
+
+
+async def test_from_a_file_and_what_is_missing_is_named(adopt: Adopt, tmp_path: Path) -> None:
+    (file := tmp_path / "topics.txt").write_text(
+        "Topic:orders\tPartitionCount:3\tReplicationFactor:1\tConfigs:cleanup.policy=compact,delete,retention.ms=5\n"
+        "Topic:audit-1\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n"
+        "Topic:gone\tPartitionCount:2\tReplicationFactor:1\tConfigs:\n"
+    )
+    done = await adopt("--from", str(file))
+    assert done.exit_code == 0, done.stderr
+    found = await settings_of(tmp_path / "data")
+    assert found["orders"] == {"cleanup.policy": "compact,delete", "retention.ms": "5"}
+    assert found["audit-1"] == {}
+    assert found["audit-2"]["stepdown.settings.unknown"] == "true"
+    assert "missing: orders: 3 partitions were described, 1 are here" in done.stderr
+    assert "missing: gone: 2 partitions were described, 0 are here" in done.stderr
+    assert "1 topics stay without settings" in done.stderr
+
+
+async def test_a_dry_run_counts_and_changes_nothing(adopt: Adopt, tmp_path: Path) -> None:
+    policy = ("-o", "cleanup.policy=compact,delete", "-o", "retention.ms=-1", "-o", "retention.bytes=1000")
+    counted = await adopt("orders", "--dry-run", *policy)
+    assert counted.exit_code == 0, counted.stderr
+    assert (await settings_of(tmp_path / "data"))["orders"]["stepdown.settings.unknown"] == "true"
+    found = re.fullmatch(
+        r"orders: cleanup.policy=compact,delete, retention.bytes=1000, retention.ms=-1; "
+        r"retention would delete (\d+) records \(\d+ bytes\), compaction (\d+)\n",
+        counted.stdout,
+    )
+    assert found is not None, counted.stdout
+    retained_away, compacted_away = map(int, found.groups())
+    assert 0 < retained_away < 57
+    assert retained_away + compacted_away == 60 - 3 - 1, "the active segment's and one record of the key stay"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "it is not said what the settings are"),
+        (["--defaults", "-o", "retention.ms=1"], "it is not said what the settings are"),
+        (["-o", "retention.mss=1"], "retention.ms"),
+        (["--from", "/nothing/there"], "cannot be read"),
+    ],
+)
+async def test_what_cannot_be_done_is_said_and_changes_nothing(
+    adopt: Adopt, tmp_path: Path, words: list[str], told: str
+) -> None:
+    done = await adopt(*words)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+async def test_a_directory_that_a_broker_has_open_is_refused(tmp_path: Path) -> None:
+    await fill(tmp_path / "data")
+    async with running_broker(tmp_path / "data"):
+        done = await asyncio.to_thread(
+            run_command, "topics", "adopt", "--defaults", "--log-dir", str(tmp_path / "data")
+        )
+    assert done.exit_code == 1
+    assert "is in use by another broker" in done.stderr
+    assert "--bootstrap-server" in done.stderr
