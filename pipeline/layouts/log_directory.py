@@ -1,16 +1,40 @@
 """A broker's log directory, or a copy of one: `topic-partition/00000000000000000000.log`, with log start offsets.
 
-A broker may be using the directory. Logs that are being deleted or moved (`-delete`, `-future`, `-stray`) are left out,
-as are files that are not yet or no longer part of a log (`.cleaned`, `.swap`, `.deleted`).
+A broker may be using the directory. Which files count is the rule that a broker starts by (`transient_files.py`): a
+finished `.swap` counts in place of what it replaces, `.cleaned` and `.deleted` do not.
+
+    topic-1, topic-01        the same partition; both in one directory are an error, as for a broker
+    topic-1.<id>-delete      left out
+    topic-1.<id>-future      left out and told: a copy that a move had not finished
+    topic-1.<id>-stray       left out and told: a broker had found that the partition was not its own
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ...protocol.errors import DiskFault
-from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint, read_offsets
-from ...storage.files.file_names import LOG, SKIPPED_DIRECTORIES, offset_of, parse_log_directory
+from ...storage.files.checkpoint_file import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    MalformedCheckpoint,
+    read_offsets,
+)
+from ...storage.files.file_names import (
+    DELETE_DIRECTORY,
+    LOG,
+    SKIPPED_DIRECTORIES,
+    SWAP,
+    LogDirectoryName,
+    offset_of,
+    parse_log_directory,
+)
 from ...storage.files.files import DirectoryEntry
+from ...storage.recovery.transient_files import has_transient, plan_transient_files
+from ..console_output import say
+from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
+from ..reading.log_end import segment_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
@@ -19,15 +43,26 @@ from ..reading.segment_location import SegmentFile
 def logs_of_directory(
     files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: Callable[[str], bool]
 ) -> list[PartitionSegments]:
-    """The logs among the folders of `path` whose topics are wanted. Raises: DiskFault."""
+    """The logs among the folders of `path` whose topics are wanted.
+
+    Raises: PipelineFailure for a partition with two folders; DiskFault.
+    """
     names = [
         (name, f"{path}/{entry.name}")
         for entry in entries
         if entry.is_directory and (name := parse_log_directory(entry.name)) is not None
-        if not name.suffix and entry.name not in SKIPPED_DIRECTORIES and wanted(name.topic)
+        if entry.name not in SKIPPED_DIRECTORIES and wanted(name.topic)
     ]
-    starts = _log_starts(files, path)
-    found = files.look_at_all(lambda each: _segments(files, each[1]), names, near=path)
+    for name, directory in names:
+        if name.suffix and name.suffix != DELETE_DIRECTORY:
+            say(f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve")
+    served = [(name, directory) for name, directory in names if not name.suffix]
+    _check_one_each(served)
+    # Before the segments: a broker that goes on meanwhile only adds to what these promise.
+    starts, cleaned, flushed = (
+        _checkpoint(files, path, name) for name in (LOG_STARTS, CLEANER_OFFSETS, RECOVERY_POINTS)
+    )
+    found = files.look_at_all(lambda each: _segments(files, each[1]), served, near=path)
     return [
         PartitionSegments(
             topic=name.topic,
@@ -35,43 +70,74 @@ def logs_of_directory(
             directory=directory,
             start_offset=max(segments[0].base_offset if segments else 0, starts.get((name.topic, name.partition), 0)),
             segments=segments,
+            cleaned_to=max(replaced_to, cleaned.get((name.topic, name.partition), 0)),
+            flushed_to=flushed.get((name.topic, name.partition), 0),
         )
-        for (name, directory), segments in zip(names, found, strict=True)
+        for (name, directory), (segments, replaced_to) in zip(served, found, strict=True)
     ]
+
+
+def _check_one_each(served: Sequence[tuple[LogDirectoryName, str]]) -> None:
+    """Raises: PipelineFailure."""
+    seen: dict[tuple[str, int], str] = {}
+    for name, directory in served:
+        other = seen.setdefault((name.topic, name.partition), directory)
+        if other != directory:
+            raise PipelineFailure(
+                f"{name.topic}-{name.partition} is in two folders, {other} and {directory}: no broker starts so;"
+                " move away the one that is not wanted"
+            )
 
 
 def checkpointed_start(files: PlaceFiles, path: str, topic: str, partition: int) -> int | None:
     """The log start offset that a broker noted, which may lie in tiered storage; None when it noted none."""
-    return _log_starts(files, path).get((topic, partition))
+    return _checkpoint(files, path, LOG_STARTS).get((topic, partition))
 
 
-def _log_starts(files: PlaceFiles, path: str) -> dict[tuple[str, int], int]:
+def _checkpoint(files: PlaceFiles, path: str, name: str) -> dict[tuple[str, int], int]:
     """As a broker does, an unreadable checkpoint is taken for an empty one."""
     try:
-        return dict(read_offsets(files, f"{path}/{LOG_STARTS}"))
+        return dict(read_offsets(files, f"{path}/{name}"))
     except MalformedCheckpoint:
         return {}
 
 
-def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...]:
+def _segments(files: PlaceFiles, directory: str) -> tuple[tuple[SegmentFile, ...], int]:
+    """The segments that count, and up to which offset (open) an interrupted compaction had got."""
     try:
         entries = files.entries(directory)
     except DiskFault as fault:
         if isinstance(fault.__cause__, FileNotFoundError):  # the topic was deleted meanwhile
-            return ()
+            return (), 0
         raise
-    found = [
-        (base, entry)
-        for entry in entries
-        if not entry.is_directory and entry.name.endswith(LOG) and (base := offset_of(entry.name)) is not None
-    ]
-    bases = [base for base, _ in found]
+    sizes = {entry.name: entry.size_bytes for entry in entries if not entry.is_directory}
+    replaced_to = 0
+    if has_transient(list(sizes)):
+        plan = plan_transient_files(files, directory, list(sizes))
+        sizes = {name: size for name, size in sizes.items() if name not in plan.removed}
+        replaced_to = plan.replaced_to
+    found = sorted(
+        (base, name)
+        for name in sizes
+        if name.removesuffix(SWAP).endswith(LOG) and (base := offset_of(name)) is not None
+    )
+    following = [*(base for base, _ in found), None][1:]
     segments = [
-        SegmentFile(
-            path=f"{directory}/{entry.name}", base_offset=base, next_base=following, size_bytes=entry.size_bytes
-        )
-        for (base, entry), following in zip(found, [*bases, None][1:], strict=True)
+        SegmentFile(path=f"{directory}/{name}", base_offset=base, next_base=after, size_bytes=sizes[name])
+        for (base, name), after in zip(found, following, strict=True)
     ]
+    segments = _without_strays(files, segments)
     if segments:
         segments[-1] = without_preallocated_tail(files, segments[-1])
-    return tuple(segments)
+    return tuple(segments), replaced_to
+
+
+def _without_strays(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:
+    """As a broker starts: an empty segment that lies within the one before it would hide that one's records."""
+    kept: list[SegmentFile] = []
+    for segment in segments:
+        if kept and not segment.size_bytes and segment_end_offset(files, kept[-1]) > segment.base_offset:
+            kept[-1] = replace(kept[-1], next_base=segment.next_base)
+        else:
+            kept.append(segment)
+    return kept

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...storage.files.file_handle import ReadableFile
-from ...storage.files.file_names import LOG
+from ...storage.files.file_names import LOG, SWAP
 from ..places.place_files import PlaceFiles
 from .compressed_chunks import ChunkedFile, Chunks
 
@@ -53,7 +53,8 @@ class SegmentFile:
 
     def beside(self, suffix: str) -> str:
         """The path of the segment's file with another suffix."""
-        return self.path.removesuffix(LOG) + suffix
+        swap = SWAP if self.path.endswith(SWAP) else ""
+        return self.path.removesuffix(swap).removesuffix(LOG) + suffix + swap
 
     def open(self, files: PlaceFiles, read_to: int | None = None) -> ReadableFile:
         """The segment for reading, in order up to `read_to` at most; by default to its end."""

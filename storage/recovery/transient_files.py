@@ -11,13 +11,60 @@ Source: Kafka 3.9 `LogLoader.load`, `removeTempFilesAndCollectSwapFiles`.
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from ...protocol.errors import CorruptRecord
+from ..files.file_handle import ReadableFile
 from ..files.file_names import CLEANED, DELETED, LOG, SWAP, offset_of
 from ..files.files import DirectoryEntry, Files
 from ..log.batch_scan import batch_headers
 
+_DAMAGED_COPY = "is empty or damaged and is deleted: the segment is here"
+
 _logger = logging.getLogger(__name__)
+
+
+class SegmentFiles(Protocol):
+    """What a `.log.swap` is read by."""
+
+    def handle(self, path: str) -> ReadableFile: ...
+
+    def size(self, path: str) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledFiles:
+    """The names that go, with the reason of each, and the `.swap` names that take their place, in this order."""
+
+    removed: dict[str, str]
+    renamed: tuple[str, ...]
+    replaced_to: int = 0
+    """The offset (open) up to which finished copies reach; below it, offsets may be missing by compaction."""
+
+
+def plan_transient_files(files: SegmentFiles, directory: str, names: Sequence[str]) -> SettledFiles:
+    """Decide what of the folder's files counts; nothing is changed. Raises: DiskFault."""
+    cleaned = [name for name in names if name.endswith(CLEANED)]
+    smallest_cleaned = min((_base(name) for name in cleaned), default=None)
+    swaps = [name for name in names if name.endswith(SWAP)]
+    unfinished = [name for name in swaps if smallest_cleaned is not None and _base(name) >= smallest_cleaned]
+    left = [name for name in names if name.endswith(DELETED)] + unfinished + cleaned
+    removed = dict.fromkeys(left, "is left from before and is deleted")
+    finished = [name for name in swaps if name not in removed]
+    ends: dict[int, int] = {}
+    for name in [name for name in finished if name.endswith(LOG + SWAP)]:
+        next_offset, is_whole = _read_to_the_end(files, f"{directory}/{name}", _base(name))
+        if is_whole or name.removesuffix(SWAP) not in names:
+            ends[_base(name)] = next_offset
+        else:
+            removed |= {other: _DAMAGED_COPY for other in finished if _base(other) == _base(name)}
+    if ends:
+        replaced = _replaced(names, min(ends), max(ends.values()))
+        removed |= dict.fromkeys(replaced, "was replaced and is deleted")
+    renamed = tuple(name for name in finished if name not in removed)
+    return SettledFiles(removed=removed, renamed=renamed, replaced_to=max(ends.values(), default=0))
 
 
 def settle_transient_files(files: Files, directory: str, entries: list[DirectoryEntry]) -> list[DirectoryEntry]:
@@ -26,55 +73,34 @@ def settle_transient_files(files: Files, directory: str, entries: list[Directory
     Raises: DiskFault.
     """
     names = [entry.name for entry in entries if not entry.is_directory]
-    if not any(name.endswith((DELETED, CLEANED, SWAP)) for name in names):
+    if not has_transient(names):
         return entries
-    cleaned = [name for name in names if name.endswith(CLEANED)]
-    smallest_cleaned = min((_base(name) for name in cleaned), default=None)
-    swaps = [name for name in names if name.endswith(SWAP)]
-    unfinished = [name for name in swaps if smallest_cleaned is not None and _base(name) >= smallest_cleaned]
-    for name in [name for name in names if name.endswith(DELETED)] + unfinished + cleaned:
-        _logger.info("%s/%s is left from before and is deleted", directory, name)
+    plan = plan_transient_files(files, directory, names)
+    for name, reason in plan.removed.items():
+        _logger.log(logging.WARNING if reason == _DAMAGED_COPY else logging.INFO, "%s/%s %s", directory, name, reason)
         files.remove(f"{directory}/{name}")
-    finished = [name for name in swaps if name not in unfinished]
-    if finished:
-        _put_in_place(files, directory, names, finished)
+    for name in plan.renamed:
+        _logger.info("%s/%s takes its place", directory, name)
+        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
     return files.entries(directory)
 
 
-def _put_in_place(files: Files, directory: str, names: list[str], finished: list[str]) -> None:
-    ends = {}
-    for name in [name for name in finished if name.endswith(LOG + SWAP)]:
-        next_offset, is_whole = _read_to_the_end(files, f"{directory}/{name}", _base(name))
-        if is_whole or name.removesuffix(SWAP) not in names:
-            ends[_base(name)] = next_offset
-        else:
-            _logger.warning("%s/%s is empty or damaged and is deleted: the segment is here", directory, name)
-            finished = _without(files, directory, finished, _base(name))
-    if ends:
-        _remove_replaced(files, directory, names, min(ends), max(ends.values()))
-    for name in finished:
-        _logger.info("%s/%s takes its place", directory, name)
-        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
+def has_transient(names: Sequence[str]) -> bool:
+    """Whether a deletion, compaction or split is under way or was interrupted."""
+    return any(name.endswith((DELETED, CLEANED, SWAP)) for name in names)
 
 
-def _without(files: Files, directory: str, swaps: list[str], base_offset: int) -> list[str]:
-    """What is left of `swaps` once the files of this segment are removed."""
-    for name in swaps:
-        if _base(name) == base_offset:
-            files.remove(f"{directory}/{name}")
-    return [name for name in swaps if _base(name) != base_offset]
+def _replaced(names: Sequence[str], start: int, end: int) -> list[str]:
+    """The files without a transient suffix of the segments from `start` to `end` (open)."""
+    return [
+        name
+        for name in names
+        if not name.endswith((DELETED, CLEANED, SWAP))
+        if (offset := offset_of(name)) is not None and start <= offset < end
+    ]
 
 
-def _remove_replaced(files: Files, directory: str, names: list[str], start: int, end: int) -> None:
-    for name in names:
-        offset = offset_of(name)
-        is_plain = not name.endswith((DELETED, CLEANED, SWAP))
-        if is_plain and offset is not None and start <= offset < end:
-            _logger.info("%s/%s was replaced and is deleted", directory, name)
-            files.remove(f"{directory}/{name}")
-
-
-def _read_to_the_end(files: Files, path: str, base_offset: int) -> tuple[int, bool]:
+def _read_to_the_end(files: SegmentFiles, path: str, base_offset: int) -> tuple[int, bool]:
     """The offset after the last batch that can be read, and whether the file has batches and nothing else."""
     handle = files.handle(path)
     size = files.size(path)
