@@ -2,8 +2,10 @@
 # make setup   install what developers need as well
 # make wheel-producer  build dist/stepdown_producer-*.whl, the producer alone, install it in a fresh environment and try it
 # make wheel   build dist/stepdown-*.whl, install it without a compiler and try it
-# make pythons run the fast tests on the other versions of Python that are here
-# make test    set everything up, check style, types and layers, run all tests, the fast ones on every Python that is here
+# make quick   run what is fast and needs neither Java nor Spark (a minute; TESTS=tests/unit/storage for a room)
+# make test    set everything up, check style and types, run all tests, on other Pythons those that differ there
+# make pythons run those tests on the other versions of Python that are here
+# make times   how long starts, fixtures, imports and others under attack take, beside what was kept (KEEP=--keep)
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
@@ -27,13 +29,24 @@ ROOMS  := protocol config storage network broker client producer testing cli ben
 STAMP  := $(VENV)/.installed
 SERVES := $(VENV)/.serves
 KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage network broker producer)
-FAST   := tests/unit/protocol tests/unit/config tests/unit/storage tests/property
-OTHERS := $(foreach version,3.12 3.13,$(shell for python in $$(which -a python$(version)) $$HOME/.pyenv/versions/$(version).*/bin/python; do \
-	$$python -c '' 2> /dev/null && echo $$python && break; done))
+PREPARED := $(VENV)/.quick
+# Those of 3.12 and 3.13 that are here, and the paths of their interpreters.
+python_of = $(shell for python in $$(which -a python$(1)) $$HOME/.pyenv/versions/$(1).*/bin/python; do \
+	$$python -c '' 2> /dev/null && echo $$python && break; done)
+VERSIONS := $(foreach version,3.12 3.13,$(if $(call python_of,$(version)),$(version)))
+OTHERS := $(foreach version,$(VERSIONS),$(call python_of,$(version)))
+# What a version of Python may change: asyncio and ssl, the C API under compiled modules, code that is generated from
+# schemas. All else was tried on the first Python and means the same on each.
+DIFFER := tests/unit/network tests/unit/broker/dispatch tests/unit/broker/scheduling tests/unit/client tests/unit/producer/network \
+	tests/unit/protocol tests/unit/storage/downconversion tests/unit/storage/files \
+	tests/property/test_records.py tests/property/test_singles.py tests/property/test_hostile_messages.py tests/property/test_block_loops.py
+# Tests wait for others more than they compute: more of them at once than there are processors.
+WORKERS := $(shell echo $$(($$(nproc) * 3 / 2)))
+PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer pythons test check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -47,6 +60,13 @@ $(STAMP): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	@echo "installing what developers need into $(VENV): oracles, real clients, Spark (about 1.2 GB, two minutes)"
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(SERVES) $(PREPARED)
+
+# What the tests need that need neither Java nor Spark.
+$(PREPARED): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
+	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
+	@echo "compiling and installing what the quick tests need into $(VENV) (about a minute)"
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@ $(SERVES)
 
 # What a broker needs, without Spark, tests and oracles.
@@ -69,14 +89,17 @@ wheel: setup
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 	$(BIN)/python -m pytest -m wheel tests/wheel/test_wheel.py
 
-# Those of OTHERS that are here; what they compile and what they run are their own.
+# What each compiles and runs is its own.
 pythons: setup
-	@for python in $(OTHERS); do \
-		name=build/python-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && echo "$$name" && \
-		$$python -m venv $$name && $$name/bin/python -m pip install --quiet --force-reinstall --no-deps . && \
-		$$name/bin/python -m pip install --quiet '.[test]' && \
-		$$name/bin/python -m pytest -n auto -m "not slow and not java" $(FAST) || exit 1; \
-	done
+	@$(BIN)/python tests/parts.py $(PYTHON_PARTS)
+
+PYTHON_PARTS = $(foreach version,$(VERSIONS),-- 'Python $(version)' '$(MAKE) --no-print-directory python-$(version)')
+
+python-%:
+	$(call python_of,$*) -m venv build/python-$*
+	build/python-$*/bin/python -m pip install --quiet --force-reinstall --no-deps .
+	build/python-$*/bin/python -m pip install --quiet '.[test]'
+	build/python-$*/bin/python $(PYTEST) -m "not slow and not java" $(DIFFER)
 
 build/types/stepdown:
 	mkdir -p build/types && ln -sfn ../.. build/types/stepdown
@@ -85,17 +108,24 @@ wheel-producer: setup
 	$(BIN)/python distributions/producer/build.py dist
 	$(BIN)/python -m pytest -m wheel tests/wheel/test_producer_wheel.py
 
+STYLE = $(BIN)/ruff check . && $(BIN)/ruff format --check .
+TYPES = cd build/types && ../../$(BIN)/mypy --strict $(foreach r,$(ROOMS),-p stepdown.$(r))
+
 check: setup build/types/stepdown
-	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	cd build/types && ../../$(BIN)/mypy --strict $(foreach r,$(ROOMS),-p stepdown.$(r))
+	$(STYLE)
+	$(TYPES)
 
 format: setup
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-test: check
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not docker and not wheel and not alone"
-	$(BIN)/python -m pytest -m "alone and not slow and not docker"
-	$(MAKE) --no-print-directory pythons
+TESTS ?= tests/unit tests/property
+
+quick: $(PREPARED)
+	$(BIN)/python $(PYTEST) -m "not (slow or java or spark or browser or docker or wheel or thorough)" $(TESTS)
+
+test: setup build/types/stepdown
+	@$(BIN)/python tests/parts.py style '$(STYLE)' -- types '$(TYPES)' -- \
+		'all tests' '$(BIN)/python $(PYTEST) -m "not slow and not docker and not wheel"' $(PYTHON_PARTS)
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
@@ -115,6 +145,11 @@ pipeline-range: setup
 
 gate: setup
 	$(BIN)/python bench/questions/instructions.py
+
+KEEP ?=
+
+times: setup
+	$(BIN)/python bench/questions/times.py $(KEEP)
 
 SANITIZE_S ?= 1800
 

@@ -12,13 +12,13 @@ import pytest
 from support.admin_steps import steps
 from support.broker import broker_under_test
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka
 from support.steps import Step, comparable
 
 pytestmark = pytest.mark.java
 
 STEPS = {step.name: step for step in steps()}
-CATCH_UP_S = 5.0  # Kafka answers from an image that follows what its controller has done
 Answers = Mapping[str, tuple[Any, Any]]
 
 
@@ -64,7 +64,7 @@ async def _ask_both(kafka: str, ours: str) -> Answers:
                 reference = comparable(await theirs.send(step.request, step.version))
             except TimeoutError:
                 raise AssertionError(f"Kafka does not answer {step}") from None
-            until = time.monotonic() + CATCH_UP_S
+            until = time.monotonic() + DEADLINE_S
             while step.reads and reference != answer and step.name not in DIFFERENT and time.monotonic() < until:
                 reference = comparable(await theirs.send(step.request, step.version))
             found[step.name] = (reference, answer)

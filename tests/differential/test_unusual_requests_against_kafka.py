@@ -11,6 +11,7 @@ import pytest
 from support.admin import create, write
 from support.broker import broker_under_test
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 from support.kafka import QUICK, ApacheKafka
 from support.side_by_side import Side, coordinators_ready
 from support.steps import Step, comparable
@@ -20,10 +21,8 @@ pytestmark = pytest.mark.java
 
 STEPS = {step.name: step for step in unusual_steps()}
 NO_ANSWER, HUNG_UP = "no answer", "hung up"
-ANSWER_WITHIN_S = 15.0
 NEVER_S = 1.0
 """How long Kafka has for what it is known never to answer."""
-CATCH_UP_S = 10.0
 
 DIFFERENT: Mapping[str, tuple[Any, Any]] = {
     "produce no records": (NO_ANSWER, [87]),
@@ -66,8 +65,8 @@ async def _ask_both(kafka: Side, ours: Side) -> dict[str, tuple[Any, Any]]:
     found = {}
     for step in STEPS.values():
         never = DIFFERENT.get(_without_version(step), ("", ""))[0] == NO_ANSWER
-        within_s = NEVER_S if never else ANSWER_WITHIN_S
-        found[step.name] = (await _answer(kafka, step, within_s), await _answer(ours, step, ANSWER_WITHIN_S))
+        within_s = NEVER_S if never else DEADLINE_S
+        found[step.name] = (await _answer(kafka, step, within_s), await _answer(ours, step, DEADLINE_S))
     return found
 
 
@@ -77,7 +76,7 @@ async def _prepare(side: Side) -> None:
     client = side.clients[0]
     for name, partitions in (("a", 2), ("b", 1)):
         await create(client, name, partitions)
-        async with asyncio.timeout(CATCH_UP_S):
+        async with asyncio.timeout(DEADLINE_S):
             while not await _is_written(client, name):
                 pass
     await coordinators_ready(side)

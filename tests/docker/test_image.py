@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.clients_raw import Raw, wait_until
+from support.deadline import DEADLINE_S
 from support.docker_files import DOCKER, dockerfile, exec_form, image_environment
 
 ROOT = DOCKER.parent
@@ -91,7 +92,7 @@ def test_a_container_serves_is_healthy_and_stops_cleanly(container: Container, p
         assert client.brokers() == [f"127.0.0.1:{container.port}"]
         assert client.create_topic("orders") == 0
     container.process.send_signal(signal.SIGTERM)
-    _, log = container.process.communicate(timeout=30)
+    _, log = container.process.communicate(timeout=DEADLINE_S)
     assert container.process.returncode == 0, log
     assert (Path(container.environ["KAFKA_LOG_DIRS"]) / "orders-0").is_dir()
 

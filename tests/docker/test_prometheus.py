@@ -13,6 +13,7 @@ from stepdown.bench.load.produce_and_fetch_requests import Filling, batches_of
 from stepdown.bench.servers.process import Process, free_port
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw, wait_until
+from support.deadline import DEADLINE_S
 from support.docker_files import DOCKER, dashboard_queries
 from support.group_commits import commit_offset
 
@@ -56,7 +57,7 @@ class Prometheus:
     def ask(self, query: str) -> list[dict[str, object]]:
         """The samples of an instant query, those that are not a number left out."""
         url = f"http://{self.address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=DEADLINE_S) as answer:
             result = json.load(answer)["data"]["result"]
         return [sample for sample in result if sample["value"][1] != "NaN"]
 
@@ -106,7 +107,7 @@ def test_every_query_of_the_dashboard_brings_data(broker: Stepdown, tmp_path: Pa
 
 @needs_prometheus
 def test_the_metrics_are_written_as_prometheus_likes_them(broker: Stepdown) -> None:
-    with urllib.request.urlopen(f"http://{broker.http}/metrics", timeout=10) as page:
+    with urllib.request.urlopen(f"http://{broker.http}/metrics", timeout=DEADLINE_S) as page:
         text = page.read()
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr

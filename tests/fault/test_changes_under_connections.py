@@ -21,6 +21,7 @@ from stepdown.protocol.scram import SCRAM_MECHANISMS
 from support.admin import create
 from support.certificates import Authority
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 from support.kafka_authorizing import AUTHORIZER
 from support.sasl_client import handshake, log_in, plain_token
 from support.secure import USER, secure_broker, secure_settings
@@ -143,7 +144,7 @@ async def test_who_loses_a_transactional_id_cannot_end_the_transaction_which_tim
     ):
         assert refused == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     partition = broker.cluster.partition("t", 0)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(DEADLINE_S):
         while partition.last_stable_offset < partition.high_watermark:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert broker.metrics.transactions_timed_out.of().value == 1

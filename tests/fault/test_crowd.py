@@ -11,12 +11,11 @@ from support.hostile.crowd_soak import SETTINGS, felt
 
 SECONDS = 60
 SHARE = 0.6
-"""Of a fair share, on a machine that others use as well; 0.9 is aimed at where nobody does."""
+"""Of a fair share in the same minutes, by the processor that the broker had; 0.9 is aimed at where nobody else is."""
 GROWTH_BYTES = 10 << 20
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 def test_honest_clients_keep_their_share_among_a_thousand_connections(tmp_path: Path) -> None:
     with Stepdown(tmp_path, properties=SETTINGS) as broker:
         found = felt(broker, SECONDS)

@@ -16,9 +16,9 @@ from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.broker import Stepdown
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 from support.mutations import random_batch
 
-PATIENCE_S = 20
 GROWTH_BYTES = 48 << 20
 PIPELINE = 16
 HARMLESS = [spec for key, spec in API.items() if key in SERVED]
@@ -92,7 +92,7 @@ async def test_mutated_requests_neither_stop_nor_grow_the_broker(tmp_path: Path,
         baseline = 0
         for at in range(0, count, PIPELINE):
             batch = [damaged(random, next(frames)) for _ in range(PIPELINE)]
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(DEADLINE_S):
                 await throw(broker.address, batch)
             if at == count // 5 // PIPELINE * PIPELINE:
                 baseline = resident_bytes(broker.pid)

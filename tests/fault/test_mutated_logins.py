@@ -21,6 +21,7 @@ from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.scram import credential_of, salted_password
 from support.certificates import Authority
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 from support.hostile.mutated_logins import client_hellos, conversations, mutated
 from support.sasl_client import log_in
 from support.secure import PASSWORD, SALT, USER, secure_broker, secure_settings
@@ -52,7 +53,7 @@ async def send_all(broker: Broker, listener: str, samples: list[bytes], count: i
     for at in range(0, count, AT_ONCE):
         await asyncio.gather(*(one(mutated(dice.choice(samples), dice)) for _ in range(AT_ONCE)))
         if at % (AT_ONCE * 20) == 0:
-            async with asyncio.timeout(10), await RawClient.connect("127.0.0.1", broker.address.port) as honest:
+            async with asyncio.timeout(DEADLINE_S), await RawClient.connect("127.0.0.1", broker.address.port) as honest:
                 assert (await honest.send(ALL_TOPICS, 9)).brokers
 
 

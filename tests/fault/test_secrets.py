@@ -33,6 +33,7 @@ from stepdown.protocol.messages.incremental_alter_configs import (
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 from support.sasl_client import authenticate, bare, handshake, log_in
 
 BROKER = 4
@@ -141,7 +142,7 @@ def serving(folder: Path, given: dict[str, str]) -> Iterator[tuple[str, str, Pat
             address, http = re.findall(r"127\.0\.0\.1:\d+", line)[:2]
             yield address, http, output
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(DEADLINE_S) == 0
         finally:
             process.kill()
 
@@ -188,6 +189,6 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_a_start_that_fails_tells_no_secret(tmp_path: Path, bad: str) -> None:
     given = settings(tmp_path, free_port(), free_port()) | BAD[bad]
-    done = subprocess.run(serve(tmp_path, given), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(serve(tmp_path, given), capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode != 0
     check(done.stdout + done.stderr)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from support.certificates import Authority
+from support.deadline import DEADLINE_S
 from support.secure import secure_broker, secure_settings
 
 HANDSHAKE, ALERT = 0x16, 0x15
@@ -162,7 +163,7 @@ def _open_minded() -> ssl.SSLContext:
 
 
 def _connected(broker: Broker, context: ssl.SSLContext) -> ssl.SSLSocket:
-    return context.wrap_socket(socket.create_connection(("127.0.0.1", broker.addresses["SSL"].port), 10))
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", broker.addresses["SSL"].port), DEADLINE_S))
 
 
 async def test_openssl_cannot_renegotiate(broker: Broker) -> None:
@@ -177,7 +178,7 @@ async def test_openssl_cannot_renegotiate(broker: Broker) -> None:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(DEADLINE_S):
         told = await process.stdout.readuntil(b"Verify return code")
         assert b"Secure Renegotiation IS supported" in told
         process.stdin.write(b"R\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from stepdown.pipeline.command import main
 from support.clients_java import JAVA_3_9
+from support.deadline import JOB_DEADLINE_S
 from support.kafka import ApacheKafka
 from support.samples import many
 
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.java
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = many(120, 1000)
-INSTALL_TIMEOUT_S = 1200
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_fresh_install_needs_no_jar_and_no_broker(installed: Path, written: Pa
     words = [str(installed), *command, "census", str(written), "--json"]
     environment = os.environ | {"XDG_CACHE_HOME": str(installed.parent), "PYTHONPATH": ""}
     done = subprocess.run(
-        words, cwd="/", env=environment, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
+        words, cwd="/", env=environment, capture_output=True, text=True, timeout=JOB_DEADLINE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     check_formats(done.stdout, written)
@@ -76,5 +76,5 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [sys.executable, "-m", "venv", str(folder / "venv")],
         [str(python), "-m", "pip", "install", "-q", f"{folder / 'clone'}[spark]"],
     ):
-        subprocess.run(words, check=True, timeout=INSTALL_TIMEOUT_S)
+        subprocess.run(words, check=True, timeout=JOB_DEADLINE_S)
     return python

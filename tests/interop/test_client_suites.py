@@ -16,7 +16,8 @@ import pytest
 from stepdown.testing.process import RunningProcess
 from support.broker import Stepdown
 from support.certificates import Authority
-from support.clients_go import SUITE_TIMEOUT_S, go, require_go
+from support.clients_go import go, require_go
+from support.deadline import JOB_DEADLINE_S
 from support.librdkafka_suite import librdkafka_suite, run_suite
 from support.maven import skip_or_fail
 from support.secure import USER, secure_broker, secure_settings, set_password
@@ -57,7 +58,7 @@ def test_franz_go_passes_its_own_tests(franz_go: Path, tmp_path: Path) -> None:
     """Groups of all balancers and of both protocols, transactions with rebalances in between, and all else of kgo."""
     with Stepdown(tmp_path, properties=PROPERTIES) as broker:
         printed = go(
-            ["test", "-count=1", "-v", f"-timeout={SUITE_TIMEOUT_S}s", "./pkg/kgo"],
+            ["test", "-count=1", "-v", f"-timeout={JOB_DEADLINE_S}s", "./pkg/kgo"],
             franz_go,
             KGO_SEEDS=broker.address,
             KGO_TEST_RF="1",
@@ -80,7 +81,7 @@ async def test_franz_go_passes_its_own_tests_over_tls_and_scram(franz_go: Path, 
         await set_password(broker, USER, PASSWORD)
         printed = await asyncio.to_thread(
             go,
-            ["test", "-count=1", "-v", "-skip=^TestIssue769$", f"-timeout={SUITE_TIMEOUT_S}s", "./pkg/kgo"],
+            ["test", "-count=1", "-v", "-skip=^TestIssue769$", f"-timeout={JOB_DEADLINE_S}s", "./pkg/kgo"],
             franz_go,
             KGO_SEEDS=str(broker.addresses["SSL"]),
             KGO_TEST_TLS=f"ca:{authority.file}",
@@ -174,7 +175,7 @@ def test_kafka_python_passes_its_own_tests_of_tls_and_sasl(kafka_python: Path) -
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=JOB_DEADLINE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-8000:]

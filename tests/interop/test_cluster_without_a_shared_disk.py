@@ -14,6 +14,7 @@ from stepdown.pipeline.command import main
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
+from support.deadline import JOB_DEADLINE_S
 from support.s3 import BUCKET, S3Server, s3_server
 from support.spark_cluster import SparkCluster, spark_cluster
 
@@ -21,7 +22,6 @@ pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 RECORDS = 200_000
 SEGMENT_BYTES = 4_000_000
-JOB_S = 400.0
 
 
 class Site(NamedTuple):
@@ -47,7 +47,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def succeed(process: subprocess.Popen[bytes], log: Path) -> list[dict[str, object]]:
-    assert process.wait(JOB_S) == 0, log.read_text()[-4000:]
+    assert process.wait(JOB_DEADLINE_S) == 0, log.read_text()[-4000:]
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
@@ -86,7 +86,7 @@ def test_census_convert_and_archive_run_unchanged_and_a_killed_worker_changes_no
     wait_until(
         lambda: any(path.endswith(".log") for path in objects(site.server, "convert-killed")),
         "a segment",
-        timeout_s=JOB_S,
+        timeout_s=JOB_DEADLINE_S,
     )
     site.cluster.kill_worker(0)
     assert running.poll() is None, "it was over before the worker was killed"

@@ -13,6 +13,7 @@ import pytest
 from stepdown.protocol.records.batches import iter_batches
 from support.broker import Stepdown
 from support.clients_raw import Raw, wait_until
+from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka, take_over
 
 pytestmark = pytest.mark.java
@@ -34,7 +35,6 @@ PROPERTIES = {
     "auto.create.topics.enable": "false",
     "log.retention.ms": "-1",
 }
-TIMEOUT_S = 30
 Broker = ApacheKafka | Stepdown
 
 
@@ -55,7 +55,7 @@ class Model:
                 value = None if self.random.random() < 0.1 else self.random.randbytes(self.random.randint(0, 200))
                 producer.produce(TOPIC, value, key=key, partition=0, on_delivery=refuse_errors)
                 self.values[key] = value
-            assert producer.flush(TIMEOUT_S) == 0
+            assert producer.flush(DEADLINE_S) == 0
         for group in GROUPS:
             member = open_consumer(broker, group)
             for _ in range(COMMITS):
@@ -68,7 +68,7 @@ class Model:
         table: dict[bytes, bytes | None] = dict.fromkeys(self.values)
         consumer = open_consumer(broker, "none")
         consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
-        while (message := consumer.poll(TIMEOUT_S)) is not None and message.error() is None:
+        while (message := consumer.poll(DEADLINE_S)) is not None and message.error() is None:
             table[message.key()] = message.value()
         assert message is not None
         assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF, message.error()
@@ -76,7 +76,7 @@ class Model:
         assert table == self.values
         for group, offset in self.offsets.items():
             member = open_consumer(broker, group)
-            assert member.committed([confluent_kafka.TopicPartition(TOPIC, 0)], TIMEOUT_S)[0].offset == offset
+            assert member.committed([confluent_kafka.TopicPartition(TOPIC, 0)], DEADLINE_S)[0].offset == offset
             member.close()
 
 
@@ -136,7 +136,7 @@ def pass_on(model: Model, brokers: list[Broker]) -> None:
                 model.check(target)
             model.write(target)
             for topic in (TOPIC, OFFSETS):
-                wait_until(partial(is_clean, target.log_dir, topic), f"{topic} is clean", timeout_s=60)
+                wait_until(partial(is_clean, target.log_dir, topic), f"{topic} is clean", timeout_s=DEADLINE_S)
             model.check(target)
 
 
@@ -161,5 +161,5 @@ def test_compacted_topics_go_from_us_to_kafka_and_back(tmp_path: Path) -> None:
         # Its next producer ids come after these: it knows nothing of those that were given out elsewhere.
         takes_ids = open_producer(theirs, "none")
         takes_ids.produce(TOPIC, b"v", key=b"k", partition=0)
-        assert takes_ids.flush(TIMEOUT_S) == 0
+        assert takes_ids.flush(DEADLINE_S) == 0
     pass_on(Model(2), [ours, theirs, ours])

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +13,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError, MessageSizeTooLargeError, ProducerFenced
 from confluent_kafka import Consumer, KafkaException, Producer
 from stepdown.testing import Kafka, running
+from support.clients_raw import wait_until
+from support.deadline import DEADLINE_S, MOMENT_S
 
 QUICK = {"retry.backoff.ms": 5, "retry.backoff.max.ms": 20, "reconnect.backoff.ms": 5, "reconnect.backoff.max.ms": 20}
 
@@ -35,7 +38,7 @@ def produce(kafka: Kafka, *values: bytes, **settings: Any) -> list[str | int]:
 
     for value in values:
         producer.produce("t", value, on_delivery=on_delivery)
-    assert producer.flush(20) == 0
+    assert producer.flush(DEADLINE_S) == 0
     return told
 
 
@@ -45,7 +48,7 @@ def consume(kafka: Kafka, count: int, **settings: Any) -> list[bytes | str]:
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g", "log_level": 0, **QUICK, **options})
     consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
     found: list[bytes | str] = []
-    last = time.monotonic() + 20
+    last = time.monotonic() + DEADLINE_S
     while len(found) < count and time.monotonic() < last:
         message = consumer.poll(0.2)
         if message is not None:
@@ -92,10 +95,15 @@ async def test_aiokafka_tells_of_an_error_that_is_final(kafka: Kafka) -> None:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_delay_is_waited_for(kafka: Kafka, when: str) -> None:
-    kafka.faults.delay("150ms", when=when, api="Produce")
-    began = time.monotonic()
-    assert produce(kafka, b"x") == [0]
-    assert time.monotonic() - began >= 0.15
+    fault = kafka.faults.delay("150ms", when=when, api="Produce")
+    kafka.clock.pause()
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(produce, kafka, b"x")
+        wait_until(lambda: fault.hits, "the request is there")
+        kafka.clock.advance(149)
+        assert wait([sending], MOMENT_S).not_done
+        kafka.clock.advance(1)
+        assert sending.result(DEADLINE_S) == [0]
 
 
 async def test_what_is_held_goes_on_when_it_is_released(kafka: Kafka) -> None:
@@ -155,7 +163,7 @@ async def test_aiokafka_refuses_records_with_a_wrong_checksum(kafka: Kafka) -> N
         consumer.assign([TopicPartition("t", 0)])
         consumer.seek(TopicPartition("t", 0), 0)
         with pytest.raises(CorruptRecordException):
-            await asyncio.wait_for(consumer.getone(), 10)
+            await asyncio.wait_for(consumer.getone(), DEADLINE_S)
     finally:
         await consumer.stop()
 
@@ -184,7 +192,7 @@ async def test_a_wrong_high_watermark_is_believed(kafka: Kafka) -> None:
         place = TopicPartition("t", 0)
         consumer.assign([place])
         consumer.seek(place, 0)
-        await asyncio.wait_for(consumer.getone(), 10)
+        await asyncio.wait_for(consumer.getone(), DEADLINE_S)
         assert consumer.highwater(place) == 101
     finally:
         await consumer.stop()
@@ -243,10 +251,10 @@ async def test_a_member_finds_its_coordinator_again(kafka: Kafka, code: str) -> 
 
 def transactional(kafka: Kafka) -> Producer:
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": "tx", "log_level": 0, **QUICK})
-    producer.init_transactions(20)
+    producer.init_transactions(DEADLINE_S)
     producer.begin_transaction()
     producer.produce("t", b"x")
-    producer.flush(20)
+    producer.flush(DEADLINE_S)
     return producer
 
 
@@ -254,7 +262,7 @@ def test_a_fenced_producer_can_only_end(kafka: Kafka) -> None:
     producer = transactional(kafka)
     kafka.faults.fence_producer("tx")
     with pytest.raises(KafkaException) as refused:
-        producer.commit_transaction(20)
+        producer.commit_transaction(DEADLINE_S)
     assert refused.value.args[0].name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
     assert values(kafka) == []
 
@@ -262,14 +270,17 @@ def test_a_fenced_producer_can_only_end(kafka: Kafka) -> None:
 def test_between_decided_and_complete_a_transaction_is_in_the_way(kafka: Kafka) -> None:
     kafka.faults.hold_markers()
     producer = transactional(kafka)
-    producer.commit_transaction(20)
+    producer.commit_transaction(DEADLINE_S)
     assert values(kafka) == []
     producer.begin_transaction()
     producer.produce("t", b"y")
-    assert producer.flush(0.3) == 1
-    assert ["CONCURRENT_TRANSACTIONS"] in [each.answer for each in kafka.requests.of("AddPartitionsToTxn")]
+    wait_until(
+        lambda: ["CONCURRENT_TRANSACTIONS"] in [each.answer for each in kafka.requests.of("AddPartitionsToTxn")],
+        "the transaction before is in the way",
+    )
+    assert producer.flush(MOMENT_S) == 1
     kafka.faults.release_markers()
-    producer.commit_transaction(20)
+    producer.commit_transaction(DEADLINE_S)
     assert values(kafka) == [b"x", b"y"]
 
 
@@ -278,7 +289,7 @@ def test_a_transaction_hangs_in_the_partition_that_does_not_hear_of_its_end(kafk
     fault = kafka.faults.lose_marker(topic="t")
     producer = transactional(kafka)
     producer.produce("other", b"seen")
-    producer.commit_transaction(20)
+    producer.commit_transaction(DEADLINE_S)
     kafka.produce("t", b"behind")
     assert [record.value for record in kafka.records("other")] == [b"seen"]
     assert values(kafka) == []
@@ -303,7 +314,7 @@ def test_librdkafka_does_not_split_a_batch_that_is_too_large(kafka: Kafka) -> No
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 100, "log_level": 0})
     for value in (b"a" * 600, b"b" * 600):
         producer.produce("small", value, on_delivery=lambda error, message: told.append(error.name()))
-    assert producer.flush(20) == 0
+    assert producer.flush(DEADLINE_S) == 0
     assert told == ["MSG_SIZE_TOO_LARGE"] * 2
     assert len(kafka.requests.of("Produce")) == 1
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from stepdown.testing import Kafka, running
 from support.clients_go import go_clients
+from support.deadline import DEADLINE_S
 
 RETRIES = 3
 """Producer.Retry.Max, as it is where nobody sets it."""
@@ -23,7 +24,7 @@ def produce(kafka: Kafka, *values: str, **settings: int) -> list[str]:
     """The offset of each value, or the error."""
     given = " ".join(f"{name.replace('_', '.')}={number}" for name, number in settings.items())
     command = [str(go_clients()), "produce-by-sarama", kafka.bootstrap, "t", given, *values]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -14,6 +14,7 @@ from stepdown.producer import Producer, ProducerError, RecordTooLarge
 from support.broker import BrokerProcess, Stepdown
 from support.clients import Span
 from support.clients_python import AIOKAFKA
+from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka
 
 LIMIT, BATCH_BYTES, RECORDS = 30_000, 200_000, 600
@@ -60,7 +61,7 @@ async def run(broker: Broker, number: int, *, cut: bool) -> None:
             deliveries.append(producer.send(topic, value))
             if draws.random() < 0.05:
                 await asyncio.sleep(0)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             ends = await asyncio.gather(*deliveries, return_exceptions=True)
         if cutting is not None:
             cutting.cancel()

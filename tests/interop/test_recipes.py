@@ -15,6 +15,7 @@ from stepdown.config import load
 from stepdown.testing.running import Running
 from stepdown.testing.scenarios.runner import run
 from stepdown.testing.scenarios.scenario import parse
+from support.deadline import DEADLINE_S, JOB_DEADLINE_S
 from support.maven import skip_or_fail
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing-with-stepdown.md").read_text()
@@ -32,7 +33,12 @@ def test_every_recipe_is_a_test_that_passes(tmp_path: Path) -> None:
         (tmp_path / f"test_recipe_{number}.py").write_text(recipe)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     done = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"PYTEST_ADDOPTS": ""}, capture_output=True, text=True, timeout=300
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=JOB_DEADLINE_S,
     )
     assert done.returncode == 0, done.stdout
     tests = sum(len(re.findall(r"^def test_", recipe, re.M)) for recipe in RECIPES)
@@ -45,7 +51,9 @@ def test_the_control_port_is_used_by_curl() -> None:
     running = Running(config={"stepdown.control.listen": "127.0.0.1:0"})
     with running:
         environment = os.environ | {"CONTROL": running.control_address}
-        done = subprocess.run(["sh", "-e", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["sh", "-e", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=DEADLINE_S
+        )
     assert done.returncode == 0, done.stderr
     assert '"now_ms"' in done.stdout and '"unfired"' in done.stdout
 
@@ -57,7 +65,7 @@ def test_the_control_port_is_used_by_node(tmp_path: Path) -> None:
     with running:
         environment = os.environ | {"CONTROL": running.control_address}
         done = subprocess.run(
-            ["node", "--test"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+            ["node", "--test"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=DEADLINE_S
         )
     assert done.returncode == 0, done.stdout
     assert re.search(r"pass 2\b", done.stdout)
@@ -78,7 +86,7 @@ def test_the_control_port_is_used_by(recipe: str, file: str, command: tuple[str,
     with running:
         environment = os.environ | {"CONTROL": running.control_address}
         done = subprocess.run(
-            [*command, file], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+            [*command, file], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=DEADLINE_S
         )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -105,7 +113,7 @@ def test_the_step_for_actions_starts_a_broker(tmp_path: Path) -> None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE_S,
         )
         assert done.returncode == 0, done.stderr + (tmp_path / "kafka.log").read_text()
         assert '"faults"' in done.stdout

@@ -21,6 +21,7 @@ from support.client import RawClient
 from support.clients import Message, Span
 from support.clients_go import go_clients
 from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS, JavaClient
+from support.deadline import DEADLINE_S
 from support.kafka_old import REMOVED_FROM_JAVA
 from support.old_packages import old_package
 from support.secure import PASSWORD, USER, secure_broker, secure_settings
@@ -114,7 +115,7 @@ async def test_go_comes_in(broker: Broker, authority: Authority, client: str, pr
     program = await asyncio.to_thread(go_clients)
     arguments = [str(broker.addresses[protocol]), "t", protocol, mechanism, USER, PASSWORD, str(authority.file)]
     done = await asyncio.to_thread(
-        subprocess.run, [program, client, *arguments], capture_output=True, text=True, timeout=60
+        subprocess.run, [program, client, *arguments], capture_output=True, text=True, timeout=DEADLINE_S
     )
     assert done.returncode == 0, done.stderr
 
@@ -138,7 +139,7 @@ async def comes_in(requirement: str, script: str, settings: dict[str, object] | 
         env=os.environ | {"PYTHONPATH": str(package)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE_S,
     )
     assert done.returncode == 0, done.stderr
 

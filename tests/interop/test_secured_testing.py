@@ -17,6 +17,7 @@ from stepdown.testing.wire_client import KafkaError
 from support import kafka_python_round_trip, librdkafka_round_trip
 from support.clients import Message, Span
 from support.clients_java import JAVA_3_9
+from support.deadline import DEADLINE_S
 
 SECURED = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 USERS = {"alice": 'se"cr\\xet,=ä', "bob": "secret of bob"}
@@ -98,7 +99,7 @@ def admitted(broker: Kafka, user: str) -> bool:
     failed: list[confluent_kafka.KafkaError] = []
     producer = confluent_kafka.Producer(broker.clients.confluent_kafka(user))
     producer.produce("t", b"x", on_delivery=lambda error, _: failed.append(error) if error else None)
-    assert producer.flush(20) == 0
+    assert producer.flush(DEADLINE_S) == 0
     return not failed
 
 
@@ -119,7 +120,7 @@ def test_clients_may_be_required_to_have_a_certificate() -> None:
         by_confluent_kafka(broker, "alice", "")
         nobody = confluent_kafka.Producer(broker.clients.confluent_kafka("") | {"message.timeout.ms": 1000})
         nobody.produce("t", b"from nobody")
-        assert nobody.flush(20) == 0
+        assert nobody.flush(DEADLINE_S) == 0
         assert [record.value for record in broker.records("t")] == [VALUE]
 
 
@@ -178,5 +179,5 @@ def test_the_marker_says_it_for_the_fixtures(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(SUITE)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     environment = os.environ | {"PYTEST_ADDOPTS": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=DEADLINE_S)
     assert "2 passed" in done.stdout, done.stdout

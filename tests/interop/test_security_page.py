@@ -11,6 +11,7 @@ import pytest
 from support.clients import Message, Span
 from support.clients_java import JAVA_3_9
 from support.command import run_command
+from support.deadline import DEADLINE_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 PROGRAMS = dict(re.findall(r"<!-- program: ([\w-]+) -->\n```python\n(.*?)```", PAGE, re.S))
@@ -35,7 +36,7 @@ class Serving:
 
     def __exit__(self, *error: object) -> None:
         self._process.terminate()
-        assert self._process.wait(20) == 0
+        assert self._process.wait(DEADLINE_S) == 0
         assert PASSWORD not in self.log.read_text()
 
 

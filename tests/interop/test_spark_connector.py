@@ -14,6 +14,7 @@ from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
 from support.broker import BrokerProcess, broker_under_test
 from support.capping_proxy import MAGIC_1_CAPS, CappingProxy
+from support.deadline import DEADLINE_S
 from support.proxy import RecordingProxy
 from support.spark_jars import require_jars
 
@@ -25,7 +26,6 @@ pytestmark = pytest.mark.java
 PRODUCE, FETCH = 0, 1
 CODECS = ("none", "gzip", "snappy", "lz4")
 ROWS = 500
-STREAM_TIMEOUT_S = 120
 
 
 class Served(NamedTuple):
@@ -131,7 +131,7 @@ def test_a_stream_reads_in_steps_and_goes_on_where_it_was(
         writer = stream.selectExpr("'copy' AS topic", "key", "value", "partition").writeStream
         query = writer.format("kafka").options(**sink).option("checkpointLocation", str(tmp_path / "checkpoint"))
         running = query.trigger(availableNow=True).start()
-        assert running.awaitTermination(STREAM_TIMEOUT_S)
+        assert running.awaitTermination(DEADLINE_S)
         return len([step for step in running.recentProgress if step["numInputRows"]])
 
     produce()

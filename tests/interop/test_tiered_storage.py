@@ -15,6 +15,7 @@ from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.pipeline.reading.transactions import log_transactions
 from stepdown.protocol.records.columns import Wanted
+from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka
 from support.kafka_tiered import (
     CODECS,
@@ -55,7 +56,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
             kafka.create_topic(topic, configs=TOPIC)
         produce(kafka.address, "again", "none", b"of the first topic of this name")
         admin = AdminClient({"bootstrap.servers": kafka.address})
-        admin.delete_topics(["again"])["again"].result(30)
+        admin.delete_topics(["again"])["again"].result(DEADLINE_S)
         kafka.create_topic("again", configs=TOPIC)
         for topic in CODECS:
             produce(kafka.address, topic, topic, b"value")
@@ -75,19 +76,19 @@ def produce(address: str, topic: str, codec: str, value: bytes) -> None:
     """A few hundred records in transactions, each third of which is aborted, and some beside them."""
     common = {"bootstrap.servers": address, "compression.type": codec, "linger.ms": 5, "batch.size": 8000}
     producer = Producer(common | {"transactional.id": f"{topic}-{value.decode()}"})
-    producer.init_transactions(30)
+    producer.init_transactions(DEADLINE_S)
     for number in range(9):
         producer.begin_transaction()
         for at in range(40):
             key = None if at % 7 == 0 else b"%d" % at
             text = b"%d %d " % (number, at) + value * (1 + (number * at) % 97)
             producer.produce(topic, text, key, partition=0, timestamp=1_700_000_000_000 + number * 1000 + at)
-        producer.flush(30)
+        producer.flush(DEADLINE_S)
         (producer.abort_transaction if number % 3 == 2 else producer.commit_transaction)(30)
     plain = Producer(common)
     for number in range(200):
         plain.produce(topic, value * (number % 31), b"plain %d" % number, partition=0)
-    assert plain.flush(30) == 0
+    assert plain.flush(DEADLINE_S) == 0
 
 
 def stored(files: PlaceFiles, log: PartitionSegments, wanted_range: Range | None = None) -> list[Row]:

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from stepdown.bench.servers.process import wait_until
 from support.aiven_plugin import aiven_settings
+from support.deadline import DEADLINE_S, JOB_DEADLINE_S
 from support.kafka_cluster import ApacheKafkaCluster
 from support.kafka_tiered import (
     BLOCK,
@@ -42,7 +43,6 @@ IN_TRANSACTION = 500
 LEADER, FOLLOWER = 2, 3
 """Of all topics here; broker 1 is the controller."""
 LEVELS = ("read_uncommitted", "read_committed")
-UPLOAD_S = 600.0
 CLUSTER = {
     "unclean.leader.election.enable": "true",
     "min.insync.replicas": "1",
@@ -75,8 +75,12 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         admin = AdminClient({"bootstrap.servers": cluster.brokers[1].address})
         create(admin, TOPICS)
         write(cluster, AGAIN, "none", "of the first topic of this name", RECORDS // 10)
-        admin.delete_topics([AGAIN])[AGAIN].result(60)
-        wait_until(lambda: AGAIN not in admin.list_topics(timeout=30).topics, "the topic is gone", timeout_s=UPLOAD_S)
+        admin.delete_topics([AGAIN])[AGAIN].result(DEADLINE_S)
+        wait_until(
+            lambda: AGAIN not in admin.list_topics(timeout=DEADLINE_S).topics,
+            "the topic is gone",
+            timeout_s=JOB_DEADLINE_S,
+        )
         create(admin, (AGAIN,))
         for topic in TOPICS:
             write(cluster, topic, codec_of(topic), "kept", RECORDS * 8 // 10)
@@ -87,7 +91,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             await_replicas(admin, topic, {LEADER})
         lost = sum(write(cluster, topic, codec_of(topic), "lost", RECORDS // 10) for topic in TOPICS)
         for topic in TOPICS:
-            await_upload(leader.log_dir / f"{topic}-0", tiered, wait_s=UPLOAD_S)
+            await_upload(leader.log_dir / f"{topic}-0", tiered, wait_s=JOB_DEADLINE_S)
         leader.kill()
         follower.start()
         for topic in TOPICS:
@@ -96,7 +100,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         leader.start()
         for topic in TOPICS:
             await_replicas(admin, topic, {LEADER, FOLLOWER})
-            await_upload(follower.log_dir / f"{topic}-0", tiered, wait_s=UPLOAD_S)
+            await_upload(follower.log_dir / f"{topic}-0", tiered, wait_s=JOB_DEADLINE_S)
         for topic in (AGAIN, "lz4"):
             leave_open(cluster.brokers[1].address, topic)
         starts = {topic: epoch_starts(follower.log_dir / f"{topic}-0") for topic in TOPICS}
@@ -114,7 +118,7 @@ def create(admin: AdminClient, topics: tuple[str, ...]) -> None:
         NewTopic(topic, num_partitions=1, replica_assignment=[[LEADER, FOLLOWER]], config=config) for topic in topics
     ]
     for made in admin.create_topics(wanted).values():
-        made.result(60)
+        made.result(DEADLINE_S)
     for topic in topics:
         await_replicas(admin, topic, {LEADER, FOLLOWER})
 
@@ -123,10 +127,10 @@ def await_replicas(admin: AdminClient, topic: str, in_sync: set[int]) -> None:
     """Return when these replicas are in sync and one of them leads."""
 
     def is_so() -> bool:
-        found = admin.list_topics(topic, timeout=30).topics[topic].partitions.get(0)
+        found = admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions.get(0)
         return found is not None and set(found.isrs) == in_sync and found.leader in in_sync
 
-    wait_until(is_so, f"replicas of {topic}: {in_sync}", timeout_s=UPLOAD_S)
+    wait_until(is_so, f"replicas of {topic}: {in_sync}", timeout_s=JOB_DEADLINE_S)
 
 
 def write(cluster: ApacheKafkaCluster, topic: str, codec: str, name: str, records: int) -> int:
@@ -141,7 +145,7 @@ def write(cluster: ApacheKafkaCluster, topic: str, codec: str, name: str, record
         "queue.buffering.max.kbytes": 200_000,
     }
     producer = Producer(common | {"transactional.id": f"{topic}-{name}", "transaction.timeout.ms": 600_000})
-    producer.init_transactions(300)
+    producer.init_transactions(JOB_DEADLINE_S)
     plain = Producer(common)
     for first in range(0, records, IN_TRANSACTION):
         producer.begin_transaction()
@@ -151,10 +155,10 @@ def write(cluster: ApacheKafkaCluster, topic: str, codec: str, name: str, record
             key = None if number % 7 == 0 else b"%d" % number
             by = plain if number % 10 == 0 else producer
             by.produce(topic, value, key, partition=0, timestamp=1_700_000_000_000 + number)
-        assert producer.flush(300) == 0
+        assert producer.flush(JOB_DEADLINE_S) == 0
         end = producer.abort_transaction if first // IN_TRANSACTION % 5 == 4 else producer.commit_transaction
         end(300)
-    assert plain.flush(300) == 0
+    assert plain.flush(JOB_DEADLINE_S) == 0
     return records
 
 

@@ -9,13 +9,13 @@ import pytest
 from stepdown.broker.transactions.states import State
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw
+from support.deadline import DEADLINE_S
 from support.kafka_tools import RELEASES, KafkaTools
 from support.transaction_state import amend
 
 pytestmark = pytest.mark.java
 
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
-TIMEOUT_S = 30
 LONG_AGO_MS = 3_600_000
 PROPERTIES = {"transaction.state.log.num.partitions": "1"}
 
@@ -36,10 +36,10 @@ def begin(broker: Stepdown, transactional_id: str, topic: str) -> confluent_kafk
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": broker.address, "transactional.id": transactional_id, "log_level": 0}
     )
-    producer.init_transactions(TIMEOUT_S)
+    producer.init_transactions(DEADLINE_S)
     producer.begin_transaction()
-    producer.produce(topic, b"v", partition=0, timestamp=int(time() * 1000) - LONG_AGO_MS)
-    producer.flush(TIMEOUT_S)
+    producer.produce(topic, b"v", partition=0, timestamp=int(time()) * 1000 - LONG_AGO_MS)
+    producer.flush(DEADLINE_S)
     return producer
 
 
@@ -67,7 +67,7 @@ def test_an_open_transaction_is_listed_and_described(broker: Stepdown, tools: Ka
     assert re.search(rf"1\s+{topic}\s+\d+\s+0\s+Ongoing\s+60000\s.*{topic}-0", described), described
     producers = tools.run(TRANSACTIONS, f"{at} describe-producers --topic {topic} --partition 0")
     assert re.search(r"\n\d+\s+0\s+\S+\s+0\s+\d+\s+0\s", producers), producers
-    producer.abort_transaction(TIMEOUT_S)
+    producer.abort_transaction(DEADLINE_S)
     producers = tools.run(TRANSACTIONS, f"{at} describe-producers --topic {topic} --partition 0")
     assert re.search(r"\n\d+\s+0\s+\S+\s+0\s+\d+\s+None\s", producers), producers
 

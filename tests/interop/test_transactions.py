@@ -15,6 +15,7 @@ from support.clients import Client, Message, Span
 from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS, SCALA_0_8_2, JavaClient, properties, record
 from support.clients_python import PYTHON_CLIENTS
 from support.clients_raw import string
+from support.deadline import DEADLINE_S
 
 pytestmark = pytest.mark.java
 
@@ -27,7 +28,6 @@ ASK_FOR_ALL = (
     *OTHER_GENERATIONS[1:5],
     *(client for client in PYTHON_CLIENTS if client.name != "confluent"),
 )
-TIMEOUT_S = 30
 ROUNDS = 4
 
 
@@ -76,7 +76,7 @@ class Steps:
             self.counts[at] = action == "commit"
 
     def run(self) -> None:
-        self._writer.oracle.call("Script.run", bytes(self._steps), timeout_s=60)
+        self._writer.oracle.call("Script.run", bytes(self._steps), timeout_s=DEADLINE_S)
 
     @property
     def committed(self) -> list[bytes]:
@@ -157,7 +157,7 @@ def librdkafka(address: str, topic: str, isolation: str) -> list[bytes]:
     found: list[bytes] = []
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     while True:
-        message = consumer.poll(TIMEOUT_S)
+        message = consumer.poll(DEADLINE_S)
         assert message is not None
         if message.error() is not None:
             assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF, message.error()
@@ -175,7 +175,7 @@ async def test_aiokafka_sees_what_was_committed(broker: BrokerProcess, steps: St
     place = aiokafka.TopicPartition(steps.topic, 0)
     consumer.assign([place])
     consumer.seek(place, 0)
-    async with asyncio.timeout(TIMEOUT_S):
+    async with asyncio.timeout(DEADLINE_S):
         found = [(await consumer.getone()).value for _ in steps.committed]
     await consumer.stop()
     assert found == steps.committed
@@ -188,7 +188,7 @@ def test_a_confluent_producer_consumes_transforms_and_produces(broker: BrokerPro
     JAVA_3_9.produce(broker.address, "in", "in", 0, [Message(key=None, value=b"%d" % n) for n in range(10)], "none")
     settings = {"bootstrap.servers": broker.address, "transactional.id": "copy"}
     producer = confluent_kafka.Producer(settings)
-    producer.init_transactions(TIMEOUT_S)
+    producer.init_transactions(DEADLINE_S)
     for commit in (False, True):
         consumer = confluent_kafka.Consumer(
             {
@@ -202,17 +202,17 @@ def test_a_confluent_producer_consumes_transforms_and_produces(broker: BrokerPro
         consumer.subscribe(["in"])
         producer.begin_transaction()
         for _ in range(10):
-            message = consumer.poll(TIMEOUT_S)
+            message = consumer.poll(DEADLINE_S)
             assert message is not None
             assert message.error() is None
             producer.produce("out", message.value())
         places = consumer.position(consumer.assignment())
-        producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata(), TIMEOUT_S)
+        producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata(), DEADLINE_S)
         if commit:
-            producer.commit_transaction(TIMEOUT_S)
+            producer.commit_transaction(DEADLINE_S)
         else:
-            producer.flush(TIMEOUT_S)
-            producer.abort_transaction(TIMEOUT_S)
+            producer.flush(DEADLINE_S)
+            producer.abort_transaction(DEADLINE_S)
         consumer.close()
     expected = [b"%d" % n for n in range(10)]
     assert librdkafka(broker.address, "out", "read_committed") == expected

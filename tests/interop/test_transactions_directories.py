@@ -16,6 +16,7 @@ from stepdown.broker.transactions.states import State
 from stepdown.protocol.messages.list_transactions import ListTransactionsRequest
 from support.broker import Stepdown
 from support.clients_raw import wait_until
+from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka, take_over
 from support.transaction_state import TOPIC as TRANSACTIONS
 from support.transaction_state import amend, known_transactions, states
@@ -23,7 +24,6 @@ from support.transaction_state import amend, known_transactions, states
 pytestmark = pytest.mark.java
 
 TOPIC = "t"
-TIMEOUT_S = 30
 PROPERTIES = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.segment.bytes": "1500",
@@ -62,14 +62,14 @@ class Story:
                 values = [b"%d %s %s %d" % (turn, name.encode(), action.encode(), number) for number in range(3)]
                 for value in values:
                     producer.produce(TOPIC, value, key=b"k", partition=0)
-                producer.flush(TIMEOUT_S)
+                producer.flush(DEADLINE_S)
                 self.written += values
                 if action == "commit" or name in COUNT:
                     self.committed += values
                 if action == "commit" or name == "complete-commit":
-                    producer.commit_transaction(TIMEOUT_S)
+                    producer.commit_transaction(DEADLINE_S)
                 elif name == "complete-abort":
-                    producer.abort_transaction(TIMEOUT_S)
+                    producer.abort_transaction(DEADLINE_S)
             self.leftover.append(producer)
 
     def die(self, log_dir: Path) -> None:
@@ -106,7 +106,7 @@ class Story:
 
 def new_producer(broker: Broker, name: str) -> confluent_kafka.Producer:
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.address, "transactional.id": name, "log_level": 0})
-    producer.init_transactions(TIMEOUT_S)
+    producer.init_transactions(DEADLINE_S)
     return producer
 
 
@@ -125,7 +125,7 @@ def read(broker: Broker, isolation: str) -> list[bytes]:
     consumer = confluent_kafka.Consumer(settings)
     consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
     found = []
-    while (message := consumer.poll(TIMEOUT_S)) is not None and message.error() is None:
+    while (message := consumer.poll(DEADLINE_S)) is not None and message.error() is None:
         found.append(message.value())
     assert message is not None
     assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF, message.error()

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
+from .deadline import DEADLINE_S
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -15,7 +17,7 @@ def produce(address: str, topic: str, partitions: int, count: int) -> None:
     for number in range(count):
         producer.produce(topic, key=b"%d" % number, value=b"v" * (number % 200), partition=number % partitions)
         producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(DEADLINE_S) == 0
 
 
 def archived(spark: "SparkSession", out: Path, kind: str) -> tuple[int, int]:

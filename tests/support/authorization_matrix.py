@@ -11,9 +11,9 @@ from stepdown.protocol.messages.describe_acls import DescribeAclsRequest
 
 from .authorization_requests import GROUP, TOPIC, TRANSACTION
 from .client import RawClient
+from .deadline import DEADLINE_S
 
 SUBJECT = "User:ANONYMOUS"
-CATCH_UP_S = 20.0
 KINDS = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID, ResourceType.CLUSTER)
 NAMES = {
     ResourceType.TOPIC: TOPIC,
@@ -130,7 +130,7 @@ async def set_rules(admin: RawClient, acls: Sequence[Acl]) -> None:
     if acls:
         answer = await admin.send(CreateAclsRequest(creations=[_creation(acl) for acl in acls]), 3)
         assert not any(result.error_code for result in answer.results), answer
-    async with asyncio.timeout(CATCH_UP_S):
+    async with asyncio.timeout(DEADLINE_S):
         while await _shown(admin, open_filter) != set(acls):
             pass
 

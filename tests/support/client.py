@@ -14,9 +14,10 @@ from typing import Any, Self
 from stepdown.protocol.api import spec_of_request
 from stepdown.protocol.frame import FrameParser, decode_response, encode_request
 
+from .deadline import DEADLINE_S
+
 READ_BYTES = 64 * 1024
 MAX_FRAME_BYTES = 256 * 1024 * 1024
-TIMEOUT_S = 20.0
 
 
 class RawClient:
@@ -65,7 +66,7 @@ class RawClient:
 
     async def read_frame(self) -> bytes | None:
         """The next frame without its size; None when the broker has closed the connection."""
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(DEADLINE_S):
             while (frame := self._parser.next_frame()) is None:
                 try:
                     data = await self._reader.read(READ_BYTES)

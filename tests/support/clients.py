@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-READ_TIMEOUT_S = 30.0
 LARGEST_FETCH = 1 << 22
 
 

@@ -9,11 +9,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from .deadline import JOB_DEADLINE_S
 from .maven import REPOSITORY_ROOT, build_lock, skip_or_fail
 
 SOURCES = Path(__file__).resolve().parent / "go"
 PROGRAM = REPOSITORY_ROOT / "build" / "go" / "clients"
-SUITE_TIMEOUT_S = 1500
 
 
 def require_go() -> None:
@@ -30,7 +30,7 @@ def go(arguments: Sequence[str], folder: Path, **environment: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=SUITE_TIMEOUT_S,
+        timeout=JOB_DEADLINE_S,
         check=False,
     )
     return done.stdout

@@ -10,8 +10,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .clients import LARGEST_FETCH, READ_TIMEOUT_S, Message, Received, Span, timestamp_or_none
+from .clients import LARGEST_FETCH, Message, Received, Span, timestamp_or_none
 from .clients_raw import Reader, blob, string
+from .deadline import DEADLINE_S
 from .java_oracle import JavaOracle, java_oracle_for
 
 
@@ -55,7 +56,7 @@ class JavaClient:
         } | {key.replace("_", "."): value for key, value in more.items()}
         records = b"".join(record(topic, partition, message) for message in messages)
         payload = properties(settings) + struct.pack(">i", len(messages)) + records
-        self.oracle.call("Client.produce", payload, timeout_s=READ_TIMEOUT_S)
+        self.oracle.call("Client.produce", payload, timeout_s=DEADLINE_S)
 
     def consume(
         self, address: str, client_id: str, spans: Sequence[Span], *, max_bytes: int = LARGEST_FETCH, **more: str
@@ -74,7 +75,7 @@ class JavaClient:
             string(span.topic) + struct.pack(">iqi", span.partition, span.offset, span.count) for span in spans
         )
         payload = properties(settings) + struct.pack(">i", len(spans)) + wanted
-        reader = Reader(self.oracle.call("Reader.consume", payload, timeout_s=READ_TIMEOUT_S))
+        reader = Reader(self.oracle.call("Reader.consume", payload, timeout_s=DEADLINE_S))
         received = []
         while reader.at < len(reader.data):
             received.append(_received(reader))

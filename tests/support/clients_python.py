@@ -10,10 +10,10 @@ import aiokafka
 import confluent_kafka
 import kafka
 
-from .clients import LARGEST_FETCH, READ_TIMEOUT_S, Collected, Message, Received, Span, timestamp_or_none
+from .clients import LARGEST_FETCH, Collected, Message, Received, Span, timestamp_or_none
+from .deadline import DEADLINE_S
 
 POLL_S = 0.2
-CLOSE_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class KafkaPython:
                 )
                 for message in messages
             ]
-            producer.flush(READ_TIMEOUT_S)
+            producer.flush(DEADLINE_S)
             for future in sent:
-                future.get(READ_TIMEOUT_S)
+                future.get(DEADLINE_S)
         finally:
-            producer.close(CLOSE_TIMEOUT_S)
+            producer.close(DEADLINE_S)
 
     def consume(
         self, address: str, client_id: str, spans: Sequence[Span], *, max_bytes: int = LARGEST_FETCH
@@ -82,7 +82,7 @@ class KafkaPython:
 
     def _collect(self, consumer: Any, spans: Sequence[Span]) -> list[Received]:
         collected = Collected(spans)
-        end = time.monotonic() + READ_TIMEOUT_S
+        end = time.monotonic() + DEADLINE_S
         while not collected.complete:
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.name}: missing {collected.missing}")
@@ -148,7 +148,7 @@ class AioKafka:
             max_partition_fetch_bytes=max_bytes,
         )
         collected = Collected(spans)
-        async with consumer, asyncio.timeout(READ_TIMEOUT_S):
+        async with consumer, asyncio.timeout(DEADLINE_S):
             consumer.assign([aiokafka.TopicPartition(span.topic, span.partition) for span in spans])
             for span in spans:
                 consumer.seek(aiokafka.TopicPartition(span.topic, span.partition), span.offset)
@@ -193,7 +193,7 @@ class Confluent:
                 timestamp=message.timestamp_ms or 0,
                 on_delivery=lambda error, _: failed.append(error) if error is not None else None,
             )
-        assert producer.flush(READ_TIMEOUT_S) == 0, "not all delivered"
+        assert producer.flush(DEADLINE_S) == 0, "not all delivered"
         assert not failed, failed[:3]
 
     def consume(
@@ -208,7 +208,7 @@ class Confluent:
         }
         consumer = confluent_kafka.Consumer(self._settings(address, client_id) | settings)
         collected = Collected(spans)
-        end = time.monotonic() + READ_TIMEOUT_S
+        end = time.monotonic() + DEADLINE_S
         try:
             consumer.assign([confluent_kafka.TopicPartition(s.topic, s.partition, s.offset) for s in spans])
             while not collected.complete:

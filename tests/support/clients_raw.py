@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from .deadline import DEADLINE_S
+
 API_INCREMENTAL_ALTER_CONFIGS = 44
 API_PRODUCE, API_FETCH, API_LIST_OFFSETS, API_METADATA, API_VERSIONS, API_CREATE_TOPICS = 0, 1, 2, 3, 18, 19
 POLL_S = 0.05
@@ -69,7 +71,7 @@ class Reader:
         return None if size < 0 else self.raw(size)
 
 
-def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = DEADLINE_S) -> None:
     """Return when `condition()` is true, asking again every 50 ms.
 
     Raises:
@@ -171,7 +173,7 @@ def _transactions(reader: Reader) -> tuple[int, tuple[tuple[int, int], ...] | No
 class Raw:
     """One blocking connection."""
 
-    def __init__(self, address: str, *, timeout_s: float = 30.0) -> None:
+    def __init__(self, address: str, *, timeout_s: float = DEADLINE_S) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
 

@@ -13,6 +13,7 @@ from stepdown.protocol.records.layout import TimestampType
 from stepdown.protocol.records.record import Record
 
 from .client import RawClient
+from .deadline import DEADLINE_S
 
 
 async def connect(broker: Broker) -> RawClient:
@@ -80,6 +81,6 @@ def magics(data: memoryview) -> set[int]:
 
 async def parked(broker: Broker) -> None:
     """Returns when a fetch waits in the purgatory."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         while not len(broker.fetch_purgatory):  # noqa: ASYNC110 -- the purgatory tells nobody but its waiters
             await asyncio.sleep(0)

@@ -21,10 +21,10 @@ import kafka
 
 from .clients_java import properties
 from .clients_raw import Reader, string
+from .deadline import DEADLINE_S
 from .java_oracle import java_oracle_for
 from .old_packages import old_package
 
-READ_TIMEOUT_S = 40.0
 POLL_MS = 200
 Place = tuple[int, int]
 
@@ -76,7 +76,7 @@ class KafkaPythonMember:
         A poll of kafka-python 3.0.12 that ends between JoinGroup and SyncGroup never takes its assignment up.
         """
         found: list[Place] = []
-        end = time.monotonic() + READ_TIMEOUT_S
+        end = time.monotonic() + DEADLINE_S
         while len(found) < count and (left_s := end - time.monotonic()) > 0:
             for records in consumer.poll(timeout_ms=int(left_s * 1000), max_records=count - len(found)).values():
                 found += [(record.partition, record.offset) for record in records]
@@ -103,7 +103,7 @@ class AioKafkaMember:
         )
         found: list[Place] = []
         async with consumer:
-            end = time.monotonic() + READ_TIMEOUT_S
+            end = time.monotonic() + DEADLINE_S
             while len(found) < count and time.monotonic() < end:
                 batches = await consumer.getmany(timeout_ms=POLL_MS, max_records=count - len(found))
                 for records in batches.values():
@@ -133,7 +133,7 @@ class ConfluentMember:
         consumer = confluent_kafka.Consumer(settings)
         consumer.subscribe([topic])
         found: list[Place] = []
-        end = time.monotonic() + READ_TIMEOUT_S
+        end = time.monotonic() + DEADLINE_S
         try:
             while len(found) < count and time.monotonic() < end:
                 messages = consumer.consume(count - len(found), POLL_MS / 1000)
@@ -155,11 +155,11 @@ class OldKafkaPythonMember:
     def reads(self, address: str, group: str, topic: str, count: int) -> list[Place]:
         script = Path(__file__).with_name("kafka_python_reader.py")  # -P: its folder has a `kafka` of its own
         done = subprocess.run(
-            [sys.executable, "-P", str(script), address, group, topic, str(count), str(READ_TIMEOUT_S)],
+            [sys.executable, "-P", str(script), address, group, topic, str(count), str(DEADLINE_S)],
             env=os.environ | {"PYTHONPATH": str(old_package(f"kafka-python=={self.version}"))},
             capture_output=True,
             text=True,
-            timeout=READ_TIMEOUT_S + 20,
+            timeout=DEADLINE_S + 20,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -184,9 +184,9 @@ class JavaMember:
         }
         if self.protocol is not None:
             settings["group.protocol"] = self.protocol
-        payload = properties(settings) + string(topic) + struct.pack(">ii", count, int(READ_TIMEOUT_S * 1000))
+        payload = properties(settings) + string(topic) + struct.pack(">ii", count, int(DEADLINE_S * 1000))
         oracle = java_oracle_for("groups", f"org.apache.kafka:kafka-clients:{self.version}")
-        reader = Reader(oracle.call("GroupClient.read", payload, timeout_s=READ_TIMEOUT_S + 20))
+        reader = Reader(oracle.call("GroupClient.read", payload, timeout_s=DEADLINE_S + 20))
         found = []
         while reader.at < len(reader.data):
             found.append((reader.take("i"), reader.take("q")))

@@ -29,11 +29,11 @@ from typing import IO
 
 from stepdown.bench.servers.kafka import KAFKA_3_9
 
+from .deadline import DEADLINE_S
 from .java_build import compile_java, java
 from .maven import class_path
 
 MAIN = "oracle.Oracle"
-CALL_TIMEOUT_S = 60.0
 
 
 class JavaError(Exception):
@@ -66,7 +66,7 @@ class JavaOracle:
     def pid(self) -> int:
         return self._process.pid
 
-    def call(self, command: str, payload: bytes = b"", *, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
+    def call(self, command: str, payload: bytes = b"", *, timeout_s: float = DEADLINE_S) -> bytes:
         """Return the answer to `Class.method` with this payload.
 
         Raises:
@@ -96,7 +96,7 @@ class JavaOracle:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(10)
+            self._process.wait(DEADLINE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from .deadline import JOB_DEADLINE_S
 from .spark import write_spark_defaults
 
 Victim = Literal["all", "jvm", "driver"]
 VICTIMS: tuple[Victim, ...] = ("all", "jvm", "driver")
-RUN_TIMEOUT_S = 600.0
 _LOOK_EVERY_S = 0.01
 
 
@@ -41,7 +41,7 @@ class JobProcess:
 
         Returns when nothing of it runs any more: a JVM whose driver has died ends by itself.
         """
-        before, end = self._entries(), time.monotonic() + RUN_TIMEOUT_S
+        before, end = self._entries(), time.monotonic() + JOB_DEADLINE_S
         while self._entries() < before + entries:
             try:
                 self._process.wait(_LOOK_EVERY_S)
@@ -56,7 +56,7 @@ class JobProcess:
 
     def succeed(self) -> None:
         """Return when it has ended with exit code 0."""
-        assert self._process.wait(RUN_TIMEOUT_S) == 0, self._said()
+        assert self._process.wait(JOB_DEADLINE_S) == 0, self._said()
 
     def _kill(self, victim: Victim) -> None:
         driver = self._process.pid
@@ -80,7 +80,7 @@ class JobProcess:
         raise ProcessLookupError
 
     def _await_end_of_all(self, end: float) -> None:
-        self._process.wait(RUN_TIMEOUT_S)
+        self._process.wait(JOB_DEADLINE_S)
         while True:
             try:
                 os.killpg(self._process.pid, 0)

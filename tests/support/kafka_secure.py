@@ -11,6 +11,7 @@ from confluent_kafka.admin import (
 from stepdown.bench.servers.process import free_port
 
 from .certificates import Authority
+from .deadline import DEADLINE_S
 from .kafka import ApacheKafka
 
 USER, PASSWORD = "alice", "s3cret,=\u00e4"
@@ -63,4 +64,4 @@ class SecureKafka(ApacheKafka):
             for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
         ]
         for change in changes:
-            admin.alter_user_scram_credentials([change])[USER].result(30)
+            admin.alter_user_scram_credentials([change])[USER].result(DEADLINE_S)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from .deadline import DEADLINE_S
 from .maven import class_path
 
 LOCAL_TIERED_STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
 TEST_JAR = "org.apache.kafka:kafka-storage:3.9.1:test"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-WAIT_S = 90.0
 ROWS_AT_ONCE = 1000
 POLL_S = 0.2
 BLOCK = 1000
@@ -71,16 +71,16 @@ def leave_open(address: str, topic: str) -> None:
     producer = Producer(
         {"bootstrap.servers": address, "transactional.id": f"{topic}-open", "transaction.timeout.ms": 900_000}
     )
-    producer.init_transactions(30)
+    producer.init_transactions(DEADLINE_S)
     producer.begin_transaction()
     producer.produce(topic, b"of an open transaction", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(DEADLINE_S) == 0
     plain = Producer({"bootstrap.servers": address})
     plain.produce(topic, b"behind it", partition=0)
-    assert plain.flush(30) == 0
+    assert plain.flush(DEADLINE_S) == 0
 
 
-def await_upload(log: Path, tiered: Path, *, wait_s: float = WAIT_S) -> None:
+def await_upload(log: Path, tiered: Path, *, wait_s: float = DEADLINE_S) -> None:
     """Return when the broker has only its newest segment left of its log, so all others are in tiered storage."""
     end = time.monotonic() + wait_s
     while len(list(log.glob("*.log"))) > 1:
@@ -102,11 +102,11 @@ def _consumed(address: str, topic: str, isolation_level: str, start: int, end: i
     settings = {"bootstrap.servers": address, "group.id": "reader", "isolation.level": isolation_level}
     consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "error"})
     consumer.assign([TopicPartition(topic, 0, start)])
-    count, until = 0, time.monotonic() + WAIT_S
+    count, until = 0, time.monotonic() + DEADLINE_S
     try:
         while True:
             messages = consumer.consume(ROWS_AT_ONCE, POLL_S)  # all of that time where there are fewer
-            until = time.monotonic() + WAIT_S if messages else until
+            until = time.monotonic() + DEADLINE_S if messages else until
             assert time.monotonic() < until, f"{topic}: no end after {count} records"
             for message in messages:
                 error = message.error()

@@ -2,12 +2,12 @@
 
 import subprocess
 
+from .deadline import DEADLINE_S
 from .java_build import java
 from .maven import class_path
 
 RELEASES = ("3.9.1", "4.4.0")
 JARS = ("org.apache.kafka:kafka-tools", "org.apache.kafka:kafka_2.13")
-TOOL_TIMEOUT_S = 90
 TOOLS = "org.apache.kafka.tools"
 ACLS, API_VERSIONS, CONFIG, CONSOLE_PRODUCER = (
     f"{TOOLS}.{name}" for name in ("AclCommand", "BrokerApiVersionsCommand", "ConfigCommand", "ConsoleProducer")
@@ -34,7 +34,7 @@ class KafkaTools:
         words = [word.format(**self.names) for word in arguments.split()]
         jars = class_path(*(f"{jar}:{self.release}" for jar in JARS))
         done = subprocess.run(
-            java(jars, main, *words), input=stdin, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False
+            java(jars, main, *words), input=stdin, capture_output=True, text=True, timeout=DEADLINE_S, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from stepdown.bench.servers.kafka import joined
 
+from .deadline import JOB_DEADLINE_S
 from .java_build import JVM_OPTIONS
 from .maven import REPOSITORY_ROOT, build_lock, class_path, skip_or_fail
 
@@ -22,7 +23,6 @@ SUITE = "sid"
 """Of Debian: its newest librdkafka."""
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 NEEDED = ("apt-get", "make", "gcc", "g++", "bash", "stdbuf")
-BUILD_S, SUITE_S = 1200, 1500
 BROKER_VERSION = "3.9.1"
 """In the environment: its program frees what its option -V says, and aborts."""
 RUNNER = "test-runner"
@@ -103,7 +103,7 @@ def _run(folder: Path, output: Path, options: Sequence[str], environment: Mappin
             env=os.environ | environment,
             stdout=out,
             stderr=subprocess.STDOUT,
-            timeout=SUITE_S,
+            timeout=JOB_DEADLINE_S,
             check=False,
         )
     printed = output.read_text(errors="replace")
@@ -168,7 +168,7 @@ def _built(folder: Path) -> Path:
         ["make", "-j2", "libs"],
         ["make", "-C", "tests", "-j2", RUNNER],
     ):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BUILD_S, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=JOB_DEADLINE_S, check=False)
         if done.returncode:
             skip_or_fail(f"librdkafka cannot be built, {command[0]} says: {(done.stdout + done.stderr)[-1000:]}")
     return folder

@@ -28,11 +28,11 @@ from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import iter_batches
 
 from .broker import Stepdown
+from .deadline import JOB_DEADLINE_S
 
 LIMIT = 20_000
 RECORDS_A_SCRIPT = 50_000
 SCRIPTS_A_BROKER = 8
-STALLED_S = 600
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TROUBLES = ("none", "cuts", "cuts", "cuts", "stops", "kills", "kills", "expiry")
@@ -106,7 +106,7 @@ class Script:
         )
         settings = self.settings()
         try:
-            async with asyncio.timeout(STALLED_S):
+            async with asyncio.timeout(JOB_DEADLINE_S):
                 if self.is_transactional:
                     await self._run_transactions(settings)
                 else:

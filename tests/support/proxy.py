@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from .deadline import DEADLINE_S
+
 _CHUNK = 1 << 16
 
 
@@ -67,7 +69,7 @@ class RecordingProxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="recording-proxy", daemon=True)
         self._thread.start()
-        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(DEADLINE_S)
         self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def forward_to(self, address: str) -> None:
@@ -79,9 +81,9 @@ class RecordingProxy:
         return {r.api_version for r in self.requests if r.client_id == client_id and r.api_key == api_key}
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(DEADLINE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(DEADLINE_S)
         self._loop.close()
 
     async def _listen(self) -> asyncio.Server:

@@ -23,9 +23,9 @@ from stepdown.protocol.errors import ApiError, ErrorCode
 
 from .brokers import begin_produce, create_topic, fetched, running_cluster, values_in
 from .clock import ManualClock, settle
+from .deadline import JOB_DEADLINE_S
 
 STEPS = 40
-HUNG_S = 600
 IDS = (1, 2, 3)
 TOPIC = "t"
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -283,7 +283,7 @@ def main(first: int, last: int) -> int:
     """1 when a seed breaks a rule, or ends in another failure; it is named."""
     for seed in range(first, last):
         try:
-            asyncio.run(asyncio.wait_for(storm(seed), HUNG_S))
+            asyncio.run(asyncio.wait_for(storm(seed), JOB_DEADLINE_S))
         except Exception as fault:
             print(f"seed {seed}: {type(fault).__name__} {fault}", flush=True)
             return 1

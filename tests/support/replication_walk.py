@@ -18,6 +18,7 @@ from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequ
 
 from .brokers import batch_of, values_in
 from .client import RawClient
+from .deadline import DEADLINE_S
 
 SETTINGS = {
     "broker.session.timeout.ms": "6000",
@@ -40,7 +41,6 @@ STAYING = ("min-1", "min-2", "min-3")
 LEAVING = ("moved", "clean", "unclean")
 DEBUGGER, CONSUMER, LATEST = -2, -1, -1
 SOON_MS = 300
-PATIENCE_S = 60.0
 
 
 class Side(Protocol):
@@ -181,7 +181,7 @@ class Walk:
                 return data.error_code, data.high_watermark, end, values_in(data.records)
 
             found = await seen()
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(DEADLINE_S):
                 while len(place.isr_nodes) >= least and found[1] != found[2]:
                     await asyncio.sleep(0.05)
                     found = await seen()
@@ -223,14 +223,14 @@ class Walk:
     async def _served(self, topics: Sequence[str], *, at: int) -> None:
         """A broker tells of its leadership a moment before it has begun."""
         for topic in topics:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(DEADLINE_S):
                 while True:
                     if await self._end(at, topic, CONSUMER) >= 0:
                         break
                     await asyncio.sleep(0.05)
 
     async def _until(self, topic: str, at: int, holds: Any) -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(DEADLINE_S):
             while True:
                 with suppress(OSError):
                     place = await self._metadata(topic, at=at)

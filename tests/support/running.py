@@ -11,6 +11,8 @@ from stepdown.config import load
 from stepdown.network.clock import Clock
 from stepdown.storage.files.files import Files
 
+from .deadline import DEADLINE_S
+
 
 @asynccontextmanager
 async def running_broker(
@@ -35,6 +37,6 @@ async def running_broker(
 
 async def until(holds: Callable[[], bool]) -> None:
     """Returns when something has come about that nobody tells."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0)

@@ -20,6 +20,7 @@ from stepdown.protocol.messages.init_producer_id import InitProducerIdRequest
 from stepdown.protocol.schema import schema_of
 
 from .client import RawClient
+from .deadline import DEADLINE_S
 
 NOT_YET = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -27,12 +28,10 @@ NOT_YET = (
     ErrorCode.NOT_COORDINATOR,
 )
 
-IN_STEP_S = 30.0  # how long one broker may lag behind the other
 PARKED_S = 0.05  # no answer from either for so long,
 PINGS = 30  # nor while so many other requests are answered: both wait for something to happen
 SETTLE_S = 0.005
 OWN_NUMBERS = ("producer_id", "session_id")
-READY_S = 60.0
 MADE_NAME = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -149,7 +148,7 @@ class SideBySide:
             tasks.append(asyncio.create_task(_answer(side.clients[actor], made, version)))
         what = f"{actor}: v{version} {request}"
         self.pending[actor] = Pending(what, learns or {}, tasks)
-        await asyncio.wait(tasks, timeout=PARKED_S if may_wait else IN_STEP_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=PARKED_S if may_wait else DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
         for _ in range(PINGS):
             if any(task.done() for task in tasks):
                 break
@@ -179,7 +178,7 @@ class SideBySide:
         if not any(task.done() for task in pending.tasks):
             self.log.append(f"{pending.what} waits")
             return None
-        _, late = await asyncio.wait(pending.tasks, timeout=IN_STEP_S)
+        _, late = await asyncio.wait(pending.tasks, timeout=DEADLINE_S)
         if late:
             which, done = ("Kafka", "we do") if pending.tasks[0] in late else ("we", "Kafka does")
             answered = next(task.result() for task in pending.tasks if task not in late)
@@ -249,7 +248,7 @@ async def coordinators_ready(side: Side) -> None:
         (FindCoordinatorRequest(key="any", key_type=1), 1),
         (EndTxnRequest(transactional_id="any", producer_id=1, producer_epoch=0, committed=True), 0),
     )
-    async with asyncio.timeout(READY_S):
+    async with asyncio.timeout(DEADLINE_S):
         for request, version in probes:
             while (await client.send(request, version)).error_code in NOT_YET:
                 pass

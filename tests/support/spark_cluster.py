@@ -17,7 +17,8 @@ import pyspark
 import pytest
 from stepdown.bench.servers.process import free_port, wait_until
 
-START_S = 120.0
+from .deadline import DEADLINE_S
+
 _HIDDEN = (
     'mount -t tmpfs none /tmp && mkdir -p "$1" && { mount -t tmpfs none "$1" || exit 1; } && cd / && shift && exec "$@"'
 )
@@ -41,7 +42,7 @@ class SparkCluster:
         wait_until(
             lambda: "RegistrationMaster" in master.read_text() or "ALIVE" in master.read_text(),
             "a master",
-            timeout_s=START_S,
+            timeout_s=DEADLINE_S,
         )
         alone = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _HIDDEN, "sh", str(self._hidden)]
         for number in range(workers):
@@ -52,7 +53,7 @@ class SparkCluster:
                 [*words, "--work-dir", "/tmp/work", self.url],
                 f"worker-{number}",
             )
-        wait_until(lambda: master.read_text().count("Registering worker") >= workers, "workers", timeout_s=START_S)
+        wait_until(lambda: master.read_text().count("Registering worker") >= workers, "workers", timeout_s=DEADLINE_S)
 
     def run(self, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
         """Start `stepdown-pipeline` with these words on the cluster."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from stepdown.pipeline.spark_packages import jar_settings
 
+from .deadline import JOB_DEADLINE_S
 from .maven import build_lock, skip_or_fail
 
-_TIMEOUT_S = 600
 _FETCH = """
 import json, sys
 from stepdown.pipeline.session import build_session
@@ -35,7 +35,7 @@ def jars_at_hand() -> Sequence[str]:
             if all(Path(path).exists() for path in paths):
                 return paths
         command = [sys.executable, "-c", _FETCH, settings]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=JOB_DEADLINE_S, check=False)
         if done.returncode:
             return ()
         paths = [url.removeprefix("file://") for url in json.loads(done.stdout.splitlines()[-1])]

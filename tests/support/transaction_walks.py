@@ -18,13 +18,13 @@ from stepdown.protocol.messages import produce as pr
 from stepdown.protocol.messages import txn_offset_commit as tc
 from stepdown.protocol.messages import write_txn_markers as wm
 
+from .deadline import DEADLINE_S
 from .record_sets import record_set
 from .side_by_side import Name, Side, SideBySide, Unknowable
 
 TIMEOUT_MS = 60_000  # nothing times out
 PARTITIONS = 3
 ACTOR = 0
-SETTLED_S = 10.0
 
 
 class TransactionWalk:
@@ -179,7 +179,7 @@ class TransactionWalk:
         await self._settle(ours)
 
     async def _settle(self, side: Side) -> None:
-        async with asyncio.timeout(SETTLED_S):
+        async with asyncio.timeout(DEADLINE_S):
             while await self._is_ending(side):
                 pass
 

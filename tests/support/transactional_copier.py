@@ -11,7 +11,8 @@ import sys
 
 import confluent_kafka
 
-TIMEOUT_S = 20
+from .deadline import DEADLINE_S
+
 GROUP = "copier"
 MOST_RECORDS = 20
 ABORTED = 0.2
@@ -33,7 +34,7 @@ def main(address: str, source: str, target: str, partitions: int, records: int, 
         }
         | STAY
     )
-    producer.init_transactions(TIMEOUT_S)
+    producer.init_transactions(DEADLINE_S)
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": address,
@@ -46,7 +47,7 @@ def main(address: str, source: str, target: str, partitions: int, records: int, 
         | STAY
     )
     asked = [confluent_kafka.TopicPartition(source, index) for index in range(partitions)]
-    at = {place.partition: max(0, place.offset) for place in consumer.committed(asked, TIMEOUT_S)}
+    at = {place.partition: max(0, place.offset) for place in consumer.committed(asked, DEADLINE_S)}
     while any(offset < records for offset in at.values()):
         copy_some(producer, consumer, source, target, at, records, noise)
         print(f"copied {sum(at.values())}", flush=True)
@@ -69,18 +70,18 @@ def copy_some(
     for _ in range(noise.randint(1, MOST_RECORDS)):
         if all(offset >= records for offset in copied.values()):
             break
-        message = consumer.poll(TIMEOUT_S)
+        message = consumer.poll(DEADLINE_S)
         if message is None or message.error() is not None:
             raise RuntimeError(f"nothing to copy: {message and message.error()}")
         producer.produce(target, message.value(), key=message.key(), partition=message.partition())
         copied[message.partition()] = message.offset() + 1
     places = [confluent_kafka.TopicPartition(source, index, offset) for index, offset in copied.items()]
-    producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata(), TIMEOUT_S)
+    producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata(), DEADLINE_S)
     if noise.random() < ABORTED:
-        producer.flush(TIMEOUT_S)
-        producer.abort_transaction(TIMEOUT_S)
+        producer.flush(DEADLINE_S)
+        producer.abort_transaction(DEADLINE_S)
     else:
-        producer.commit_transaction(TIMEOUT_S)
+        producer.commit_transaction(DEADLINE_S)
         at.update(copied)
 
 

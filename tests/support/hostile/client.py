@@ -25,6 +25,7 @@ from stepdown.protocol.messages.heartbeat import HeartbeatRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
+from ..deadline import DEADLINE_S
 from . import attacks
 
 SESSION_MS = 6_000
@@ -41,7 +42,7 @@ def begun() -> None:
 
 
 def connected(address: str) -> socket.socket:
-    sock = socket.create_connection(parse_address(address), 120)
+    sock = socket.create_connection(parse_address(address), DEADLINE_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 

@@ -40,6 +40,7 @@ from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from support.broker import Stepdown
 from support.mutations import damaged_batch
 
+from ..deadline import DEADLINE_S
 from .client import asked, connected
 from .generated import by_chance, damaged
 
@@ -130,7 +131,7 @@ def at_end(sock: socket.socket, buffer: bytearray) -> bool:
 
 def look(server: Stepdown, found: Found) -> None:
     """Requests that were answered, and those that closed their connection."""
-    with urlopen(f"http://{server.http}/metrics", timeout=60) as page:
+    with urlopen(f"http://{server.http}/metrics", timeout=DEADLINE_S) as page:
         families = text_string_to_metric_families(page.read().decode())
     samples = [sample for family in families for sample in family.samples]
     answered = [each for each in samples if each.name == "stepdown_requests_total" and each.value]

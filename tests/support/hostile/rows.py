@@ -20,6 +20,7 @@ from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 
+from ..deadline import DEADLINE_S
 from .attacks import TOPIC, WIDE_PARTITIONS, WIDE_TOPIC, small_batches_of_gzip
 from .client import asked, connected
 
@@ -208,13 +209,13 @@ def felt(row: Row, server: Server, seconds: float) -> Felt:
                 attackers.enter_context(client(row.attack, target))
             waits = run_probe(server.address, seconds)
         growth = usage.peak_rss_bytes() - before
-        told, _ = group_members.communicate(timeout=60)
+        told, _ = group_members.communicate(timeout=DEADLINE_S)
     return Felt(waits_ms=waits, growth_bytes=growth, heartbeat_codes=json.loads(told))
 
 
 def run_probe(address: str, seconds: float) -> list[float]:
     done = subprocess.run(
-        command("probe", address, str(seconds)), cwd=TESTS, check=True, capture_output=True, timeout=170
+        command("probe", address, str(seconds)), cwd=TESTS, check=True, capture_output=True, timeout=DEADLINE_S
     )
     waits: list[float] = json.loads(done.stdout)
     return waits

@@ -5,6 +5,7 @@ import pytest
 from stepdown import __version__
 from stepdown.cli.commands import COMMANDS
 from support.command import run_command
+from support.deadline import DEADLINE_S
 
 
 def test_help_names_every_command() -> None:
@@ -35,13 +36,15 @@ def test_a_command_imports_nothing_of_the_others() -> None:
         "except SystemExit: pass\n"
         "print(*(name for name in sys.modules if name.startswith(('stepdown.broker', 'stepdown.storage', 'rich'))))"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=DEADLINE_S
+    )
     assert ended.stdout.splitlines()[-1] == ""
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
     command = f"{sys.executable} -m stepdown config | head -n 1"
-    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=DEADLINE_S)
     assert ended.stdout.startswith("Settings of the broker")
     assert ended.stderr == ""
 
@@ -51,5 +54,7 @@ def test_a_broker_pays_for_no_command_line_library() -> None:
         "import sys; import stepdown.cli.main, stepdown.cli.serve.command_line, stepdown.cli.serve.broker_process\n"
         "print(*(name for name in sys.modules if name in ('typer', 'pydantic', 'rich', 'structlog')))"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=DEADLINE_S
+    )
     assert ended.stdout == "\n"

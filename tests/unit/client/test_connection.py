@@ -7,6 +7,7 @@ from stepdown.client.connection import Connection, parse_address
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.metadata import MetadataRequest
+from support.deadline import MOMENT_S
 
 API_VERSIONS_V0 = bytes.fromhex("00000010 00000001 0000 00000001 0003 0001 0007")  # Metadata v1 to v7
 
@@ -56,7 +57,7 @@ def test_what_is_no_answer_is_an_error(listening: socket.socket, data: bytes, fa
 
 
 def test_a_silent_broker_is_given_up_in_time(listening: socket.socket) -> None:
-    silent = Connection(listening.getsockname(), client_id="me", timeout_s=0.02)
+    silent = Connection(listening.getsockname(), client_id="me", timeout_s=MOMENT_S)
     with silent, pytest.raises(TimeoutError):
         silent.exchange(MetadataRequest(topics=()), 1)
 

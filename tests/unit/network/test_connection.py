@@ -34,6 +34,7 @@ from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from stepdown.protocol.records.builder import build_batch
 from support.client import RawClient
 from support.clock import ManualClock, settle
+from support.deadline import DEADLINE_S
 from support.fetching import create, fetch, parked, produce, records
 from support.running import running_broker, until
 
@@ -169,7 +170,7 @@ class Crowded:
     async def read_answers(self) -> int:
         """How many bytes of answers come, of all that are due."""
         size, loop = 0, asyncio.get_running_loop()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(DEADLINE_S):
             while size < self.ANSWER_BYTES * self.REQUESTS and (part := await loop.sock_recv(self.theirs, 65536)):
                 size += len(part)
         return size

@@ -13,6 +13,7 @@ from stepdown.protocol.messages.incremental_alter_configs import (
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
 from support.clock import ManualClock
+from support.deadline import DEADLINE_S
 from support.running import running_broker
 
 BROKER = 4
@@ -40,7 +41,7 @@ async def test_a_listener_that_has_all_its_connections_takes_another_when_one_en
         assert broker.connections == 2
         assert not asked.done()
         await first.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             assert await asked
         for client in (waiting, other):
             await client.close()
@@ -54,7 +55,7 @@ async def test_the_limit_of_a_listener_may_change(tmp_path: Path) -> None:
         resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=(change,))
         answer = await other.send(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
         assert answer.responses[0].error_code == ErrorCode.NONE
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             assert await asked
         for client in (first, waiting, other):
             await client.close()
@@ -70,7 +71,7 @@ async def test_a_listener_that_gets_connections_too_fast_lets_the_rest_wait(tmp_
         assert await answers(taken[0])
         before = broker.connections
         assert before < 31
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             while broker.connections < 31:
                 await clock.advance(1_000)
         for client in (*taken, free):

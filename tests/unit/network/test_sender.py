@@ -19,6 +19,7 @@ from stepdown.network.worker_threads import WorkerThreads
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
 from support.clock import ManualClock, settle
+from support.deadline import DEADLINE_S
 
 CHUNK = 100_000
 
@@ -72,7 +73,7 @@ class Slow(Pattern):
 
     def fill(self, buffer: bytearray) -> int:
         self.begun.set()
-        self.may_end.wait(10)
+        self.may_end.wait(DEADLINE_S)
         return super().fill(buffer)
 
 

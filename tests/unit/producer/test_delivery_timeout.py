@@ -7,6 +7,7 @@ from stepdown.config import ConfigError
 from stepdown.producer import Delivery, Timeout
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.errors import ErrorCode
+from support.deadline import DEADLINE_S
 from support.producing import Cluster, producing
 
 QUICK = {"delivery_timeout_ms": 1000, "request_timeout_ms": 900, "linger_ms": 0}
@@ -247,4 +248,4 @@ async def test_a_leaderless_partition_asks_for_metadata_and_goes_on() -> None:
         stage.cluster.leaders["t", 0] = 0
         [asked] = await stage.produced(3000)
         asked.answer()
-        assert (await asyncio.wait_for(delivery.accepted(), 1)).done()
+        assert (await asyncio.wait_for(delivery.accepted(), DEADLINE_S)).done()

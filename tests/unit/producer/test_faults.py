@@ -21,6 +21,7 @@ from stepdown.producer.sender.producer_id import IdempotentCaller
 from stepdown.producer.sender.sender import Sender
 from stepdown.producer.sender.sequence_numbers import Sequences
 from stepdown.protocol.errors import ErrorCode
+from support.deadline import DEADLINE_S
 from support.producing import Stage, producing
 
 PATH = (
@@ -108,7 +109,7 @@ async def test_a_fault_fails_what_met_it_and_never_the_rest(
         cluster.checks_sequences = True
 
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(DEADLINE_S),
         producing(
             setup,
             enable_idempotence=True,

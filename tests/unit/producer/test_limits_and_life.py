@@ -15,6 +15,7 @@ from stepdown.producer.errors import RecordTooLarge
 from stepdown.producer.settings import KEYS, SHORT_NAMES
 from stepdown.producer.settings_typed_dict import Settings
 from stepdown.protocol.errors import ErrorCode
+from support.deadline import DEADLINE_S
 from support.producing import Stage, producing
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ async def test_a_delivery_is_a_future_for_the_tools_of_asyncio() -> None:
             asyncio.ensure_future(each)
             for each in (
                 asyncio.wait([asyncio.ensure_future(sent[1])]),
-                asyncio.wait_for(sent[2], 5),
+                asyncio.wait_for(sent[2], DEADLINE_S),
                 asyncio.gather(sent[3], asyncio.shield(sent[4])),
             )
         ]

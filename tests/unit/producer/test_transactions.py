@@ -23,6 +23,7 @@ from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from support.coordinating import COORDINATOR, Coordinators
+from support.deadline import DEADLINE_S, MOMENT_S
 from support.producing import Asked, Cluster, Stage, producing
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ async def during(stage: Stage, call: Awaitable[T], limit_ms: int = 10_000, *, an
             asked.answer()
         if task.done():
             break
-    return await asyncio.wait_for(task, 0.001)
+    return await asyncio.wait_for(task, MOMENT_S)
 
 
 def header(asked: Asked) -> tuple[int, int, int, bool]:
@@ -581,7 +582,7 @@ async def test_closing_does_not_wait_for_an_id_that_did_not_come() -> None:
         coordinators.held = {ApiKey.FIND_COORDINATOR}
         with pytest.raises(Timeout):
             await during(stage, stage.producer.init_transactions())
-        await asyncio.wait_for(stage.producer.close(), 5)
+        await asyncio.wait_for(stage.producer.close(), DEADLINE_S)
 
 
 async def test_closing_waits_for_a_commit_that_took_too_long() -> None:

@@ -1,39 +1,36 @@
 """Time that a test moves: what a broker waits for happens at once."""
 
 import asyncio
-import time
 
-import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Producer
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.testing import running
 from support.client import RawClient
+from support.deadline import DEADLINE_S
 
 
-async def end_a_session() -> float:
-    """The seconds that it takes until a member is out that does not beat for 45 s."""
+async def test_a_session_of_45_s_is_over_when_the_clock_has_moved_by_45_s() -> None:
     async with running() as kafka:
         await kafka.create_topic("t")
         consumer = AIOKafkaConsumer(
-            "t", bootstrap_servers=kafka.bootstrap, group_id="g", session_timeout_ms=45_000, enable_auto_commit=False
+            "t",
+            bootstrap_servers=kafka.bootstrap,
+            group_id="g",
+            session_timeout_ms=45_000,
+            heartbeat_interval_ms=40_000,  # none comes meanwhile
+            enable_auto_commit=False,
         )
         await consumer.start()
         try:
             await kafka.wait_for_group("g", members=1)
-            began = time.perf_counter()
             await kafka.clock.advance("44s")
             assert len((await kafka.group("g")).members) == 1
             await kafka.clock.advance("1s")
-            await kafka.wait_for_group("g", "Empty", members=0)
-            return time.perf_counter() - began
+            group = await kafka.group("g")
+            assert (group.state, list(group.members)) == ("Empty", [])
         finally:
             await consumer.stop()
-
-
-@pytest.mark.alone
-async def test_a_session_of_45_s_is_over_in_less_than_100_ms() -> None:
-    assert min([await end_a_session() for _ in range(3)]) < 0.1
 
 
 def test_a_transaction_that_takes_too_long_is_aborted() -> None:
@@ -47,10 +44,10 @@ def test_a_transaction_that_takes_too_long_is_aborted() -> None:
                 "log_level": 0,
             }
         )
-        producer.init_transactions(20)
+        producer.init_transactions(DEADLINE_S)
         producer.begin_transaction()
         producer.produce("t", b"x")
-        producer.flush(20)
+        producer.flush(DEADLINE_S)
         assert len(kafka.records("t", isolation="read_uncommitted")) == 1
         kafka.produce("t", b"after")
         assert kafka.records("t") == []  # behind the open transaction

@@ -9,6 +9,7 @@ from stepdown.testing import Kafka, running
 from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.running import Running
 from stepdown.testing.wire_client import KafkaError
+from support.deadline import DEADLINE_S
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_fault_is_for_one_broker(kafka: Kafka) -> None:
     kafka.faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", broker=leader(kafka) % 3 + 1, optional=True)
     producer = ConfluentProducer({"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 5, "log_level": 0})
     producer.produce("t", b"x")
-    assert producer.flush(10) == 0
+    assert producer.flush(DEADLINE_S) == 0
     answers = [(each.broker, each.answer) for each in kafka.requests.of("Produce")]
     assert answers == [(leader(kafka), ["NOT_LEADER_OR_FOLLOWER"]), (leader(kafka), [])]
 
@@ -79,11 +80,11 @@ def test_a_client_with_stale_metadata_is_sent_on(kafka: Kafka) -> None:
     kafka.faults.versions("Produce", only="0-9")  # later ones name the new leader, and nobody asks for metadata
     producer = ConfluentProducer({"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 5, "log_level": 0})
     producer.produce("t", b"a")
-    assert producer.flush(10) == 0
+    assert producer.flush(DEADLINE_S) == 0
     kafka.faults.stale_metadata(topic="t", times=2)
     kafka.cluster.move_leader("t")
     producer.produce("t", b"b")
-    assert producer.flush(20) == 0
+    assert producer.flush(DEADLINE_S) == 0
     assert ["NOT_LEADER_OR_FOLLOWER"] in [each.answer for each in kafka.requests.of("Produce")]
     assert values(kafka) == [b"a", b"b"]
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.deadline import JOB_DEADLINE_S
 
 SUITE = """
 import os, threading
@@ -56,7 +57,7 @@ def run(folder: Path, suite: str, *options: str) -> str:
     (folder / "tmp").mkdir(exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", *options]
     environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=JOB_DEADLINE_S)
     assert not list((folder / "tmp").glob("stepdown-*")), "files are left"
     return done.stdout
 

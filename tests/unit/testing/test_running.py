@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from stepdown.config import ConfigError
 from stepdown.testing import TestRecord, running
 from stepdown.testing.wire_client import KafkaError
+from support.deadline import DEADLINE_S
 
 
 def values(records: list[TestRecord]) -> list[bytes | None]:
@@ -88,7 +89,7 @@ async def test_the_same_is_awaited_beside_a_client_of_the_loop() -> None:
             await producer.send_and_wait("t", b"x", key=b"k")
             group = await kafka.wait_for_group("g", members=1)
             assert group.members[0].partitions == [("t", 0)]
-            await asyncio.wait_for(consumer.getone(), 10)
+            await asyncio.wait_for(consumer.getone(), DEADLINE_S)
             await consumer.commit()
             assert await kafka.committed("g") == {("t", 0): 1}
             await kafka.assert_produces("t", {"key": "k", "value": "x", "headers": {}})

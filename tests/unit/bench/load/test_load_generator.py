@@ -10,6 +10,7 @@ import pytest
 from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from stepdown.bench.load.load_generator import serve
 from stepdown.bench.load.result import LoadResult
+from support.deadline import DEADLINE_S
 
 REQUEST = pack(">i4s", 4, b"ping")
 ASKING = Asking(kind="fetch", client="fetch-v2", partitions=1)
@@ -45,7 +46,7 @@ def listening() -> Iterator[Callable[[Serving], str]]:
     yield begin
     listener.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(DEADLINE_S)
 
 
 def play(plan: LoadPlan) -> object:
@@ -59,7 +60,7 @@ def play(plan: LoadPlan) -> object:
         ours.send("go")
         told = ours.recv()
     ours.close()
-    thread.join(10)
+    thread.join(DEADLINE_S)
     return told
 
 

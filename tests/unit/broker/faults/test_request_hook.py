@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 from stepdown.testing import CLOSE, PASS, SILENCE, HookedRequest, Kafka, running
 from stepdown.testing.control_client import ControlFailed, HttpControl
+from support.deadline import DEADLINE_S
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def produce(kafka: Kafka, partition: int = 0, *, retries: int = 0, timeout_ms: i
 
     producer = Producer(settings)
     producer.produce("t", b"x", partition=partition, on_delivery=delivered)
-    assert producer.flush(20) == 0
+    assert producer.flush(DEADLINE_S) == 0
     return errors
 
 
@@ -78,7 +79,7 @@ def test_it_changes_what_the_broker_answers(kafka: Kafka) -> None:
     kafka.faults.hook(far_away, api="Produce")
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     producer.produce("t", b"x", partition=0, on_delivery=lambda _, message: offsets.append(message.offset()))
-    assert producer.flush(20) == 0
+    assert producer.flush(DEADLINE_S) == 0
     assert offsets == [1000]
     assert [record.offset for record in kafka.records("t")] == [0]
 
@@ -91,7 +92,7 @@ def test_a_write_without_acknowledgement_is_written_or_closed(kafka: Kafka, is_r
     hook = kafka.faults.hook(decide, api="Produce")
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": 0})
     producer.produce("t", b"x", partition=0)
-    producer.flush(20)
+    producer.flush(DEADLINE_S)
     hook.wait()
     assert len(kafka.wait_for_records("t", stored) if stored else kafka.records("t")) == stored
     kafka.faults.assert_fired()

@@ -22,6 +22,7 @@ from stepdown.storage.downconversion import conversion_rules, converted_slice, c
 from stepdown.storage.downconversion.converted_slice import ConvertedSlice
 from support.client import RawClient
 from support.clock import ManualClock
+from support.deadline import DEADLINE_S
 from support.fetching import connect, create, fetch, fetched, magics, parked, produce, read, records
 from support.running import running_broker
 
@@ -499,7 +500,7 @@ async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time
     both, promise, pairs = Barrier(2), ConvertedSlice.promise, list[int]()
 
     def together(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
-        pairs.append(both.wait(timeout=10))
+        pairs.append(both.wait(timeout=DEADLINE_S))
         return promise(converted, buffer)
 
     monkeypatch.setattr(ConvertedSlice, "promise", together)

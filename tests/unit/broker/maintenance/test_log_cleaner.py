@@ -9,6 +9,7 @@ from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
 from support.clock import ManualClock
+from support.deadline import DEADLINE_S
 from support.files import flip_bit
 from support.logs import file_names, prepared, read_all
 from support.running import running_broker
@@ -118,7 +119,7 @@ async def test_a_topic_that_is_deleted_meanwhile_takes_its_files_with_it(tmp_pat
         for _ in range(100):
             await clock.advance(60_000)
         await broker.cleaner.idle()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             while [name for name in file_names(tmp_path) if name.startswith("a-")]:  # a worker removes them
                 await clock.advance(60_000)
 

@@ -10,6 +10,7 @@ from stepdown.broker.metadata.topics import NewTopic
 from stepdown.storage.files.file_handle import FileHandle
 from stepdown.storage.log.log import Log
 from support.clock import ManualClock
+from support.deadline import DEADLINE_S
 from support.files import FaultyFiles
 from support.logs import append, read_all, values_of
 from support.running import running_broker
@@ -30,7 +31,7 @@ class SlowFiles(FaultyFiles):
     def sync(self, handle: FileHandle) -> None:
         if self.slow.is_set() and "/a-0/" in handle.path:
             self.waits.set()
-            assert self.go.wait(10)
+            assert self.go.wait(DEADLINE_S)
         super().sync(handle)
 
 

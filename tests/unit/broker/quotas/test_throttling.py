@@ -18,6 +18,7 @@ from stepdown.protocol.records.record import Record
 from support.admin import create, new_topic
 from support.client import RawClient
 from support.clock import ManualClock
+from support.deadline import MOMENT_S
 from support.record_sets import NOW
 from support.running import running_broker, until
 
@@ -71,7 +72,7 @@ async def is_silent(client: RawClient) -> bool:
     """Whether a request waits; it goes on waiting as `client.waiting`."""
     correlation_id = await client.begin(ApiVersionsRequest(), 0)
     waiting = asyncio.ensure_future(client.finish(ApiVersionsRequest(), 0, correlation_id))
-    done, _ = await asyncio.wait({waiting}, timeout=0.05)
+    done, _ = await asyncio.wait({waiting}, timeout=MOMENT_S)
     client.waiting = waiting  # type: ignore[attr-defined]
     return not done
 

@@ -8,6 +8,7 @@ import pytest
 from stepdown.cli.serve.command_line import flags_of
 from stepdown.config import load
 from support.command import run_command
+from support.deadline import DEADLINE_S
 
 
 def test_options_are_settings() -> None:
@@ -65,7 +66,7 @@ def test_a_broker_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
         greeting = process.stdout.readline()
         listed = run_command("topics", "list", "--json", "-b", greeting.split()[3].rstrip(","))
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
+        _, log = process.communicate(timeout=DEADLINE_S)
     assert greeting.startswith("stepdown listening on 127.0.0.1:")
     assert ", http 127.0.0.1:" in greeting
     assert (listed.exit_code, listed.stdout) == (0, "[]\n")

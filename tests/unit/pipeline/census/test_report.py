@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from stepdown.pipeline.census.report import write_report
 from stepdown.pipeline.census.report_summary import Counted, size_text
+from support.deadline import DEADLINE_S
 
 MB = 1_000_000
 LONG = "a-topic-with-a-long-name.and-more.of-it.than-a-narrow-screen-has-in-one-line"
@@ -128,7 +129,7 @@ def test_a_browser_shows_it_without_errors_and_without_scrolling_aside(page: str
         [CHROMIUM, *options, "--enable-logging=stderr", "--window-size=1400,1000", harness.as_uri()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DEADLINE_S,
         check=True,
     )
     assert "CONSOLE" not in done.stderr, done.stderr

@@ -7,6 +7,7 @@ from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.pipeline.reading.split_rows import allocate
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
+from support.deadline import DEADLINE_S
 from support.log_directories import keyed_records
 
 NAMES = ("topic", "partition", "offset")
@@ -36,5 +37,5 @@ def test_topic_and_partition_are_repeated_for_batches_of_any_size() -> None:
 
 def test_pandas_is_not_imported() -> None:
     words = [sys.executable, "-c", WITHOUT_PANDAS, *NAMES]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr

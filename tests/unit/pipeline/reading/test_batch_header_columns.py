@@ -11,6 +11,7 @@ from stepdown.pipeline.reading.splits import Split
 from stepdown.protocol.records.batch_header import BatchHeader, headers_in
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
+from support.deadline import DEADLINE_S
 from support.log_directories import keyed_records
 
 SPLIT = Split(topic="größer", partition=3, path="", base_offset=7, start=0, end=1, first_offset=0, end_offset=9)
@@ -85,5 +86,5 @@ def test_a_time_that_spark_cannot_hold_is_refused() -> None:
 
 def test_pandas_is_not_imported() -> None:
     words = [sys.executable, "-c", WITHOUT_PANDAS]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_response
 from stepdown.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from support.certificates import Authority
+from support.deadline import DEADLINE_S
 
 
 async def test_an_answer_in_two_tls_records_arrives_whole(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ async def test_an_answer_in_two_tls_records_arrives_whole(tmp_path: Path) -> Non
         port = server.sockets[0].getsockname()[1]
         theirs = ssl.create_default_context(cafile=authority.file)
         await asyncio.get_running_loop().create_connection(lambda: connection, "127.0.0.1", port, ssl=theirs)
-        await asyncio.wait_for(opened.wait(), 10)
+        await asyncio.wait_for(opened.wait(), DEADLINE_S)
         assert connection.open
         assert connection.versions == dict.fromkeys(range(20), (0, 3))
         connection.close()

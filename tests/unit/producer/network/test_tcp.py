@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from stepdown.producer import Producer
 from stepdown.producer.network.tcp import TcpConnect
+from support.deadline import DEADLINE_S
 
 GONE, THERE = "127.0.0.2", "127.0.0.1"
 HOST = "brokers.test"
@@ -70,6 +71,6 @@ async def test_a_producer_reaches_the_address_that_is_there(server: socket.socke
     settings = {"socket_connection_setup_timeout_ms": 50, "reconnect_backoff_ms": 1}
     async with Producer(f"{HOST}:{port}", configs=settings) as producer:
         producer.send("t", b"v")
-        connection, _ = await asyncio.wait_for(asyncio.get_running_loop().sock_accept(server), 10)
+        connection, _ = await asyncio.wait_for(asyncio.get_running_loop().sock_accept(server), DEADLINE_S)
         connection.close()
         await producer.close(0)

@@ -15,6 +15,7 @@ from stepdown.storage.files.partition_metadata import read_topic_id, write_topic
 from stepdown.storage.log.leader_epochs import EpochEntry, LeaderEpochs
 from stepdown.storage.producers.producer_snapshot import CorruptSnapshot, Snapshots, decode_snapshot, encode_snapshot
 from stepdown.storage.producers.producer_state import BatchSequence, ProducerEntry
+from support.deadline import DEADLINE_S, MOMENT_S
 
 TOPIC_ID = UUID("436c7a4e-a0af-4352-893e-0307916b1357")
 
@@ -213,7 +214,7 @@ class WaitingFiles(Files):
         if self.slow.is_set():
             self.slow.clear()
             self.waits.set()
-            assert self.go.wait(10)
+            assert self.go.wait(DEADLINE_S)
         super().sync(handle)
 
 
@@ -224,11 +225,11 @@ def test_epochs_are_written_by_one_thread_at_a_time(tmp_path: Path) -> None:
     files.slow.set()
     with ThreadPoolExecutor(2) as workers:
         flush = workers.submit(epochs.write_if_unsynced)
-        assert files.waits.wait(10)
+        assert files.waits.wait(DEADLINE_S)
         other = workers.submit(epochs.assign, 2, 10)
-        assert not wait([other], timeout=0.1).done
+        assert not wait([other], timeout=MOMENT_S).done
         files.go.set()
-        flush.result(10)
-        other.result(10)
+        flush.result(DEADLINE_S)
+        other.result(DEADLINE_S)
     assert [entry.epoch for entry in LeaderEpochs(Files(), str(tmp_path)).entries] == [1, 2]
     assert epochs._unsynced  # what came meanwhile is for the next flush

@@ -1,17 +1,13 @@
-"""Five hundred tests, each with a broker of its own: how long each takes, and what is left after all."""
+"""Five hundred tests, each with a broker of its own, and what is left after all; `make times` measures them."""
 
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-MOST_S = 20
-MOST_S_A_TEST = 0.030
 SUITE = """
 import pytest
 
@@ -45,7 +41,7 @@ def pytest_sessionfinish(session):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 4])
-def test_five_hundred_tests_with_fresh_brokers_take_seconds_and_leave_nothing(tmp_path: Path, processes: int) -> None:
+def test_five_hundred_tests_with_fresh_brokers_leave_nothing(tmp_path: Path, processes: int) -> None:
     suite, left = tmp_path / "suite", tmp_path / "left"
     suite.mkdir()
     left.mkdir()
@@ -57,16 +53,10 @@ def test_five_hundred_tests_with_fresh_brokers_take_seconds_and_leave_nothing(tm
     environment.pop("PYTEST_XDIST_WORKER", None)
     if processes == 1:
         environment["PYTEST_ONE_PROCESS"] = "yes"
-    began = time.perf_counter()
     done = subprocess.run(command, cwd=suite, env=environment, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - began
     assert done.returncode == 0, done.stdout + done.stderr
     told = [json.loads(file.read_text()) for file in suite.glob("*.json")]
     took = max((each["took"] for each in told), key=len)
-    p95_s = statistics.quantiles(took, n=20)[-1]
-    print(f"{processes} processes: {len(took)} tests in {seconds:.1f} s, p95 {p95_s * 1000:.1f} ms a test")
     assert len(took) == 500
     assert [each["after"] for each in told] == [each["before"] for each in told]
     assert list(left.iterdir()) == []
-    assert seconds < MOST_S
-    assert processes > (os.cpu_count() or 1) or p95_s < MOST_S_A_TEST

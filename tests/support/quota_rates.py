@@ -1,4 +1,4 @@
-"""A client that is held to a rate gets that rate, and others lose nothing by it.
+"""What a client gets that is held to a rate, and what others have beside it; measured by bench/questions/times.py.
 
 Kafka's rule, which stepdown follows, lets a client take what eleven windows of a second allow at once, and then little
 until they have passed. So the rate over 30 s is taken for each beginning within such a cycle, and these are averaged.
@@ -8,15 +8,14 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from support.broker import Stepdown
-from support.kafka_tools import KafkaTools
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+from .broker import Stepdown
+from .kafka_tools import KafkaTools
 
 RATE = 1_000_000
 CYCLE_S = 12.0
@@ -26,9 +25,10 @@ VALUE = bytes(10_000)
 SMALL = bytes(1_000)
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Stepdown]:
-    with Stepdown(tmp_path) as running:
+@contextmanager
+def broker_with_quota(folder: Path) -> Iterator[Stepdown]:
+    """A broker that holds the client `held` to `RATE`, with a topic."""
+    with Stepdown(folder) as running:
         running.create_topic("t")
         quota = f"--add-config producer_byte_rate={RATE},consumer_byte_rate={RATE}"
         held = f"--bootstrap-server {running.address} --alter --entity-type clients --entity-name held"
@@ -131,22 +131,24 @@ class Feeding(Producing):
             self.ends.wait(max(0.0, due - time.monotonic()))
 
 
-def test_a_producer_gets_the_rate_it_is_held_to(broker: Stepdown) -> None:
-    held = Producing(broker.address, "held")
-    rate = _held_rate(held)
-    assert 0.95 * RATE <= rate <= 1.05 * RATE, f"{rate / 1e6:.3f} MB/s"
+def producer_rate(folder: Path) -> float:
+    """Bytes a second that a producer has which is held to `RATE`."""
+    with broker_with_quota(folder) as broker:
+        return held_rate(Producing(broker.address, "held"))
 
 
-def test_a_consumer_of_a_faster_feed_gets_the_rate_it_is_held_to(broker: Stepdown) -> None:
-    feed = Feeding(broker.address, 1.5 * RATE)
-    feed.start()
-    rate = _held_rate(Consuming(broker, "held"))
-    feed.ends.set()
-    feed.join()
-    assert 0.95 * RATE <= rate <= 1.05 * RATE, f"{rate / 1e6:.3f} MB/s"
+def consumer_rate(folder: Path) -> float:
+    """Bytes a second that a consumer has which is held to `RATE`, of a feed that is half as fast again."""
+    with broker_with_quota(folder) as broker:
+        feed = Feeding(broker.address, 1.5 * RATE)
+        feed.start()
+        rate = held_rate(Consuming(broker, "held"))
+        feed.ends.set()
+        feed.join()
+        return rate
 
 
-def _held_rate(held: Load) -> float:
+def held_rate(held: Load) -> float:
     held.start()
     held.ends.wait(2 * CYCLE_S)
     rate = held.rate()
@@ -155,17 +157,17 @@ def _held_rate(held: Load) -> float:
     return rate
 
 
-def test_others_lose_nothing_by_it(broker: Stepdown) -> None:
-    """What another producer offers is all taken, beside one that is held."""
-    held = Producing(broker.address, "held")
-    held.start()
-    held.ends.wait(CYCLE_S)
-    offered = 5 * RATE
-    free = Feeding(broker.address, offered)
-    free.start()
-    free.ends.wait(1.0)
-    rate = free.rate()
-    for load in (held, free):
-        load.ends.set()
-        load.join()
-    assert 0.98 * offered <= rate <= 1.02 * offered, f"{rate / 1e6:.2f} MB/s"
+def free_rate(folder: Path) -> float:
+    """Bytes a second of a producer that offers 5 times `RATE` and is not held, beside one that is."""
+    with broker_with_quota(folder) as broker:
+        held = Producing(broker.address, "held")
+        held.start()
+        held.ends.wait(CYCLE_S)
+        free = Feeding(broker.address, 5 * RATE)
+        free.start()
+        free.ends.wait(STEP_S)
+        rate = free.rate()
+        for load in (held, free):
+            load.ends.set()
+            load.join()
+        return rate

@@ -1,0 +1,183 @@
+"""How long do a start, a fixture and an import take, and what do others wait beside an attack? No test says seconds.
+
+    python bench/questions/times.py            # compare with docs/results/times.json
+    python bench/questions/times.py --keep     # write that file
+    python bench/questions/times.py ROW …      # these rows only
+
+Figures are kept for a processor and a version of Python; compare them on an idle machine. Each is the least of three
+runs, or what a probe felt in five seconds. What grew by more than half is named; the status is 1 then.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from stepdown.bench.servers.stepdown import Stepdown
+from stepdown.testing import running
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from support import quota_rates  # type: ignore[import-not-found]
+from support.hostile.rows import ROWS, Row, felt  # type: ignore[import-not-found]
+
+KEPT = Path(__file__).parents[2] / "docs" / "results" / "times.json"
+MOVED = 0.5
+RUNS = 3
+PROBE_S = 5.0
+TESTS_IN_A_ROW = 200
+SUITE_NAME = "test_orders"
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+IMPORT = "import time; began = time.perf_counter(); import stepdown.producer; print(time.perf_counter() - began)"
+SUITE = """
+import pytest
+
+@pytest.mark.parametrize("number", range(%d))
+def test_an_order_is_published(kafka, number):
+    kafka.produce("orders", "paid")
+    kafka.assert_produces("orders", "paid")
+"""
+CONFTEST = """
+took = {}
+
+def pytest_runtest_logreport(report):
+    took[report.nodeid] = took.get(report.nodeid, 0) + report.duration
+
+def pytest_sessionfinish(session):
+    import json
+    with open("took.json", "w") as file:
+        json.dump(list(took.values()), file)
+"""
+
+
+def import_ms() -> float:
+    """`import stepdown.producer` in a new process."""
+    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True, text=True)
+    return float(done.stdout) * 1000
+
+
+def start_ms() -> float:
+    """Until a new broker, in a process of its own, answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Stepdown(Path(folder))
+        began = perf_counter()
+        server.start()
+        took = perf_counter() - began
+        server.kill()
+        return took * 1000
+
+
+def fixture_ms() -> float:
+    """p95 of tests that each have a broker of their own, produce and read."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / f"{SUITE_NAME}.py").write_text(SUITE % TESTS_IN_A_ROW)
+        (folder / "conftest.py").write_text(CONFTEST)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        took = json.loads((folder / "took.json").read_text())
+    return statistics.quantiles(took, n=20)[-1] * 1000
+
+
+def advance_ms() -> float:
+    """The clock of a broker is moved by 45 s."""
+
+    async def advance() -> float:
+        async with running() as kafka:
+            await kafka.create_topic("t")
+            began = perf_counter()
+            await kafka.clock.advance("45s")
+            return perf_counter() - began
+
+    return asyncio.run(advance()) * 1000
+
+
+def beside(row: Row, percentile: int) -> Callable[[], float]:
+    """What a small request of another client waits meanwhile, in milliseconds."""
+
+    def wait_ms() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            server = Stepdown(Path(folder), properties=SETTINGS)
+            server.start()
+            try:
+                return statistics.quantiles(felt(row, server, PROBE_S).waits_ms, n=100)[percentile - 1]
+            finally:
+                server.kill()
+
+    return wait_ms
+
+
+def megabytes(rate: Callable[[Path], float]) -> Callable[[], float]:
+    """Millions of bytes a second that a client has."""
+
+    def measure() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            return rate(Path(folder)) / 1e6
+
+    return measure
+
+
+SHORT = {
+    "ms: import of the producer": import_ms,
+    "ms: start of a broker": start_ms,
+    "ms: p95 of a test with its own broker": fixture_ms,
+    "ms: advance by 45 s": advance_ms,
+}
+LONG = {
+    **{f"ms: p50 beside {row.name}": beside(row, 50) for row in ROWS if not row.is_huge},
+    **{f"ms: p99 beside {row.name}": beside(row, 99) for row in ROWS if not row.is_huge},
+    "MB/s: a producer held to 1": megabytes(quota_rates.producer_rate),
+    "MB/s: a consumer held to 1": megabytes(quota_rates.consumer_rate),
+    "MB/s: a free producer that offers 5 beside one that is held": megabytes(quota_rates.free_rate),
+}
+
+
+def measure(name: str) -> float:
+    return min(SHORT[name]() for _ in range(RUNS)) if name in SHORT else LONG[name]()
+
+
+def machine() -> str:
+    """What figures depend on besides the code."""
+    found = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    processor = found[1] if found else platform.machine()
+    return f"Python {platform.python_version()}, {os.cpu_count()} of {processor}"
+
+
+def is_worse(name: str, before: float, now: float) -> bool:
+    """Milliseconds are better the fewer; rates are to stay where they are."""
+    return now > before * (1 + MOVED) if name.startswith("ms") else abs(now / before - 1) > MOVED / 10
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("rows", nargs="*", metavar="ROW", help="all of them if none is named")
+    options.add_argument("--keep", action="store_true", help="keep what is measured as what later runs compare with")
+    given = options.parse_args()
+    rows = [*SHORT, *LONG]
+    if unknown := set(given.rows) - set(rows):
+        options.error(f"no row is named {', '.join(unknown)}; there are:\n{chr(10).join(rows)}")
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    before, now, worse = kept.get(machine(), {}), {}, []
+    print(f"by {machine()}{'' if before else '; nothing is kept for it yet: --keep'}")
+    for name in given.rows or rows:
+        now[name] = round(measure(name), 2)
+        told = f"{now[name] / before[name] - 1:+.0%}" if name in before else "new"
+        print(f"{name:62} {now[name]:10.2f}  {told}", flush=True)
+        if name in before and is_worse(name, before[name], now[name]):
+            worse.append(f"{name} ({told})")
+    if given.keep:
+        KEPT.write_text(json.dumps({**kept, machine(): {**before, **now}}, indent=2) + "\n")
+    elif worse:
+        raise SystemExit(f"worse: {', '.join(worse)}")
+
+
+if __name__ == "__main__":
+    main()
