@@ -15,6 +15,13 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that ask for Spark."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def java_oracle() -> Callable[..., JavaOracle]:
     """Return `java_oracle(room)`: Kafka's own classes behind `call(command, payload)`; skips where Java is missing."""

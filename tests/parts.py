@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import groupby
 
 CLOSING = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+, )*\d+ [a-z]+) in [\d.]+s")
 COUNT = re.compile(r"(\d+) ([a-z]+)")
@@ -75,12 +76,11 @@ def summarize(parts: list[Part]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    parts, rest = [], arguments
-    while rest:
-        end = rest.index("--") if "--" in rest else len(rest)
-        name, *words = rest[:end]
-        parts.append(run(name, " ".join(words)))
-        rest = rest[end + 1 :]
+    parts = []
+    for is_end, words in groupby(arguments, "--".__eq__):
+        if not is_end:
+            name, *command = words
+            parts.append(run(name, " ".join(command)))
     return summarize(parts)
 
 

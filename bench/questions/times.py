@@ -83,7 +83,7 @@ def fixture_ms() -> float:
         (folder / "conftest.py").write_text(CONFTEST)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        took = json.loads((folder / "took.json").read_text())
+        took: list[float] = json.loads((folder / "took.json").read_text())
     return statistics.quantiles(took, n=20)[-1] * 1000
 
 
@@ -108,7 +108,8 @@ def beside(row: Row, percentile: int) -> Callable[[], float]:
             server = Stepdown(Path(folder), properties=SETTINGS)
             server.start()
             try:
-                return statistics.quantiles(felt(row, server, PROBE_S).waits_ms, n=100)[percentile - 1]
+                waits: list[float] = felt(row, server, PROBE_S).waits_ms
+                return statistics.quantiles(waits, n=100)[percentile - 1]
             finally:
                 server.kill()
 
