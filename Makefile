@@ -118,7 +118,7 @@ check: setup build/types/stepdown
 format: setup
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-TESTS ?= tests/unit tests/property
+TESTS ?= $(addprefix tests/unit/,house config protocol storage network client broker producer support)
 
 quick: $(PREPARED)
 	$(BIN)/python $(PYTEST) -m "not (slow or java or spark or browser or docker or wheel or thorough)" $(TESTS)
