@@ -70,12 +70,9 @@ async def _commit(
     broker: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
-    if not request.group_id:
-        raise ApiError("the group id is empty", ErrorCode.INVALID_GROUP_ID)
-    topic = await broker.topics.ensure(OFFSETS_TOPIC)
+    await broker.groups.check(request.group_id)
+    topic = broker.cluster.topics[OFFSETS_TOPIC]
     partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]
-    if not partition.is_here:
-        raise ApiError(f"{OFFSETS_TOPIC}-{partition.index} is not led here", ErrorCode.NOT_COORDINATOR)
     verify(
         broker.settings,
         lambda: broker.transactions_for(request.transactional_id),
