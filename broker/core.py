@@ -23,6 +23,7 @@ from ..storage.validation.prepared_append import PreparedAppend
 from .dispatch.descriptors_for_imports import SpareDescriptors
 from .dispatch.interceptor import Interceptor
 from .fetch.session import FetchSessions
+from .maintenance.deletion_notice import DeletionNotice
 from .metadata.image import Cluster
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
@@ -57,6 +58,7 @@ class Core:
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
         self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
+        self.deletion_notice = DeletionNotice(self.clock)
         self.interceptors: list[Interceptor] = []
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(

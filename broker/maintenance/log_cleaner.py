@@ -22,6 +22,7 @@ from ...storage.log.log import Log
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..scheduling.periodic_task import FOREVER_MS, Periodic
+from .log_maintenance import delete_old_segments
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -161,12 +162,17 @@ class Cleaner:
         self.max_dirty_ratio = highest
         return None if best is None or best[0].key in self._in_progress else best
 
+    def _may_compact(self, partition: Partition, what: Cleanable) -> bool:
+        text = f"what later records replace in {what.dirty_bytes} bytes below offset {what.end}: cleanup.policy=compact"
+        return self._core.deletion_notice.is_over(partition, lambda: [text])
+
     def _cleanable(self, partition: Partition, now_ms: int) -> Cleanable | None:
         if self._uncleanable.get(partition.key) is partition.log or partition.log.fault is not None:
             return None
         try:
             below = self._clean_below.get(partition.key)
-            return cleanable(partition.log, below, partition.last_stable_offset, now_ms)
+            what = cleanable(partition.log, below, partition.last_stable_offset, now_ms)
+            return None if what.is_due and not self._may_compact(partition, what) else what
         except Exception as fault:
             self._give_up(partition, fault)
             return None
@@ -207,6 +213,6 @@ class Cleaner:
         for at, partition in enumerate(await self._compacted(), 1):
             if partition.key not in self._in_progress and partition.log.fault is None:
                 with self._core.rounds.item("retention", partition.log.name):
-                    partition.log.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
+                    delete_old_segments(self._core, partition)
             if at % LOGS_A_TURN == 0:
                 await self._core.breathe()

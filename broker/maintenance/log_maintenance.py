@@ -14,12 +14,14 @@ Syncing happens in a worker; everything else is short and yields between logs.
 """
 
 import logging
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import DiskFault
 from ...storage.log.flush import Flush
 from ...storage.log.log import Log
+from ..metadata.partition import Partition
 from ..scheduling.periodic_task import Periodic
 
 if TYPE_CHECKING:
@@ -29,6 +31,14 @@ LOGS_A_TURN = 50
 TIDY_INTERVAL_MS = 1000
 
 log = logging.getLogger(__name__)
+
+
+def delete_old_segments(core: "Core", partition: Partition) -> None:
+    """Deletes what is too old or too much, after its notice if the topic was taken over. Raises: DiskFault."""
+    now_ms, high_watermark = core.clock.now_ms(), partition.high_watermark
+    describe = partial(partition.log.describe_due_deletions, now_ms, high_watermark)
+    if core.deletion_notice.is_over(partition, describe):
+        partition.log.delete_old_segments(now_ms, high_watermark)
 
 
 class Upkeep:
@@ -71,7 +81,7 @@ class Upkeep:
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
                 with self._core.rounds.item("retention", which.name):
-                    which.delete_old_segments(self._core.clock.now_ms(), partition.high_watermark)
+                    delete_old_segments(self._core, partition)
             if at % LOGS_A_TURN == 0:
                 await self._core.breathe()
 

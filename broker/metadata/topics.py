@@ -96,7 +96,9 @@ class Topics:
             self.cluster.add(topic)
             self.collisions.add(topic.name)
         topics = self.cluster.topics.values()
-        warn_of_unknown(topic.name for topic in topics if topic.settings.stepdown_settings_unknown)
+        unknown = [topic.name for topic in topics if topic.settings.stepdown_settings_unknown]
+        warn_of_unknown(unknown)
+        self._core.deletion_notice.watch(unknown)
 
     async def stop(self) -> None:
         """Gives up what is still being done."""

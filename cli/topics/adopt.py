@@ -67,10 +67,9 @@ def adopt(
         known = place.topics()
         names = adoption.select(known, patterns or [])
         adoptions = adoption.plan(names, configs, described)
-        if dry_run:
-            for each in adoptions:
-                typer.echo(describe_adoption(place, each))
-        else:
+        for each in adoptions if dry_run or log_dirs else ():
+            typer.echo(describe_adoption(place, each))
+        if not dry_run:
             adopt_all(place, adoptions)
         left = len(names) - len(adoptions)
     for line in adoption.missing_partitions(known, described) if described is not None else ():
@@ -118,7 +117,7 @@ def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
     outcomes = [place.adopt(each) for each in adoptions]
     for each, outcome in zip(adoptions, outcomes, strict=True):
         if not outcome.failed:
-            typer.echo(f"{each.topic}: {_settings(each)}")
+            typer.echo(f"{each.topic}: adopted, {_settings(each)}")
     fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in outcomes if outcome.failed], HINTS)
 
 

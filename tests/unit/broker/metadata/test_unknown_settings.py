@@ -116,6 +116,29 @@ async def test_settings_that_are_given_end_it_and_act(tmp_path: Path, is_replace
         assert records_left(broker, "orders")[0] == 0
 
 
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+async def test_the_first_deletion_is_said_a_minute_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, policy: str
+) -> None:
+    await fill(tmp_path, "orders")
+    async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
+        before = records_left(broker, "orders")
+        replace_topic(broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, Change(by="test"))
+        clock.now = NOW + YEAR_MS
+        for passed_ms in (0, 30_000, 59_999):
+            clock.now = NOW + YEAR_MS + passed_ms
+            await broker._upkeep._retain()
+            await broker.cleaner.clean_all()
+            assert records_left(broker, "orders") == before
+        (line,) = [each.getMessage() for each in caplog.records if "was taken over" in each.getMessage()]
+        assert line.startswith("orders-0 was taken over; in a minute its first records are deleted: ")
+        assert f"{before[1]} bytes: retention.ms=604800000" in line or "cleanup.policy=compact" in line
+        clock.now += 1
+        await broker._upkeep._retain()
+        await broker.cleaner.clean_all()
+        assert records_left(broker, "orders") < before
+
+
 async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> None:
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
