@@ -12,6 +12,7 @@ from ..protocol.frame import FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .security.login import BareToken, Exchange, LoginStep, log_in
 from .security.settings import Sasl
+from .steps import take_steps
 
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
@@ -48,6 +49,10 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
+    def set_timeout(self, timeout_s: float) -> None:
+        """How long each answer is waited for from now on."""
+        self._socket.settimeout(timeout_s)
+
     def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """Speaks TLS from now on with a broker whose certificate has to be that of `host`. Raises: ssl.SSLError."""
         self._socket = context.wrap_socket(self._socket, server_hostname=host)
@@ -77,13 +82,7 @@ class Connection:
 
     def log_in(self, sasl: Sasl) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
-        steps, answer = log_in(sasl, self.versions), None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration as end:
-                return int(end.value)
-            answer = self._do(step)
+        return take_steps(log_in(sasl, self.versions), self._do)
 
     def _do(self, step: LoginStep) -> Any:
         if isinstance(step, Exchange):

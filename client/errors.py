@@ -1,19 +1,39 @@
 """What a call on a client ends with when it came to nothing."""
 
-from typing import Final
+from typing import Any, Final
 
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import ErrorCode, code_of, error_name
 
 MAX_SHOWN_CHARACTERS: Final = 1000
 """Of a text that a broker sent; the rest is cut."""
 
 
 class ClientError(Exception):
-    """A call came to nothing, and why; `code` is the broker's error, where it was one."""
+    """A call came to nothing, and why; `error_code` is the broker's, where it was one."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR) -> None:
         super().__init__(message)
-        self.code = code
+        self.error_code = code
+
+
+class Unreachable(ClientError, ConnectionError):
+    """Nobody answers at an address."""
+
+
+class ConnectionBroken(ClientError, ConnectionError):
+    """The broker hung up, or the network did, before the answer came."""
+
+
+class NoAnswer(ClientError, TimeoutError):
+    """The broker did not answer in time."""
+
+
+class MalformedAnswer(ClientError):
+    """What came back is not Kafka's protocol."""
+
+
+class UnsupportedVersion(ClientError):
+    """The broker does not offer an API, or no version of it that both sides speak."""
 
 
 class AuthenticationFailed(ClientError):
@@ -21,6 +41,25 @@ class AuthenticationFailed(ClientError):
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.SASL_AUTHENTICATION_FAILED) -> None:
         super().__init__(message, code)
+
+
+class UntrustedCertificate(AuthenticationFailed):
+    """TLS could not be agreed on."""
+
+
+class KafkaError(ClientError):
+    """A broker answered with an error; `code` is its name, `message` the broker's own text, "" where it gave none."""
+
+    def __init__(self, what: str, code: int, message: str | None = None) -> None:
+        self.code, self.message = error_name(code), printable(message or "")
+        text = f"{self.message} ({self.code})" if self.message else self.code
+        super().__init__(f"{what}: {text}" if what else text, code_of(code))
+
+
+def check(what: str, answer: Any) -> None:
+    """Raises: KafkaError if the answer, or the part of one, has an error code."""
+    if answer.error_code:
+        raise KafkaError(what, answer.error_code, getattr(answer, "error_message", None))
 
 
 def printable(text: str) -> str:

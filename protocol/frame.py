@@ -224,6 +224,20 @@ def encode_request(
 
     Raises: ValueError when the request cannot be written in this version.
     """
+    head = _request_head(spec, version, correlation_id, client_id)
+    return _sized(encode(request, version, head), head)
+
+
+def encode_request_around(
+    spec: ApiSpec, version: int, correlation_id: int, client_id: str | None, body: bytes | memoryview
+) -> list[Piece]:
+    """The frame of a request whose body is encoded already."""
+    head = _request_head(spec, version, correlation_id, client_id)
+    return _sized([head, body], head)
+
+
+def _request_head(spec: ApiSpec, version: int, correlation_id: int, client_id: str | None) -> bytearray:
+    """Room for the size, and the header."""
     head = bytearray(SIZE_BYTES)
     head += _FIXED_HEADER.pack(spec.key, version, correlation_id)
     header_version = request_header_version(spec, version)
@@ -231,7 +245,7 @@ def encode_request(
         head += _client_id(client_id)
     if header_version == 2:
         head.append(0)
-    return _sized(encode(request, version, head), head)
+    return head
 
 
 def _client_id(client_id: str | None) -> bytes:

@@ -4,12 +4,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ..client.security.settings import Security
+from ..client.errors import KafkaError, check
+from ..client.operation import TopicPartition
+from ..client.operations.groups import Group, describe_groups
+from ..client.operations.offsets import EARLIEST, LATEST, committed_offsets
+from ..client.operations.topics import NewTopic, create_topics
+from ..client.security.settings import OPEN, Security
 from ..producer.fast_send import partition_for_key
-from ..protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from ..protocol.errors import ErrorCode
 from ..protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ..protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ..protocol.messages.offset_fetch import OffsetFetchRequest
 from ..protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ..protocol.records.builder import build_batch
 from ..protocol.records.record import Record
@@ -18,20 +22,17 @@ from .clock import Clock
 from .cluster import Cluster
 from .control_client import ControlClient, NoControl
 from .faults import Faults
-from .group import Group, TopicPartition, describe_group
 from .received_requests import Requests
 from .record_comparison import Expected, Header, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
-from .wire_client import OPEN, WireClient, by_node, check
+from .wire_client import WireClient, by_node
 
 T = TypeVar("T")
 
 PAUSE_S = 0.005
 TIMEOUT_MS = 30_000
-EARLIEST, LATEST = -2, -1
 ANSWER_BYTES = 32 << 20
 LAST_BY_NAME = 12  # of Fetch: later versions name topics by id
-LAST_OF_ONE_GROUP = 7  # of OffsetFetch
 
 Data = bytes | str | None
 Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
@@ -76,16 +77,15 @@ class Kafka:
         config: Mapping[str, object] | None = None,
     ) -> None:
         """Creates a topic; -1 is the broker's `default.replication.factor`."""
-        topic = CreatableTopic(
+        topic = NewTopic(
             name=name,
-            num_partitions=partitions,
+            partitions=partitions,
             replication_factor=replication_factor,
-            configs=tuple(
-                CreatableTopicConfig(name=key, value=as_text(value)) for key, value in (config or {}).items()
-            ),
+            configs={key: as_text(value) or "" for key, value in (config or {}).items()},
         )
-        (result,) = self.wire.call(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS)).topics
-        check(f"creating topic {name}", result)
+        (result,) = self.wire.run(create_topics([topic]))
+        if result.failed:
+            raise KafkaError(f"creating topic {name}", ErrorCode[result.error], result.message)
 
     def produce(
         self,
@@ -160,20 +160,14 @@ class Kafka:
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
         """The offsets that a group has committed."""
-        answer = self.wire.call(
-            OffsetFetchRequest(group_id=group, topics=None), LAST_OF_ONE_GROUP, node=self.wire.coordinator(group)
-        )
-        check(f"offsets of group {group}", answer)
-        return {
-            (topic.name, each.partition_index): each.committed_offset
-            for topic in answer.topics
-            for each in topic.partitions
-            if each.committed_offset >= 0
-        }
+        return self.wire.run(committed_offsets(group))
 
     def group(self, name: str) -> Group:
         """The group with its members, of the classic or the consumer protocol."""
-        return describe_group(self.wire, name)
+        (found,) = self.wire.run(describe_groups([name]))
+        if found.error and found.error != ErrorCode.GROUP_ID_NOT_FOUND.name:
+            raise KafkaError(f"group {name}", ErrorCode[found.error])
+        return found
 
     def wait_for_group(
         self, name: str, state: str = "Stable", *, members: int | None = None, timeout: float = 10.0

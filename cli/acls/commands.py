@@ -38,6 +38,11 @@ Operations = Annotated[
 Hosts = Annotated[list[str] | None, typer.Option("--host", metavar="ADDRESS", help="May be repeated.")]
 
 Resource = tuple[ResourceType, str]
+HINTS = {
+    "SECURITY_DISABLED": "Start the broker with authorizer.class.name; `stepdown config` tells how.",
+    "CLUSTER_AUTHORIZATION_FAILED": "Seeing rules takes DESCRIBE on the cluster, changing them ALTER; super.users may.",
+}
+"""What to do next, by the error that the broker answered."""
 KNOWN_OPERATIONS = {
     operation.name.lower().replace("_", "-"): operation for operation in AclOperation if operation >= AclOperation.ALL
 }
@@ -55,14 +60,14 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List all rules, or those for the resources and principals named."""
-    from . import requests
+    from ...client.operations.acls import describe_acls
 
     resources = _resources(topic, group, transactional_id, cluster)
-    with connect(bootstrap, command_config) as client:
+    with connect(bootstrap, command_config, HINTS) as client:
         shown = {
             acl
             for wanted in _filters(resources, PatternType.MATCH, principal)
-            for acl in requests.found(client, wanted)
+            for acl in client.run(describe_acls(wanted))
         }
     _show(sorted(shown), as_json=as_json)
 
@@ -83,7 +88,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a rule for each combination of principal, operation, resource and host (default: any host)."""
-    from . import requests
+    from ...client.operations.acls import create_acls
 
     resources = _resources(topic, group, transactional_id, cluster)
     if not resources or not principal or not operation:
@@ -107,8 +112,8 @@ def add(
         for what in _operations(operation)
         for where in host or ["*"]
     ]
-    with connect(bootstrap, command_config) as client:
-        requests.add(client, wanted)
+    with connect(bootstrap, command_config, HINTS) as client:
+        client.run(create_acls(wanted))
     _show(wanted, as_json=as_json)
 
 
@@ -127,7 +132,7 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove the rules that match all options given, and show them."""
-    from . import requests
+    from ...client.operations.acls import delete_acls
 
     resources = _resources(topic, group, transactional_id, cluster)
     if not (resources or principal or operation or everything):
@@ -144,8 +149,8 @@ def remove(
         for each in _filters(resources, pattern, principal)
         for what in (_operations(operation) if operation else [AclOperation.ANY])
     ]
-    with connect(bootstrap, command_config) as client:
-        removed = requests.remove(client, filters)
+    with connect(bootstrap, command_config, HINTS) as client:
+        removed = client.run(delete_acls(filters))
     _show(removed, as_json=as_json)
 
 

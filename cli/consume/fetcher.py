@@ -12,17 +12,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ...client.operation import Ask, TopicPartition, one_ask
+from ...client.operations.offsets import EARLIEST
+from ...client.operations.partition_leaders import PartitionLeaders
 from ...protocol.api import ApiKey
 from ...protocol.errors import CorruptRecord, ErrorCode, PeerFault, error_name
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from ...protocol.records.layout import FRAME, LOG_OVERHEAD
 from ...protocol.records.record import Record
 from ...protocol.records.visible_records import visible_records
-from ..support.broker_client import BrokerClient
+from ..support.command_client import CommandClient
 from ..support.failures import CommandFailed
-from ..support.message_format_versions import RecordFormat
-from ..support.partition_leaders import PartitionLeaders, TopicPartition
-from .start_positions import EARLIEST, OffsetLookup, is_retriable
+from .options import ConsumeOptions
+from .start_positions import OffsetLookup, is_retriable
 
 ANSWER_BYTES = 16 << 20
 PARTITION_BYTES = 1 << 20
@@ -43,8 +45,11 @@ class Fetcher:
     Raises: CommandFailed from `poll`.
     """
 
-    def __init__(self, leaders: PartitionLeaders, offsets: OffsetLookup, form: RecordFormat, isolation: int) -> None:
-        self._leaders, self._offsets, self._form, self._isolation = leaders, offsets, form, isolation
+    def __init__(
+        self, client: CommandClient, leaders: PartitionLeaders, offsets: OffsetLookup, options: ConsumeOptions
+    ) -> None:
+        self._client, self._leaders, self._offsets = client, leaders, offsets
+        self._form, self._isolation = options.form, options.isolation
         self.positions: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, int] | None = None
         self._room: dict[TopicPartition, int] = {}
@@ -69,12 +74,12 @@ class Fetcher:
         ]
         if not active:
             time.sleep(PAUSE_SECONDS)  # a member that was given nothing, for now
-        by_broker = self._leaders.by_broker(active)
-        if len(active) > sum(map(len, by_broker.values())):
+        by_leader = self._leaders.by_leader(active)
+        if len(active) > sum(map(len, by_leader.values())):
             self._retry(active, "no leader")
-        wait_ms = WAIT_MS if len(by_broker) == 1 else SHARED_WAIT_MS
-        for client, topic_partitions in by_broker.items():
-            answer = self._fetch(client, topic_partitions, wait_ms)
+        wait_ms = WAIT_MS if len(by_leader) == 1 else SHARED_WAIT_MS
+        for leader, topic_partitions in by_leader.items():
+            answer = self._fetch(leader, topic_partitions, wait_ms)
             yield from self._records_of(answer)
         # Who came first goes last: an answer of limited size would starve the others.
         self.positions = {
@@ -82,8 +87,15 @@ class Fetcher:
             for topic_partition in [*self.positions][1:] + [*self.positions][:1]
         }
 
-    def _fetch(self, client: BrokerClient, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
-        version = client.version_of(ApiKey.FETCH, self._form.fetch)
+    def _fetch(self, leader: int, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
+        def make_request(version: int) -> FetchRequest:
+            return self._request(version, topic_partitions, wait_ms)
+
+        return self._client.run(
+            one_ask(Ask(key=ApiKey.FETCH, make_request=make_request, to=leader, within=self._form.fetch))
+        )
+
+    def _request(self, version: int, topic_partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
         room = PARTITION_BYTES
         if version < WHOLE_ANSWER_LIMITED_FROM:
             room = min(room, max(LEAST_PARTITION_BYTES, ANSWER_BYTES // len(topic_partitions)))
@@ -95,14 +107,13 @@ class Fetcher:
                 partition_max_bytes=max(room, self._room.get((topic, partition), 0)),
             )
             by_topic.setdefault(topic, []).append(entry)
-        request = FetchRequest(
+        return FetchRequest(
             max_wait_ms=wait_ms,
             min_bytes=1,
             max_bytes=ANSWER_BYTES,
             isolation_level=self._isolation,
             topics=tuple(FetchTopic(topic=name, partitions=tuple(each)) for name, each in by_topic.items()),
         )
-        return client.call(ApiKey.FETCH, lambda _: request, among=(version, version))
 
     def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, Record]]:
         if answer.error_code:
@@ -173,7 +184,7 @@ class Fetcher:
                 f"{topic}-{partition} cannot be read: {why}", "`stepdown topics describe` shows leaders."
             )
         time.sleep(PAUSE_SECONDS)
-        self._leaders.refresh({topic for topic, _ in topic_partitions})
+        self._client.run(self._leaders.refresh({topic for topic, _ in topic_partitions}))
 
     def _drop_ended(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for topic_partition in topic_partitions:

@@ -5,27 +5,31 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import BinaryIO
 
-from ..support.broker_client import BrokerClient
+from ...client.operation import TopicPartition
+from ...client.operations.offsets import LATEST
+from ...client.operations.partition_leaders import PartitionLeaders
+from ..support.command_client import CommandClient
 from ..support.failures import CommandFailed
-from ..support.partition_leaders import PartitionLeaders, TopicPartition
 from ..support.stop_signals import StopSignals
 from .fetcher import Fetcher
 from .group_membership import GroupMembership
 from .options import ConsumeOptions
-from .start_positions import LATEST, OffsetLookup
+from .start_positions import OffsetLookup
 
 
-def run(entry: BrokerClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
+def run(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
     """The signal that ended it, if one did. Raises: CommandFailed, BrokenPipeError when nobody reads the output."""
-    with PartitionLeaders(entry) as leaders, StopSignals() as stopping:
-        counts = leaders.refresh(options.topics)
-        offsets = OffsetLookup(leaders, options.isolation)
-        reader = _Reader(options, offsets, Fetcher(leaders, offsets, options.form, options.isolation), output, stopping)
+    leaders = PartitionLeaders()
+    with StopSignals() as stopping:
+        counts = client.run(leaders.refresh(options.topics))
+        offsets = OffsetLookup(client, leaders, options.isolation)
+        fetcher = Fetcher(client, leaders, offsets, options)
+        reader = _Reader(options, offsets, fetcher, output, stopping)
         if options.group is None:
             reader.begin(dict.fromkeys(_topic_partitions(options, counts)))
             reader.read(None)
         else:
-            _read_as_member(reader, GroupMembership(entry, leaders, options.group, options.topics))
+            _read_as_member(reader, GroupMembership(client, leaders, options.group, options.topics))
         return stopping.by
 
 

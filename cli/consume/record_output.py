@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from ...client.operation import TopicPartition
 from ...protocol.records.record import Record
 from ..support.escape_sequences import unescape
-from ..support.partition_leaders import TopicPartition
 from ..support.record_json import line_of
 
 Part = Callable[[TopicPartition, Record], bytes]

@@ -10,14 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from ...protocol.api import ApiKey
+from ...client.operation import TopicPartition, ask
+from ...client.operations.offsets import EARLIEST, LATEST
+from ...client.operations.partition_leaders import PartitionLeaders
+from ...client.versions import ANY_VERSION
 from ...protocol.errors import ErrorCode, error_name
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ..support.broker_client import ANY_VERSION, BrokerClient
+from ..support.command_client import CommandClient
 from ..support.failures import CommandFailed
-from ..support.partition_leaders import PartitionLeaders, TopicPartition
 
-EARLIEST, LATEST = -2, -1
 NOT_FOUND = -1
 ONE_OFFSET_FROM = 1
 ISOLATION_FROM = 2
@@ -62,8 +63,8 @@ def start_of(text: str) -> StartPosition:
 class OffsetLookup:
     """Asks leaders for offsets as a reader of that isolation level sees them. Raises: CommandFailed from all."""
 
-    def __init__(self, leaders: PartitionLeaders, isolation: int) -> None:
-        self._leaders, self._isolation = leaders, isolation
+    def __init__(self, client: CommandClient, leaders: PartitionLeaders, isolation: int) -> None:
+        self._client, self._leaders, self._isolation = client, leaders, isolation
 
     def resolve(self, topic_partitions: Iterable[TopicPartition], start: StartPosition) -> dict[TopicPartition, int]:
         """The position of each topic_partition."""
@@ -93,18 +94,18 @@ class OffsetLookup:
         found: dict[TopicPartition, int] = {}
         left = set(topic_partitions)
         for tries in reversed(range(TRIES)):
-            for client, asked in self._leaders.by_broker(left).items():
-                found |= self._ask(client, asked, timestamp, is_last_try=not tries)
+            for leader, asked in self._leaders.by_leader(left).items():
+                found |= self._ask(leader, asked, timestamp, is_last_try=not tries)
             left -= found.keys()
             if not left:
                 return found
             time.sleep(PAUSE_SECONDS)  # leaders move: the next answer may know them
-            self._leaders.refresh({topic for topic, _ in left})
+            self._client.run(self._leaders.refresh({topic for topic, _ in left}))
         topic, partition = min(left)
         raise CommandFailed(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
 
     def _ask(
-        self, client: BrokerClient, topic_partitions: list[TopicPartition], timestamp: int, *, is_last_try: bool
+        self, leader: int, topic_partitions: list[TopicPartition], timestamp: int, *, is_last_try: bool
     ) -> dict[TopicPartition, int]:
         by_topic: dict[str, list[ListOffsetsPartition]] = {}
         for topic, partition in topic_partitions:
@@ -112,11 +113,8 @@ class OffsetLookup:
             by_topic.setdefault(topic, []).append(entry)
         topics = tuple(ListOffsetsTopic(name=name, partitions=tuple(each)) for name, each in by_topic.items())
         lowest = ISOLATION_FROM if self._isolation else ONE_OFFSET_FROM
-        response = client.call(
-            ApiKey.LIST_OFFSETS,
-            lambda version: ListOffsetsRequest(replica_id=-1, isolation_level=self._isolation, topics=topics),
-            among=(lowest, ANY_VERSION[1]),
-        )
+        request = ListOffsetsRequest(replica_id=-1, isolation_level=self._isolation, topics=topics)
+        response = self._client.run(ask(request, leader, within=(lowest, ANY_VERSION[1])))
         found = {}
         for answered in response.topics:
             for each in answered.partitions:

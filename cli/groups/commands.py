@@ -14,9 +14,10 @@ from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 
 if TYPE_CHECKING:
-    from ..support.broker_client import BrokerClient
-    from ..support.partition_leaders import TopicPartition
-    from .requests import Group, GroupMember, Outcome
+    from ...client.operation import TopicPartition
+    from ...client.operations.groups import Group, GroupMember
+    from ...client.operations.outcome import Outcome
+    from ..support.command_client import CommandClient
 
 groups = typer.Typer(
     no_args_is_help=True,
@@ -47,10 +48,10 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List the groups."""
-    from . import requests
+    from ...client.operations.groups import list_groups
 
     with connect(bootstrap, command_config) as client:
-        found = requests.list_groups(client, state or [])
+        found = client.run(list_groups(state or []))
     columns = ("group", "state", "type", "protocol")
     rows = [(each.name, each.state, each.type, each.protocol) for each in found]
     if as_json:
@@ -66,10 +67,10 @@ def describe(
     names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
 ) -> None:
     """Show members with their partitions, committed offsets and lag."""
-    from . import requests
+    from ...client.operations.groups import describe_groups
 
     with connect(bootstrap, command_config) as client:
-        found = requests.describe(client, names)
+        found = client.run(describe_groups(names))
         shown = [_described(client, group) for group in found]
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
@@ -87,10 +88,10 @@ def delete(
     names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
 ) -> None:
     """Delete groups that have no members, with their offsets."""
-    from . import requests
+    from ...client.operations.groups import delete_groups
 
     with connect(bootstrap, command_config) as client:
-        print_outcomes(requests.delete(client, names), "deleted", as_json=as_json)
+        print_outcomes(client.run(delete_groups(names)), "deleted", as_json=as_json)
 
 
 @groups.command(name="reset-offsets")
@@ -120,18 +121,17 @@ def reset_offsets(
     as_json: AsJson = False,
 ) -> None:
     """Change committed offsets of a group without members, of some topics or of all."""
-    from ..support.committed_offsets import committed
-    from . import requests
+    from ...client.operations.offsets import commit_offsets, committed_offsets
 
     target = _target(to_earliest, to_latest, to_offset, by, to_time)
     with connect(bootstrap, command_config) as client:
-        before = committed(client, name)
+        before = client.run(committed_offsets(name))
         topic_partitions = _topic_partitions(client, topic, before)
         if not topic_partitions:
             hint = "Name the topics with --topic."
             raise CommandFailed(f"group {name} has committed no offsets", hint)
         moved = _new_offsets(client, topic_partitions, before, target)
-        outcomes = requests.commit(client, name, moved) if execute else []
+        outcomes = client.run(commit_offsets(name, moved)) if execute else []
     _show_moves(name, before, moved, executed=execute, as_json=as_json)
     fail_for([(outcome.name, outcome.error, "") for outcome in outcomes if outcome.error], HINTS)
 
@@ -169,9 +169,9 @@ def _milliseconds(text: str) -> int:
 
 
 def _topic_partitions(
-    client: BrokerClient, wanted: Sequence[str] | None, known: Mapping[TopicPartition, int]
+    client: CommandClient, wanted: Sequence[str] | None, known: Mapping[TopicPartition, int]
 ) -> list[TopicPartition]:
-    from . import requests
+    from ...client.operations.topics import partitions_of
 
     if not wanted:
         return sorted(known)
@@ -179,7 +179,7 @@ def _topic_partitions(
     for text in wanted:
         topic, colon, listed = text.partition(":")
         if not colon:
-            topic_partitions += requests.partitions_of(client, topic)
+            topic_partitions += client.run(partitions_of(topic))
             continue
         try:
             topic_partitions += [(topic, int(each)) for each in listed.split(",")]
@@ -189,16 +189,17 @@ def _topic_partitions(
 
 
 def _new_offsets(
-    client: BrokerClient,
+    client: CommandClient,
     topic_partitions: Sequence[TopicPartition],
     before: Mapping[TopicPartition, int],
     target: tuple[str, int],
 ) -> dict[TopicPartition, int]:
     """The new offset of each partition, always within what the partition has."""
-    from .requests import EARLIEST, LATEST, offsets_at
+    from ...client.operations.offsets import EARLIEST, LATEST, offsets_at
 
     kind, number = target
-    first, last = offsets_at(client, topic_partitions, EARLIEST), offsets_at(client, topic_partitions, LATEST)
+    first = client.run(offsets_at(topic_partitions, EARLIEST))
+    last = client.run(offsets_at(topic_partitions, LATEST))
     unknown = [
         topic_partition
         for topic_partition in topic_partitions
@@ -206,7 +207,7 @@ def _new_offsets(
     ]
     if unknown:
         fail_for([(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION", "") for topic, partition in unknown], HINTS)
-    since = offsets_at(client, topic_partitions, number) if kind == "time" else {}
+    since = client.run(offsets_at(topic_partitions, number)) if kind == "time" else {}
     moved = {}
     for topic_partition in topic_partitions:
         wanted = {
@@ -223,14 +224,13 @@ def _new_offsets(
 # What is shown
 
 
-def _described(client: BrokerClient, group: Group) -> dict[str, Any]:
-    from ..support.committed_offsets import committed
-    from .requests import LATEST, offsets_at
+def _described(client: CommandClient, group: Group) -> dict[str, Any]:
+    from ...client.operations.offsets import LATEST, committed_offsets, offsets_at
 
-    offsets = committed(client, group.name)
+    offsets = client.run(committed_offsets(group.name))
     owners = {topic_partition: member for member in group.members for topic_partition in member.partitions}
     topic_partitions = sorted({*offsets, *owners})
-    ends = offsets_at(client, topic_partitions, LATEST)
+    ends = client.run(offsets_at(topic_partitions, LATEST))
     return {
         "group": group.name,
         "state": group.state,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ...client.versions import VersionRanges
+from ...client.versions import VersionRange, VersionRanges
 from ...config import ConfigError
 from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
@@ -18,7 +18,6 @@ from ...producer.sender.network_interface import NetworkClient
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP
-from ..support.broker_client import Versions
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 from ..support.message_format_versions import RecordFormat
 from ..support.record_json import NewRecord
@@ -60,7 +59,7 @@ class Destination:
 class OlderBrokerNetwork(Network):
     """Connections on which brokers seem to speak only some versions of Produce."""
 
-    def __init__(self, produce: Versions, settings: ProducerSettings, clock: Clock, changed: object) -> None:
+    def __init__(self, produce: VersionRange, settings: ProducerSettings, clock: Clock, changed: object) -> None:
         super().__init__(settings, clock, changed)  # type: ignore[arg-type]  # handed on as it came
         self._produce = produce
 

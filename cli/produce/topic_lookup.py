@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 
-from ...protocol.api import ApiKey
+from ...client.operation import ask
+from ...client.operations.topics import metadata_request
 from ...protocol.errors import ErrorCode, error_name
-from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..support.broker_client import BrokerClient
+from ..support.command_client import CommandClient
 from ..support.failures import CommandFailed
 
 TRIES = 20
@@ -21,7 +21,7 @@ MAY_COME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
 class TopicLookup:
     """Partitions of topics. Raises: CommandFailed from `check`."""
 
-    def __init__(self, client: BrokerClient) -> None:
+    def __init__(self, client: CommandClient) -> None:
         self._client = client
         self._partitions: dict[str, int] = {}
 
@@ -38,12 +38,7 @@ class TopicLookup:
 
     def _ask(self, topic: str) -> int:
         for left in reversed(range(TRIES)):
-            response = self._client.call(
-                ApiKey.METADATA,
-                lambda version: MetadataRequest(
-                    topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=True
-                ),
-            )
+            response = self._client.run(ask(metadata_request([topic], create=True)))
             found = response.topics[0]
             if not found.error_code:
                 return len(found.partitions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ from .client_properties import security_of, security_properties
 from .failures import EXIT_BAD_USAGE, CommandFailed
 
 if TYPE_CHECKING:
-    from .broker_client import BrokerClient
+    from .command_client import CommandClient
 
 Bootstrap = Annotated[
     str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT", help="Where the broker listens.")
@@ -21,20 +22,23 @@ Bootstrap = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 LOCAL = "127.0.0.1:9092"
+NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
-def connect(bootstrap: str, command_config: Path | None = None) -> BrokerClient:
-    """A connection to the broker at HOST:PORT, as the file of `--command-config` says. Raises: CommandFailed."""
-    return connect_by(bootstrap, security_properties(command_config))
+def connect(bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
+    """A client of the broker at HOST:PORT, as the file of `--command-config` says. Raises: CommandFailed."""
+    return connect_by(bootstrap, security_properties(command_config), hints)
 
 
-def connect_by(bootstrap: str, properties: Mapping[str, str]) -> BrokerClient:
-    """A connection to the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailed."""
-    from .broker_client import DEFAULT_PORT, BrokerClient
+def connect_by(bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
+    """A client of the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailed."""
+    from .command_client import DEFAULT_PORT, CommandClient
 
     text = bootstrap.strip().rstrip("/")
     try:
         address = parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}")
     except ValueError as fault:
         raise CommandFailed(f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE) from fault
-    return BrokerClient(address, security=security_of(properties))
+    client = CommandClient(address, security_of(properties), hints)
+    client.connect()
+    return client

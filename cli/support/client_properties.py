@@ -44,14 +44,13 @@ def security_of(properties: Mapping[str, str]) -> Security | None:
     """What they ask for, certificates read; None where they say nothing. Raises: CommandFailed."""
     if not properties:
         return None
-    from ...client.security.settings import OAUTHBEARER, Tls
+    from ...client.security.settings import OAUTHBEARER, Tls, parse_security
     from ...client.security.tls_context import tls_context
-    from ...producer.settings import producer_settings
 
     if properties.get("sasl.mechanism") == OAUTHBEARER:
         raise CommandFailed(f"sasl.mechanism: commands support PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
     try:
-        security = producer_settings({"bootstrap.servers": "none:1", **properties}).security
+        security = parse_security(properties)
         return replace(security, tls=tls_context(security.tls)) if isinstance(security.tls, Tls) else security
     except ConfigError as fault:
         raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault

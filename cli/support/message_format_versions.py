@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
-from .broker_client import ANY_VERSION, Versions
+from ...client.versions import ANY_VERSION, VersionRange
 from .failures import EXIT_BAD_USAGE, CommandFailed
 
 NAMES_BY_FETCH_UP_TO = 12
@@ -27,8 +27,8 @@ class RecordFormat:
     """What a client of some age can write and read."""
 
     name: str
-    produce: Versions
-    fetch: Versions
+    produce: VersionRange
+    fetch: VersionRange
     has_timestamps: bool = True
     has_headers: bool = False
 

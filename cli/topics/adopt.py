@@ -118,7 +118,7 @@ def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
     for each, outcome in zip(adoptions, outcomes, strict=True):
         if not outcome.failed:
             typer.echo(f"{each.topic}: adopted, {_settings(each)}")
-    fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in outcomes if outcome.failed], HINTS)
+    fail_for([(outcome.name, outcome.error, outcome.message) for outcome in outcomes if outcome.failed], HINTS)
 
 
 def describe_adoption(place: TopicPlace, each: Adoption) -> str:

@@ -12,9 +12,9 @@ from ...storage.files.files import Files
 from .kafka_tool_output import ToolOutput
 
 if TYPE_CHECKING:
+    from ...client.operations.outcome import Outcome
     from ...storage.compaction.deletion_preview import DeletionPreview
     from ...storage.log.log_config import LogConfig
-    from .requests import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from .hints import HINTS
 from .setting_pairs import pairs
 
 if TYPE_CHECKING:
-    from .requests import Outcome
+    from ...client.operations.outcome import Outcome
 
 topics = typer.Typer(
     no_args_is_help=True,
@@ -46,15 +46,15 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create topics."""
-    from . import requests
+    from ...client.operations.topics import NewTopic, create_topics
 
     configs = pairs(config or [])
     wanted = [
-        requests.NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs)
+        NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs)
         for name in names
     ]
     with connect(bootstrap, command_config) as client:
-        outcomes = requests.create(client, wanted, validate_only=validate_only)
+        outcomes = client.run(create_topics(wanted, validate_only=validate_only))
     accepted = ("TOPIC_ALREADY_EXISTS",) if if_not_exists else ()
     print_outcomes(outcomes, "could be created" if validate_only else "created", as_json=as_json, accepted=accepted)
 
@@ -67,10 +67,10 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List the topics."""
-    from . import requests
+    from ...client.operations.topics import describe_topics
 
     with connect(bootstrap, command_config) as client:
-        found = [topic for topic in requests.describe(client, None) if internal or not topic["internal"]]
+        found = [topic for topic in client.run(describe_topics()) if internal or not topic["internal"]]
     if as_json:
         shown = [{**topic, "partitions": len(topic["partitions"])} for topic in found]
         typer.echo(json.dumps(shown, indent=2))
@@ -92,17 +92,15 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Show partitions, leaders and the topic's own settings."""
-    from . import requests
+    from ...client.operations.topics import TOPIC_SOURCE, describe_topics, topic_configs
 
     with connect(bootstrap, command_config) as client:
-        found = requests.describe(client, names or None)
+        found = client.run(describe_topics(names or None))
         whole = [topic["name"] for topic in found if not topic["error"]]
-        configs = requests.configs_of(client, whole) if whole else {}
+        configs = client.run(topic_configs(whole)) if whole else {}
     for topic in found:
         topic["configs"] = {
-            row["name"]: row["value"]
-            for row in configs.get(topic["name"], [])
-            if row["source"] == requests.TOPIC_SOURCE
+            row["name"]: row["value"] for row in configs.get(topic["name"], []) if row["source"] == TOPIC_SOURCE
         }
     if as_json:
         typer.echo(json.dumps(found, indent=2))
@@ -116,10 +114,10 @@ def delete(
     names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
 ) -> None:
     """Delete topics and their records."""
-    from . import requests
+    from ...client.operations.topics import delete_topics
 
     with connect(bootstrap, command_config) as client:
-        outcomes = requests.delete(client, names)
+        outcomes = client.run(delete_topics(names))
     print_outcomes(outcomes, "deleted", as_json=as_json)
 
 
@@ -142,7 +140,7 @@ def alter(
     as_json: AsJson = False,
 ) -> None:
     """Add partitions to a topic, or change its settings."""
-    from . import requests
+    from ...client.operations.topics import add_partitions, alter_topic_configs
 
     changed = pairs(config or [])
     if partitions is None and not changed and not delete_config:
@@ -152,9 +150,9 @@ def alter(
     outcomes = []
     with connect(bootstrap, command_config) as client:
         if changed or delete_config:
-            outcomes.append(requests.alter_configs(client, name, changed, delete_config or []))
+            outcomes.append(client.run(alter_topic_configs(name, changed, delete_config or [])))
         if partitions is not None and not any(outcome.failed for outcome in outcomes):
-            outcomes.append(requests.add_partitions(client, name, partitions))
+            outcomes.append(client.run(add_partitions(name, partitions)))
     print_outcomes(outcomes[-1:], "altered", as_json=as_json)
 
 
@@ -167,13 +165,13 @@ def print_outcomes(outcomes: Sequence[Outcome], done: str, *, as_json: bool, acc
     """Print what became of each topic; ends the command with 1 if one failed."""
     failed = [outcome for outcome in outcomes if outcome.failed and outcome.error not in accepted]
     if as_json:
-        shown = [{"topic": item.topic, "error": item.error, "message": item.message} for item in outcomes]
+        shown = [{"topic": item.name, "error": item.error, "message": item.message} for item in outcomes]
         typer.echo(json.dumps(shown, indent=2))
     else:
         for outcome in outcomes:
             if outcome not in failed:
-                typer.echo(f"{outcome.topic}: {'is there already' if outcome.failed else done}")
-    fail_for([(outcome.topic, outcome.error, outcome.message) for outcome in failed], HINTS)
+                typer.echo(f"{outcome.name}: {'is there already' if outcome.failed else done}")
+    fail_for([(outcome.name, outcome.error, outcome.message) for outcome in failed], HINTS)
 
 
 def show_topics(found: Sequence[dict[str, Any]]) -> None:

@@ -11,12 +11,12 @@ from types import TracebackType
 
 from ...broker.broker import Broker
 from ...broker.metadata.configuration import log_config
+from ...client.operations.outcome import Outcome
 from ...config import ConfigError, load
 from ...protocol.errors import ApiError, DiskFault, error_name
 from ...storage.log.log_config import LogConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 from .adoption import Adoption, KnownTopic
-from .requests import Outcome
 
 LOCKED_HINT = "A broker that has them open is asked with --bootstrap-server instead of --log-dir."
 
@@ -61,5 +61,5 @@ class DirectoryTopics:
         try:
             self._topics.configure(adoption.topic, adoption.configs)
         except ApiError as fault:
-            return Outcome(topic=adoption.topic, error=error_name(fault.code), message=fault.message or "")
-        return Outcome(topic=adoption.topic)
+            return Outcome(name=adoption.topic, error=error_name(fault.code), message=fault.message or "")
+        return Outcome(name=adoption.topic)

@@ -7,14 +7,21 @@ from pathlib import Path
 
 from ...broker.metadata.configuration import log_config
 from ...broker.metadata.unknown_settings import MARKER
+from ...client.operation import ask
+from ...client.operations.outcome import Outcome
+from ...client.operations.topics import (
+    TOPIC_RESOURCE,
+    TOPIC_SOURCE,
+    describe_topics,
+    replace_topic_configs,
+    topic_configs,
+)
 from ...config import Layers, topic_settings
 from ...config.tables.all_keys import TOPIC_KEYS
-from ...protocol.api import ApiKey
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ...storage.log.log_config import LogConfig
-from ..support.broker_client import BrokerClient
-from . import requests
+from ..support.command_client import CommandClient
 from .adoption import Adoption, KnownTopic
 
 TOPICS_A_REQUEST = 100
@@ -23,12 +30,12 @@ TOPICS_A_REQUEST = 100
 class RunningTopics:
     """Asks the broker. Counts of records need its folders on this machine."""
 
-    def __init__(self, client: BrokerClient) -> None:
+    def __init__(self, client: CommandClient) -> None:
         self._client = client
         self._folders: dict[str, list[str]] | None = None
 
     def topics(self) -> Mapping[str, KnownTopic]:
-        found = [topic for topic in requests.describe(self._client, None) if not topic["error"]]
+        found = [topic for topic in self._client.run(describe_topics()) if not topic["error"]]
         names = [topic["name"] for topic in found]
         unknown = {name for at in range(0, len(names), TOPICS_A_REQUEST) for name in self._unknown(names[at:][:100])}
         return {
@@ -37,7 +44,7 @@ class RunningTopics:
         }
 
     def _unknown(self, names: Sequence[str]) -> list[str]:
-        rows = requests.configs_of(self._client, names)
+        rows = self._client.run(topic_configs(names))
         return [name for name in names if any(_is_marker(row) for row in rows.get(name, ()))]
 
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
@@ -45,15 +52,13 @@ class RunningTopics:
 
     def _defaults(self, topic: str) -> dict[str, str]:
         """The broker's value of each setting that a topic may have."""
-        resource = DescribeConfigsResource(
-            resource_type=requests.TOPIC_RESOURCE, resource_name=topic, configuration_keys=None
-        )
+        resource = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=None)
         request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
-        (result,) = self._client.call(ApiKey.DESCRIBE_CONFIGS, lambda version: request, among=(1, 4)).results
+        (result,) = self._client.run(ask(request, within=(1, 4))).results
         found = {}
         for row in result.configs:
-            values = [each.value for each in row.synonyms if each.source != requests.TOPIC_SOURCE]
-            value = values[0] if values else row.value if row.config_source != requests.TOPIC_SOURCE else None
+            values = [each.value for each in row.synonyms if each.source != TOPIC_SOURCE]
+            value = values[0] if values else row.value if row.config_source != TOPIC_SOURCE else None
             if value is not None and row.name in TOPIC_KEYS:
                 found[row.name] = value
         return found
@@ -64,7 +69,7 @@ class RunningTopics:
         return self._folders.get(topic, [])
 
     def _all_folders(self) -> dict[str, list[str]]:
-        response = self._client.call(ApiKey.DESCRIBE_LOG_DIRS, lambda version: DescribeLogDirsRequest(topics=None))
+        response = self._client.run(ask(DescribeLogDirsRequest(topics=None)))
         found: dict[str, list[str]] = {}
         for result in response.results:
             for topic in result.topics:
@@ -72,8 +77,8 @@ class RunningTopics:
                 found.setdefault(topic.name, []).extend(path for path in paths if Path(path).is_dir())
         return found
 
-    def adopt(self, adoption: Adoption) -> requests.Outcome:
-        return requests.replace_configs(self._client, adoption.topic, adoption.configs)
+    def adopt(self, adoption: Adoption) -> Outcome:
+        return self._client.run(replace_topic_configs(adoption.topic, adoption.configs))
 
 
 def _is_marker(row: Mapping[str, object]) -> bool:

@@ -14,8 +14,9 @@ from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
 
 if TYPE_CHECKING:
-    from ..support.partition_leaders import TopicPartition
-    from .requests import Outcome, TransactionDescription
+    from ...client.operation import TopicPartition
+    from ...client.operations.outcome import Outcome
+    from ...client.operations.transactions import TransactionDescription
 
 transactions = typer.Typer(
     no_args_is_help=True,
@@ -51,10 +52,10 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List transactional ids and the states of their transactions."""
-    from . import requests
+    from ...client.operations.transactions import list_transactions
 
     with connect(bootstrap, command_config) as client:
-        found = requests.list_transactions(client, state or [], producer_id or [], longer_than_ms)
+        found = client.run(list_transactions(state or [], producer_id or [], longer_than_ms))
     columns = ("transactional id", "state", "producer id")
     rows = [(each.name, each.state, each.producer_id) for each in found]
     if as_json:
@@ -74,10 +75,10 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Show producer, state, age and partitions of transactions."""
-    from . import requests
+    from ...client.operations.transactions import describe_transactions
 
     with connect(bootstrap, command_config) as client:
-        found = requests.describe(client, names)
+        found = client.run(describe_transactions(names))
     shown = [each for each in found if not each.error]
     if as_json:
         typer.echo(json.dumps([_as_json(each) for each in shown], indent=2))
@@ -103,7 +104,7 @@ def abort(
     as_json: AsJson = False,
 ) -> None:
     """Abort open transactions. Their producers are fenced: what they send from then on is refused."""
-    from . import requests
+    from ...client.operations.transactions import abort_in_partition, abort_transaction
 
     if bool(names) == (partition is not None) or (partition is None) != (producer_id is None):
         raise CommandFailed(
@@ -111,9 +112,9 @@ def abort(
         )
     with connect(bootstrap, command_config) as client:
         if partition is not None and producer_id is not None:
-            outcomes = [requests.abort_in_partition(client, topic_partition_of(partition), producer_id)]
+            outcomes = [client.run(abort_in_partition(topic_partition_of(partition), producer_id))]
         else:
-            outcomes = [requests.abort(client, name) for name in names or []]
+            outcomes = [client.run(abort_transaction(name)) for name in names or []]
     print_outcomes(outcomes, as_json=as_json)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+
+if TYPE_CHECKING:
+    from ...client.operations.outcome import Outcome
 
 users = typer.Typer(
     no_args_is_help=True,
@@ -22,15 +26,21 @@ users = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="USER", show_default=False)]
 Mechanism = Annotated[str, typer.Option("--mechanism", "-m", help="SCRAM-SHA-256 or SCRAM-SHA-512.")]
 STRONGER = "SCRAM-SHA-512"
+HINTS = {
+    "UNACCEPTABLE_CREDENTIAL": "Names are not empty; iterations are 4096 to 16384.",
+    "RESOURCE_NOT_FOUND": "`stepdown users list` shows who has a password.",
+    "CLUSTER_AUTHORIZATION_FAILED": "Seeing users takes DESCRIBE on the cluster, changing them ALTER; super.users may.",
+}
+"""What to do next, by the error that the broker answered."""
 
 
 @users.command(name="list")
 def list_command(bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False) -> None:
     """List the users that have passwords, and for which mechanisms."""
-    from . import requests
+    from ...client.operations.users import describe_users
 
-    with connect(bootstrap, command_config) as client:
-        rows = requests.known(client)
+    with connect(bootstrap, command_config, HINTS) as client:
+        rows = client.run(describe_users())
     columns = ("user", "mechanism", "iterations")
     if as_json:
         typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
@@ -51,12 +61,12 @@ def set_command(
     command_config: CommandConfig = None,
 ) -> None:
     """Set a user's password: prompts for it, or reads one line if stdin is not a terminal."""
-    from . import requests
+    from ...client.operations.users import set_password
 
     _check(mechanism)
     password = _password(name)
     with connect(bootstrap, command_config) as client:
-        requests.set_password(client, name, password, mechanism.upper(), iterations)
+        _fail_for(client.run(set_password(name, password, mechanism.upper(), iterations)))
     typer.echo(f"{name}: has a password for {mechanism.upper()}")
 
 
@@ -65,19 +75,23 @@ def remove(
     name: Name, mechanism: Mechanism = STRONGER, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None
 ) -> None:
     """Remove a user's password for a mechanism."""
-    from . import requests
+    from ...client.operations.users import remove_password
 
     _check(mechanism)
     with connect(bootstrap, command_config) as client:
-        requests.remove(client, name, mechanism.upper())
+        _fail_for(client.run(remove_password(name, mechanism.upper())))
     typer.echo(f"{name}: has no password for {mechanism.upper()} any more")
 
 
 def _check(mechanism: str) -> None:
-    from .requests import MECHANISMS
+    from ...client.operations.users import MECHANISMS
 
     if mechanism.upper() not in MECHANISMS:
         raise CommandFailed(f"--mechanism: {' or '.join(MECHANISMS)} expected", "", EXIT_BAD_USAGE)
+
+
+def _fail_for(outcomes: Sequence[Outcome]) -> None:
+    fail_for([(each.name, each.error, each.message) for each in outcomes if each.failed], HINTS)
 
 
 def _password(name: str) -> str:

@@ -16,11 +16,12 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from ssl import SSLContext
 
-from ...config.errors import Problem
+from ...config.errors import ConfigError, Problem
 from ...config.keys.jaas import parse_jaas
 from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
 from ...config.keys.value_checks import EachOf, OneOf, Only
 from ...config.keys.value_types import Value
+from ...config.similar_names import nearest
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 OAUTHBEARER = "OAUTHBEARER"
@@ -97,6 +98,29 @@ class Security:
 
     tls: Tls | SSLContext | None = None
     sasl: Sasl | None = None
+
+
+OPEN = Security()
+
+
+def parse_security(properties: Mapping[str, str]) -> Security:
+    """What a client.properties asks for, whose names are those of KEYS. Raises: ConfigError."""
+    values: dict[str, Value | None] = {name: key.default for name, key in KEYS.items()}
+    problems = []
+    for name, text in properties.items():
+        key = KEYS.get(name)
+        if key is None:
+            problems.append(Problem(key=name, expected="no client has this setting", nearest=nearest(name, KEYS)))
+            continue
+        try:
+            values[name] = key.value_of(text)
+        except ValueError:
+            found = "" if key.sensitive else text
+            problems.append(Problem(key=name, expected=f"expected {key.expected}", found=found))
+    security = security_of(values, properties, problems, ssl_context=None, token_provider=None)
+    if problems:
+        raise ConfigError(problems)
+    return security
 
 
 def security_of(

@@ -42,7 +42,7 @@ class Login:
         except StopIteration as end:
             self._done(None, end.value)
         except client_errors.AuthenticationFailed as fault:
-            self._done(AuthenticationFailed(str(fault), fault.code), 0)
+            self._done(AuthenticationFailed(str(fault), fault.error_code), 0)
         else:
             self._do(step)
 

@@ -7,7 +7,7 @@ explains: |
 config: {num.partitions: 1}                    of the broker, by Kafka's names
 topics: {orders: {partitions: 1, config: {}}}
 producers: {app: {enable.idempotence: false}}  settings of stepdown's producer, by Kafka's names
-members: {reader: {group.id: shop, topics: [orders]}}     of consumer groups, as group_member.py describes them
+members: {reader: {group.id: shop, topics: [orders]}}     of consumer groups, as scenario_member.py describes them
 steps:
   - arm: {kind: drop, api: Produce, when: after}
   - send: {producer: app, topic: orders, values: [a]}

@@ -25,8 +25,8 @@ from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Network
 from ..kafka import Kafka
 from ..make_brokers import make_brokers
-from .group_member import GroupMember
 from .scenario import Scenario
+from .scenario_member import ScenarioMember
 
 START_MS = 1_700_000_000_000
 TURNS = 150
@@ -60,7 +60,7 @@ class Simulation:
         self.scenario = scenario
         self._seed = seed
         self.producers: dict[str, Producer] = {}
-        self.members: dict[str, GroupMember] = {}
+        self.members: dict[str, ScenarioMember] = {}
         self.sent: dict[str, Sent] = {}
 
     async def __aenter__(self) -> Self:
@@ -106,11 +106,11 @@ class Simulation:
             self.producers[name] = await producer.start()
         return self.producers[name]
 
-    def member(self, name: str) -> GroupMember:
+    def member(self, name: str) -> ScenarioMember:
         """The member of that name. Raises: KeyError."""
         if name not in self.members:
             settings = self.scenario.members[name]
-            self.members[name] = GroupMember(
+            self.members[name] = ScenarioMember(
                 name, settings, self.brokers.bootstrap, self.clock, self.tell, self._connect
             )
         return self.members[name]

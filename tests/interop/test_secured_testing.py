@@ -10,10 +10,10 @@ from pathlib import Path
 import aiokafka
 import confluent_kafka
 import pytest
+from stepdown.client.errors import KafkaError
 from stepdown.producer import Producer
 from stepdown.testing import Kafka, running
 from stepdown.testing.security.client_settings import FIRST
-from stepdown.testing.wire_client import KafkaError
 from support import kafka_python_round_trip, librdkafka_round_trip
 from support.clients import Message, Span
 from support.clients_java import JAVA_3_9

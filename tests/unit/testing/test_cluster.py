@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer as ConfluentProducer
+from stepdown.client.errors import KafkaError
 from stepdown.producer import Producer
 from stepdown.testing import Kafka, running
 from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.running import Running
-from stepdown.testing.wire_client import KafkaError
 from support.deadline import DEADLINE_S
 
 

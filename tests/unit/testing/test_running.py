@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import stepdown
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from stepdown.client.errors import KafkaError
 from stepdown.config import ConfigError
 from stepdown.testing import TestRecord, running
-from stepdown.testing.wire_client import KafkaError
 from support.deadline import DEADLINE_S
 
 

@@ -2,14 +2,18 @@ import asyncio
 import hashlib
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from stepdown.cli.support.failures import CommandFailed
-from stepdown.cli.users import requests
+from stepdown.cli.users import commands
+from stepdown.client.operation import Operation
+from stepdown.client.operations.users import remove_password, set_password
 from stepdown.protocol.errors import ErrorCode
 from support.command import run_command
 from support.running import running_broker
+
+T = TypeVar("T")
 
 
 class Answering:
@@ -19,9 +23,13 @@ class Answering:
         self.code = code
         self.asked: list[Any] = []
 
-    def call(self, key: int, make_request: Any) -> Any:
-        self.asked.append(make_request(0))
-        return SimpleNamespace(results=[SimpleNamespace(user="alice", error_code=self.code, error_message=None)])
+    def run(self, operation: Operation[T]) -> T:
+        self.asked.append(next(operation).make_request(0))
+        result = SimpleNamespace(user="alice", error_code=self.code, error_message=None)
+        with pytest.raises(StopIteration) as end:
+            operation.send(SimpleNamespace(results=[result]))
+        value: T = end.value.value
+        return value
 
 
 @pytest.mark.parametrize(
@@ -29,7 +37,7 @@ class Answering:
 )
 def test_a_password_is_salted_before_it_is_sent(mechanism: str, code: int, digest: str) -> None:
     broker = Answering()
-    requests.set_password(broker, "alice", "s\u00e9cret", mechanism, 5000)  # type: ignore[arg-type]
+    broker.run(set_password("alice", "s\u00e9cret", mechanism, 5000))
     (sent,) = broker.asked[0].upsertions
     assert (sent.name, sent.mechanism, sent.iterations) == ("alice", code, 5000)
     assert len(sent.salt) >= 16
@@ -37,8 +45,9 @@ def test_a_password_is_salted_before_it_is_sent(mechanism: str, code: int, diges
 
 
 def test_what_the_broker_refuses_is_said() -> None:
-    with pytest.raises(CommandFailed, match="RESOURCE_NOT_FOUND"):
-        requests.remove(Answering(ErrorCode.RESOURCE_NOT_FOUND), "alice", "SCRAM-SHA-512")  # type: ignore[arg-type]
+    (outcome,) = Answering(ErrorCode.RESOURCE_NOT_FOUND).run(remove_password("alice", "SCRAM-SHA-512"))
+    with pytest.raises(CommandFailed, match="alice: RESOURCE_NOT_FOUND"):
+        commands._fail_for([outcome])
 
 
 async def test_users_are_listed(tmp_path: Path) -> None:

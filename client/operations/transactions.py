@@ -1,4 +1,8 @@
-"""What `stepdown transactions` asks a broker, and what it makes of the answers."""
+"""Transactions, and how to end them by force.
+
+The broker that is asked has to be their coordinator, or the leader of the partition: nothing is looked up, since that
+would create the topic in which coordinators keep transactions.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ from ...protocol.messages.describe_transactions import DescribeTransactionsReque
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ...protocol.messages.list_transactions import ListTransactionsRequest
 from ...protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
-from ..support.broker_client import BrokerClient
-from ..support.failures import CommandFailed
-from ..support.partition_leaders import TopicPartition
+from ..errors import ClientError, UnsupportedVersion, check, printable
+from ..operation import Ask, Operation, TopicPartition, ask
+from .outcome import Outcome
 
 ONGOING = "Ongoing"
 FIRST_VERSION_WITH_DURATION = 1
@@ -46,33 +50,23 @@ class TransactionDescription:
     partitions: tuple[TopicPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of one abort; `error` is "" when it is done."""
-
-    name: str
-    error: str = ""
-    message: str = ""
-
-
 def list_transactions(
-    client: BrokerClient, states: Sequence[str], producer_ids: Sequence[int], longer_than_ms: int
-) -> list[TransactionListing]:
-    """The ids that pass the filters, by name. Raises: CommandFailed."""
+    states: Sequence[str] = (), producer_ids: Sequence[int] = (), longer_than_ms: int = NO_DURATION
+) -> Operation[list[TransactionListing]]:
+    """The ids that pass the filters, by name. Raises: KafkaError, ClientError for a state that there is not."""
 
-    def request(version: int) -> ListTransactionsRequest:
+    def make_request(version: int) -> ListTransactionsRequest:
         if longer_than_ms != NO_DURATION and version < FIRST_VERSION_WITH_DURATION:
-            raise CommandFailed("this broker cannot filter by duration", "Leave out --longer-than-ms.")
+            raise UnsupportedVersion("this broker cannot filter by duration")
         return ListTransactionsRequest(
             state_filters=states, producer_id_filters=producer_ids, duration_filter=longer_than_ms
         )
 
-    answer = client.call(ApiKey.LIST_TRANSACTIONS, request)
-    if answer.error_code:
-        raise CommandFailed(f"transactions cannot be listed: {error_name(answer.error_code)}")
+    answer = yield Ask(key=ApiKey.LIST_TRANSACTIONS, make_request=make_request)
+    check("transactions cannot be listed", answer)
     if answer.unknown_state_filters:
-        unknown = ", ".join(answer.unknown_state_filters)
-        raise CommandFailed(f"there is no state {unknown}", "Ongoing, PrepareCommit, CompleteCommit, Empty and so on.")
+        unknown = printable(", ".join(answer.unknown_state_filters))
+        raise ClientError(f"there is no state {unknown}, but Ongoing, PrepareCommit, CompleteCommit, Empty and so on")
     found = [
         TransactionListing(name=each.transactional_id, state=each.transaction_state, producer_id=each.producer_id)
         for each in answer.transaction_states
@@ -80,11 +74,9 @@ def list_transactions(
     return sorted(found, key=lambda each: each.name)
 
 
-def describe(client: BrokerClient, names: Sequence[str]) -> list[TransactionDescription]:
+def describe_transactions(names: Sequence[str]) -> Operation[list[TransactionDescription]]:
     """Each of the ids, in the order asked."""
-    answer = client.call(
-        ApiKey.DESCRIBE_TRANSACTIONS, lambda version: DescribeTransactionsRequest(transactional_ids=names)
-    )
+    answer = yield from ask(DescribeTransactionsRequest(transactional_ids=names))
     return [
         TransactionDescription(
             name=each.transactional_id,
@@ -100,27 +92,24 @@ def describe(client: BrokerClient, names: Sequence[str]) -> list[TransactionDesc
     ]
 
 
-def abort(client: BrokerClient, name: str) -> Outcome:
+def abort_transaction(name: str) -> Operation[Outcome]:
     """Aborts the open transaction of an id and fences its producer, as the next producer of that id would."""
-    (before,) = describe(client, [name])
+    (before,) = yield from describe_transactions([name])
     if before.error:
         return Outcome(name=name, error=before.error)
     if before.state != ONGOING:
         return Outcome(name=name, error="INVALID_TXN_STATE", message=f"it is {before.state}: nothing to abort")
-    answer = client.call(
-        ApiKey.INIT_PRODUCER_ID,
-        lambda version: InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=FENCING_TIMEOUT_MS),
-    )
-    (after,) = describe(client, [name])
+    answer = yield from ask(InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=FENCING_TIMEOUT_MS))
+    (after,) = yield from describe_transactions([name])
     if after.state == ONGOING and after.start_ms == before.start_ms:
         return Outcome(name=name, error=error_name(answer.error_code), message="it is still open")
     return Outcome(name=name)
 
 
-def abort_in_partition(client: BrokerClient, topic_partition: TopicPartition, producer_id: int) -> Outcome:
+def abort_in_partition(topic_partition: TopicPartition, producer_id: int) -> Operation[Outcome]:
     """Writes an abort marker for a producer whose transaction no coordinator knows any more."""
     name = f"{topic_partition[0]}-{topic_partition[1]} producer {producer_id}"
-    producer = _producer(client, topic_partition, producer_id)
+    producer = yield from _producer(topic_partition, producer_id)
     if isinstance(producer, str):
         return Outcome(name=name, error=producer)
     if producer is None or producer.current_txn_start_offset < 0:
@@ -132,15 +121,15 @@ def abort_in_partition(client: BrokerClient, topic_partition: TopicPartition, pr
         topics=[WritableTxnMarkerTopic(name=topic_partition[0], partition_indexes=[topic_partition[1]])],
         coordinator_epoch=max(producer.coordinator_epoch, 0),
     )
-    answer = client.call(ApiKey.WRITE_TXN_MARKERS, lambda version: WriteTxnMarkersRequest(markers=[marker]))
+    answer = yield from ask(WriteTxnMarkersRequest(markers=[marker]))
     code = answer.markers[0].topics[0].partitions[0].error_code
     return Outcome(name=name, error=error_name(code) if code else "")
 
 
-def _producer(client: BrokerClient, topic_partition: TopicPartition, producer_id: int) -> ProducerState | str | None:
+def _producer(topic_partition: TopicPartition, producer_id: int) -> Operation[ProducerState | str | None]:
     """What the partition remembers of the producer; the name of an error when it cannot be asked."""
     topics = [TopicRequest(name=topic_partition[0], partition_indexes=[topic_partition[1]])]
-    answer = client.call(ApiKey.DESCRIBE_PRODUCERS, lambda version: DescribeProducersRequest(topics=topics))
+    answer = yield from ask(DescribeProducersRequest(topics=topics))
     found = answer.topics[0].partitions[0]
     if found.error_code != ErrorCode.NONE:
         return error_name(found.error_code)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.cli.support import broker_client
 from stepdown.cli.support.bootstrap_server import connect_by
+from stepdown.client import blocking_client
 from stepdown.client.connection import Connection
+from stepdown.client.operation import ask
 from stepdown.client.security.settings import Sasl
-from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.command import Finished, run_command
@@ -93,7 +93,7 @@ async def test_a_login_is_renewed_before_it_ends(broker: Broker, monkeypatch: py
 
     log_in = Connection.log_in
     monkeypatch.setattr(Connection, "log_in", count)
-    monkeypatch.setattr(broker_client, "monotonic", lambda: now)
+    monkeypatch.setattr(blocking_client, "monotonic", lambda: now)
 
     def ask_at(*moments: float) -> None:
         nonlocal now
@@ -101,7 +101,7 @@ async def test_a_login_is_renewed_before_it_ends(broker: Broker, monkeypatch: py
         with connect_by(str(broker.addresses["SASL_PLAINTEXT"]), properties) as client:
             for moment in moments:
                 now = moment
-                client.call(ApiKey.METADATA, lambda version: MetadataRequest(topics=()))
+                client.run(ask(MetadataRequest(topics=())))
 
     await asyncio.to_thread(ask_at, 1, 590, 591)
     assert lifetimes == [600_000, 600_000]

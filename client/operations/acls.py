@@ -1,31 +1,24 @@
-"""What the `acls` commands ask of a broker, and the answers as plain values."""
+"""Access rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...protocol.acls import Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
-from ...protocol.api import ApiKey
-from ...protocol.errors import error_name
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
-from ..support.broker_client import BrokerClient
-from ..support.failures import CommandFailed
+from ..errors import check
+from ..operation import Operation, ask
+from ..versions import ANY_VERSION
 
-PREFIXED_FROM = (1, 0x7FFF)
-HINTS = {
-    "SECURITY_DISABLED": "Start the broker with authorizer.class.name; `stepdown config` tells how.",
-    "CLUSTER_AUTHORIZATION_FAILED": "Seeing rules takes DESCRIBE on the cluster, changing them ALTER; super.users may.",
-}
-"""What to do next, by the error that the broker answered."""
+WITH_PREFIXES = (1, ANY_VERSION[1])
 
 
-def found(client: BrokerClient, wanted: AclFilter) -> list[Acl]:
-    """The rules that the filter means."""
-    response = client.call(
-        ApiKey.DESCRIBE_ACLS,
-        lambda version: DescribeAclsRequest(
+def describe_acls(wanted: AclFilter) -> Operation[list[Acl]]:
+    """The rules that the filter means. Raises: KafkaError."""
+    response = yield from ask(
+        DescribeAclsRequest(
             resource_type_filter=wanted.resource_type,
             resource_name_filter=wanted.resource_name,
             pattern_type_filter=wanted.pattern_type,
@@ -34,9 +27,9 @@ def found(client: BrokerClient, wanted: AclFilter) -> list[Acl]:
             operation=wanted.operation,
             permission_type=wanted.permission_type,
         ),
-        among=PREFIXED_FROM,
+        within=WITH_PREFIXES,
     )
-    _check(response.error_code, response.error_message)
+    check("", response)
     return [
         _acl(resource.resource_type, resource.resource_name, resource.pattern_type, acl)
         for resource in response.resources
@@ -44,8 +37,8 @@ def found(client: BrokerClient, wanted: AclFilter) -> list[Acl]:
     ]
 
 
-def add(client: BrokerClient, acls: Sequence[Acl]) -> None:
-    """Adds rules."""
+def create_acls(acls: Sequence[Acl]) -> Operation[None]:
+    """Adds rules. Raises: KafkaError."""
     creations = [
         AclCreation(
             resource_type=acl.resource_type,
@@ -58,15 +51,13 @@ def add(client: BrokerClient, acls: Sequence[Acl]) -> None:
         )
         for acl in acls
     ]
-    response = client.call(
-        ApiKey.CREATE_ACLS, lambda version: CreateAclsRequest(creations=creations), among=PREFIXED_FROM
-    )
+    response = yield from ask(CreateAclsRequest(creations=creations), within=WITH_PREFIXES)
     for result in response.results:
-        _check(result.error_code, result.error_message)
+        check("", result)
 
 
-def remove(client: BrokerClient, filters: Sequence[AclFilter]) -> list[Acl]:
-    """Removes the rules that the filters mean, and tells which these were."""
+def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
+    """Removes the rules that the filters mean, and returns them. Raises: KafkaError."""
     wanted = [
         DeleteAclsFilter(
             resource_type_filter=each.resource_type,
@@ -79,12 +70,12 @@ def remove(client: BrokerClient, filters: Sequence[AclFilter]) -> list[Acl]:
         )
         for each in filters
     ]
-    response = client.call(ApiKey.DELETE_ACLS, lambda version: DeleteAclsRequest(filters=wanted), among=PREFIXED_FROM)
+    response = yield from ask(DeleteAclsRequest(filters=wanted), within=WITH_PREFIXES)
     removed: dict[Acl, None] = {}
     for result in response.filter_results:
-        _check(result.error_code, result.error_message)
+        check("", result)
         for acl in result.matching_acls:
-            _check(acl.error_code, acl.error_message)
+            check("", acl)
             removed[_acl(acl.resource_type, acl.resource_name, acl.pattern_type, acl)] = None
     return list(removed)
 
@@ -101,9 +92,3 @@ def _acl(kind: int, name: str, pattern: int, entry: object) -> Acl:
         operation=AclOperation(values["operation"]),
         permission_type=PermissionType(values["permission_type"]),
     )
-
-
-def _check(code: int, message: str | None) -> None:
-    if code:
-        name = error_name(code)
-        raise CommandFailed(f"{message} ({name})" if message else name, HINTS.get(name, ""))

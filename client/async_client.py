@@ -1,0 +1,148 @@
+"""The asyncio front: carries operations out on the event loop, many at a time on one connection to each broker."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from ..config.keys.addresses import HostPort
+from ..protocol.errors import code_of
+from .async_connection import AsyncConnection
+from .clock import Clock, SystemClock
+from .cluster import TRIES, Cluster, Send
+from .connection import TIMEOUT_S
+from .connection_faults import asking_faults, connecting_faults
+from .errors import ConnectionBroken, KafkaError
+from .operation import Operation, Pause
+from .security.settings import OPEN, Security, Tls
+from .security.tls_context import tls_context
+from .steps import await_steps
+
+T = TypeVar("T")
+LOGIN_USE = 0.85
+"""Of the time that a login is good for (KIP-368); then another connection takes its place."""
+
+
+class Connect(Protocol):
+    """Opens a connection. Raises: OSError."""
+
+    async def __call__(
+        self, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
+    ) -> object: ...
+
+
+async def open_tcp(
+    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
+) -> None:
+    """Connects to the first address of `host` that answers. Raises: OSError."""
+    name = host if tls is not None else None
+    await asyncio.get_running_loop().create_connection(protocol, host, port, ssl=tls, server_hostname=name)
+
+
+class AsyncClient:
+    """Connections to brokers, opened when something is asked.
+
+    A kept connection that broke meanwhile is opened again once, and the request is sent again.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[HostPort],
+        *,
+        client_id: str,
+        security: Security = OPEN,
+        timeout_s: float = TIMEOUT_S,
+        tries: int = TRIES,
+        clock: Clock | None = None,
+        connect: Connect = open_tcp,
+    ) -> None:
+        """`clock` and `connect` are for tests. Raises: ConfigError for certificates that cannot be read."""
+        tls = security.tls
+        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, Tls) else security
+        self._client_id, self._timeout_s = client_id, timeout_s
+        self._clock, self._connect = clock or SystemClock(), connect
+        self._cluster = Cluster(bootstrap, tries)
+        self._open: dict[HostPort, asyncio.Task[AsyncConnection]] = {}
+        self._login_ends_ms: dict[AsyncConnection, float] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hangs up everywhere; what is in flight ends with an error."""
+        for opening in self._open.values():
+            if not opening.cancel() and not opening.cancelled() and opening.exception() is None:
+                opening.result().close()
+        self._open.clear()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """The result of an operation. Raises: ClientError."""
+        return await await_steps(self._cluster.carry_out(operation), self._take)
+
+    async def connection(self, address: HostPort) -> AsyncConnection:
+        """The connection to a broker, opened and logged in, for requests of the caller's own. Raises: ClientError."""
+        opening = self._open.get(address)
+        if opening is None or not self._is_usable(opening):
+            opening = self._open[address] = asyncio.create_task(self._open_connection(address))
+        return await asyncio.shield(opening)
+
+    async def _take(self, step: Send | Pause) -> Any:
+        if isinstance(step, Pause):
+            return await self._clock.sleep(step.ms)
+        is_kept = step.address in self._open
+        try:
+            return await self._ask(step)
+        except ConnectionBroken:
+            if not is_kept:
+                raise
+        return await self._ask(step)
+
+    async def _ask(self, step: Send) -> Any:
+        connection = await self.connection(step.address)
+        version = step.ask.version_for(connection.versions, step.address)
+        with asking_faults(step.address, step.ask.name):
+            return await connection.exchange(step.ask.make_request(version), version, step.ask.timeout_s)
+
+    def _is_usable(self, opening: asyncio.Task[AsyncConnection]) -> bool:
+        if not opening.done():
+            return True
+        if opening.cancelled() or opening.exception() is not None:
+            return False
+        connection = opening.result()
+        if not connection.closed and self._clock.now_ms() >= self._login_ends_ms.get(connection, float("inf")):
+            self._login_ends_ms.pop(connection)
+            connection.retire()
+            return False
+        return not connection.closed
+
+    async def _open_connection(self, address: HostPort) -> AsyncConnection:
+        connection, host = AsyncConnection(self._client_id, self._timeout_s), address.host or "127.0.0.1"
+        tls = self._security.tls if isinstance(self._security.tls, ssl.SSLContext) else None
+        try:
+            with connecting_faults(address):
+                async with asyncio.timeout(self._timeout_s):
+                    await self._connect(lambda: connection, host, address.port, tls=tls)
+            with asking_faults(address, "ApiVersions"):
+                code = await connection.agree_on_versions()
+            if code:
+                raise KafkaError(f"the broker at {address} refused ApiVersions", code_of(code))
+            await self._log_in(address, connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def _log_in(self, address: HostPort, connection: AsyncConnection) -> None:
+        if self._security.sasl is None:
+            return
+        with asking_faults(address, "the login"):
+            lifetime_ms = await connection.log_in(self._security.sasl)
+        if lifetime_ms > 0:
+            self._login_ends_ms[connection] = self._clock.now_ms() + lifetime_ms * LOGIN_USE

@@ -1,0 +1,175 @@
+"""One connection on the event loop: requests follow each other without waiting, answers find theirs by correlation id.
+
+A caller that knows a request only as bytes sends it with `exchange_body`. What the broker has not taken is not
+followed by more: callers wait until it has.
+"""
+
+import asyncio
+import inspect
+from typing import Any, cast
+
+from .. import __version__
+from ..protocol.api import ApiSpec, spec_of_request
+from ..protocol.errors import MalformedFrame
+from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request, encode_request_around
+from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from .connection import MAX_RESPONSE_BYTES, TIMEOUT_S
+from .security.login import BareToken, Exchange, LoginStep, log_in
+from .security.settings import Sasl
+from .steps import await_steps
+from .versions import VersionRanges
+
+MAX_INT32 = (1 << 31) - 1
+CORRELATION_BYTES = 4
+Frame = memoryview
+
+
+class AsyncConnection(asyncio.Protocol):
+    """Raises, from every method that waits: OSError when the broker hangs up, or is silent for `timeout_s`;
+    MalformedFrame when what it answers is not Kafka's protocol. The connection is closed after either.
+
+    `versions` are those that the broker offers.
+    """
+
+    def __init__(self, client_id: str, timeout_s: float = TIMEOUT_S) -> None:
+        self.versions: VersionRanges = {}
+        self.closed = self._is_retired = False
+        self._client_id, self._timeout_s = client_id, timeout_s
+        self._correlation_id = 0
+        self._parser = FrameParser(MAX_RESPONSE_BYTES)
+        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._bare: asyncio.Future[Frame] | None = None
+        self._writable = asyncio.Event()
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without answer."""
+        return len(self._waiting)
+
+    async def agree_on_versions(self) -> int:
+        """Asks which `versions` of each API the broker offers; returns the error code of its answer."""
+        asked = ApiVersionsRequest(client_software_name=self._client_id, client_software_version=__version__)
+        answer: ApiVersionsResponse = await self.exchange(asked, 0)
+        self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        return answer.error_code
+
+    async def log_in(self, sasl: Sasl) -> int:
+        """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
+        return await await_steps(log_in(sasl, self.versions), self._do)
+
+    async def exchange(self, request: Any, version: int, timeout_s: float | None = None) -> Any:
+        """The response to a request in that version."""
+        spec = spec_of_request(request)
+        correlation_id = self._next_id()
+        pieces = encode_request(spec, version, correlation_id, self._client_id, request)
+        frame = await self._send(spec.name, correlation_id, pieces, timeout_s)
+        try:
+            return decode_response(spec, version, frame)[1]
+        except MalformedFrame:
+            self.close()
+            raise
+
+    async def exchange_body(
+        self, spec: ApiSpec, version: int, body: bytes | memoryview, timeout_s: float | None = None
+    ) -> Frame:
+        """The answer to a request whose body is encoded already: what follows the correlation id, tags included."""
+        correlation_id = self._next_id()
+        pieces = encode_request_around(spec, version, correlation_id, self._client_id, body)
+        return (await self._send(spec.name, correlation_id, pieces, timeout_s))[CORRELATION_BYTES:]
+
+    def retire(self) -> None:
+        """Hangs up as soon as nothing is in flight."""
+        self._is_retired = True
+        if not self._waiting:
+            self.close()
+
+    def close(self, why: Exception | None = None) -> None:
+        """Hangs up; what is in flight ends with `why`."""
+        if self._transport is not None:
+            self._transport.abort()
+        self._end(why or ConnectionResetError("the connection was closed"))
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
+        self._writable.set()
+        if self.closed:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed(data)
+        try:
+            while not self.closed and (frame := self._parser.next_frame()) is not None:
+                self._take(frame)
+        except MalformedFrame as fault:
+            self.close(fault)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc or ConnectionResetError("the broker closed the connection"))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    # inside
+
+    def _next_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) & MAX_INT32
+        return self._correlation_id
+
+    async def _send(self, name: str, correlation_id: int, pieces: list[Any], timeout_s: float | None) -> Frame:
+        if self.closed:
+            raise ConnectionResetError(f"no connection for {name}")
+        answered: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._waiting[correlation_id] = answered
+        return await self._write(pieces, answered, timeout_s)
+
+    async def _write(self, pieces: list[Any], answered: asyncio.Future[Frame], timeout_s: float | None) -> Frame:
+        try:
+            async with asyncio.timeout(timeout_s or self._timeout_s):
+                await self._writable.wait()
+                if self._transport is not None and not self.closed:
+                    self._transport.writelines(pieces)
+                return await answered
+        except TimeoutError:
+            self.close(TimeoutError())
+            raise
+
+    async def _do(self, step: LoginStep) -> Any:
+        if isinstance(step, Exchange):
+            return await self.exchange(step.request, step.version)
+        if isinstance(step, BareToken):
+            self._bare = asyncio.get_running_loop().create_future()
+            sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
+            return bytes(await self._write([sized], self._bare, None))
+        token = step()
+        return await token if inspect.isawaitable(token) else token
+
+    def _take(self, frame: Frame) -> None:
+        if self._bare is not None:
+            answered, self._bare = self._bare, None
+        elif len(frame) < CORRELATION_BYTES:
+            raise MalformedFrame(f"a response of {len(frame)} bytes has no whole header")
+        else:
+            correlation_id = int.from_bytes(frame[:CORRELATION_BYTES], "big", signed=True)
+            waiting = self._waiting.pop(correlation_id, None)
+            if waiting is None:
+                raise MalformedFrame(f"an answer to request {correlation_id}, which was not sent")
+            answered = waiting
+        if not answered.done():
+            answered.set_result(frame)
+        if self._is_retired:
+            self.retire()
+
+    def _end(self, why: Exception) -> None:
+        self.closed = True
+        self._writable.set()
+        waiting, self._waiting = list(self._waiting.values()), {}
+        for answered in (*waiting, *([self._bare] if self._bare is not None else [])):
+            if not answered.done():
+                answered.set_exception(why)
+                answered.exception()  # nobody may wait for it any more

@@ -1,0 +1,145 @@
+"""What a client knows of a cluster, and whom it asks for what, without I/O.
+
+    any broker       the bootstrap servers in turn, from the one that answered last
+    node             its address by the last Metadata answer; one that is not known is looked up
+    coordinator      as FindCoordinator says; looked up again when it answers that it is not, or is gone
+    controller       as Metadata says; looked up when a broker answers NOT_CONTROLLER (before KRaft)
+
+Source: Kafka 3.9, AdminClientRunnable, ConsumerNetworkClient.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from ..config.keys.addresses import HostPort
+from ..protocol.api import ApiKey
+from ..protocol.errors import ErrorCode
+from ..protocol.messages.find_coordinator import FindCoordinatorRequest
+from ..protocol.messages.metadata import MetadataRequest
+from .errors import ClientError, KafkaError
+from .operation import CONTROLLER, Ask, Coordinator, Operation, Pause, Target
+
+T = TypeVar("T")
+TRIES = 100
+RETRY_MS = 100
+SEVERAL_KEYS_FROM = 4  # of FindCoordinator
+WRONG_TARGET = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_CONTROLLER,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A request for the broker at an address; the step takes its response."""
+
+    address: HostPort
+    ask: Ask
+
+
+Steps: TypeAlias = Generator[Send | Pause, Any, T]
+
+
+class Cluster:
+    """`nodes`: the brokers by id, as the last Metadata answer had them. `tries`: how often a target is looked for."""
+
+    def __init__(self, bootstrap: Sequence[HostPort], tries: int = TRIES) -> None:
+        self.nodes: dict[int, HostPort] = {}
+        self._bootstrap = list(bootstrap)
+        self._tries = tries
+        self._found: dict[Target, HostPort] = {}
+
+    def carry_out(self, operation: Operation[T]) -> Steps[T]:
+        """The steps of an operation; what it asks of a target goes to the broker that is it. Raises: ClientError."""
+        response, fault = None, None
+        while True:
+            try:
+                step = operation.throw(fault) if fault is not None else operation.send(response)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            response = fault = None
+            try:
+                response = (yield step) if isinstance(step, Pause) else (yield from self._answer(step))
+            except ClientError as error:
+                fault = error
+
+    def learn(self, response: Any) -> None:
+        """Takes the brokers and the controller of a Metadata answer."""
+        self.nodes = {each.node_id: HostPort(each.host, each.port) for each in response.brokers}
+        if (controller := self.nodes.get(response.controller_id)) is not None:
+            self._found[CONTROLLER] = controller
+
+    def _answer(self, ask: Ask) -> Steps[Any]:
+        for left in reversed(range(self._tries)):
+            try:
+                response = yield from self._send(ask)
+            except ConnectionError:
+                if not isinstance(ask.to, Coordinator) or ask.to not in self._found or not left:
+                    raise
+            else:
+                if ask.to is None or ask.error_of(response) not in WRONG_TARGET or not left:
+                    return response
+            self._found.pop(ask.to, None)
+            yield Pause(RETRY_MS)
+            yield from self._find(ask.to)
+        raise AssertionError("the last try returns")
+
+    def _send(self, ask: Ask) -> Steps[Any]:
+        if isinstance(ask.to, int) and ask.to not in self.nodes:
+            yield from self._look_up_nodes()
+        elif isinstance(ask.to, Coordinator) and ask.to.looked_up_first and ask.to not in self._found:
+            yield from self._find(ask.to)
+        address = self.nodes.get(ask.to) if isinstance(ask.to, int) else self._found.get(ask.to)
+        if address is None:
+            return (yield from self._send_to_any(ask))
+        response = yield Send(address, ask)
+        return response
+
+    def _send_to_any(self, ask: Ask) -> Steps[Any]:
+        if isinstance(ask.to, int):
+            raise ClientError(f"the cluster has no broker {ask.to}", ErrorCode.BROKER_NOT_AVAILABLE)
+        for left in reversed(range(len(self._bootstrap))):
+            try:
+                response = yield Send(self._bootstrap[0], ask)
+            except OSError:
+                self._bootstrap.append(self._bootstrap.pop(0))
+                if not left:
+                    raise
+            else:
+                if ask.key is ApiKey.METADATA:
+                    self.learn(response)
+                return response
+        raise AssertionError("the last try returns")
+
+    def _find(self, target: Target) -> Steps[None]:
+        if isinstance(target, Coordinator):
+            yield from self._find_coordinator(target)
+        elif target == CONTROLLER:
+            yield from self._look_up_nodes()
+
+    def _look_up_nodes(self) -> Steps[None]:
+        ask = Ask(key=ApiKey.METADATA, make_request=lambda version: MetadataRequest(topics=()))
+        yield from self._send_to_any(ask)
+
+    def _find_coordinator(self, target: Coordinator) -> Steps[None]:
+        def make_request(version: int) -> FindCoordinatorRequest:
+            if version < SEVERAL_KEYS_FROM:
+                return FindCoordinatorRequest(key=target.name, key_type=target.key_type)
+            return FindCoordinatorRequest(key_type=target.key_type, coordinator_keys=(target.name,))
+
+        for left in reversed(range(self._tries)):
+            response = yield from self._send_to_any(Ask(key=ApiKey.FIND_COORDINATOR, make_request=make_request))
+            found = response.coordinators[0] if response.coordinators else response
+            if not found.error_code:
+                self._found[target] = HostPort(found.host, found.port)
+                return
+            if found.error_code not in WRONG_TARGET or not left:
+                kind = "transactional id" if target.key_type else "group"
+                raise KafkaError(f"{kind} {target.name} has no coordinator", found.error_code)
+            yield Pause(RETRY_MS)  # the topic that the coordinator keeps is being created

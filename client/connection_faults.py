@@ -1,0 +1,55 @@
+"""One place that says in a client's words what went wrong on a connection."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..config.keys.addresses import HostPort
+from ..protocol.errors import ErrorCode, MalformedFrame
+from .errors import (
+    AuthenticationFailed,
+    ClientError,
+    ConnectionBroken,
+    MalformedAnswer,
+    NoAnswer,
+    Unreachable,
+    UntrustedCertificate,
+    printable,
+)
+
+
+@contextmanager
+def connecting_faults(address: HostPort) -> Iterator[None]:
+    """Raises: Unreachable in place of an OSError while a connection is opened, UntrustedCertificate for TLS's."""
+    try:
+        yield
+    except ssl.SSLError as fault:
+        raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
+    except OSError as fault:
+        why = fault.strerror or str(fault) or "there was no answer in time"
+        raise Unreachable(f"no broker answers at {address}: {why}") from fault
+
+
+@contextmanager
+def asking_faults(address: HostPort, name: str) -> Iterator[None]:
+    """Raises: ClientError in place of whatever goes wrong while `name` is asked."""
+    try:
+        yield
+    except AuthenticationFailed as fault:
+        raise AuthenticationFailed(f"{address}: {fault}", fault.error_code) from fault
+    except ClientError:
+        raise
+    except TimeoutError as fault:
+        raise NoAnswer(f"the broker at {address} did not answer {name} in time") from fault
+    except ssl.SSLError as fault:
+        raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
+    except OSError as fault:
+        raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from fault
+    except MalformedFrame as fault:
+        text = f"{address} answered {name} with something else than a Kafka response: {printable(str(fault))}"
+        raise MalformedAnswer(text) from fault
+
+
+def tls_reason(error: ssl.SSLError) -> str:
+    """What a failed handshake comes to."""
+    return f"TLS could not be agreed on: {getattr(error, 'verify_message', '') or error.reason or error}"

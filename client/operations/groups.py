@@ -1,0 +1,149 @@
+"""Groups, of the classic and the consumer protocol (KIP-848), with their members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...protocol.api import ApiKey
+from ...protocol.coordinator.consumer_protocol import assigned_partitions
+from ...protocol.errors import ErrorCode, error_name
+from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from ...protocol.messages.delete_groups import DeleteGroupsRequest
+from ...protocol.messages.describe_groups import DescribeGroupsRequest
+from ...protocol.messages.list_groups import ListGroupsRequest
+from ..errors import UnsupportedVersion, check
+from ..operation import Ask, Coordinator, Operation, TopicPartition
+from .outcome import Outcome, outcome_of
+
+CONSUMER = "consumer"
+DEAD = "Dead"
+STATES_FROM = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """A member and the partitions it owns."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: Sequence[TopicPartition] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group; `error` is a wire code's name, "" for none."""
+
+    name: str
+    error: str = ""
+    state: str = ""
+    type: str = ""
+    protocol: str = ""
+    members: Sequence[GroupMember] = field(default_factory=tuple)
+
+
+def list_groups(states: Sequence[str] = ()) -> Operation[list[Group]]:
+    """The groups of the broker that answers, or those in one of `states`, by name. Raises: KafkaError."""
+
+    def make_request(version: int) -> ListGroupsRequest:
+        if states and version < STATES_FROM:
+            raise UnsupportedVersion("this broker is too old to list groups by state")
+        return ListGroupsRequest(states_filter=tuple(states))
+
+    response = yield Ask(key=ApiKey.LIST_GROUPS, make_request=make_request)
+    check("groups cannot be listed", response)
+    found = (
+        Group(name=each.group_id, state=each.group_state, type=each.group_type, protocol=each.protocol_type)
+        for each in response.groups
+    )
+    return sorted(found, key=lambda group: group.name)
+
+
+def describe_groups(names: Sequence[str]) -> Operation[list[Group]]:
+    """Groups with their members, in the order of `names`; one that there is not is Dead, or has an error."""
+    found = []
+    for name in names:
+        group = yield from describe_classic(name)
+        if group.state == DEAD or group.error == ErrorCode.GROUP_ID_NOT_FOUND.name:
+            modern = yield from _describe_modern(name)
+            group = group if modern is None or modern.error else modern
+        found.append(group)
+    return found
+
+
+def describe_classic(name: str) -> Operation[Group]:
+    """A group as DescribeGroups has it; Dead where there is none of the classic protocol."""
+    request = DescribeGroupsRequest(groups=(name,))
+    response = yield _ask_coordinator(ApiKey.DESCRIBE_GROUPS, name, request, "groups")
+    (found,) = response.groups
+    return Group(
+        name=found.group_id,
+        error=error_name(found.error_code) if found.error_code else "",
+        state=found.group_state,
+        type="classic",
+        protocol=found.protocol_data or found.protocol_type,
+        members=[_classic_member(member, found.protocol_type) for member in found.members],
+    )
+
+
+def _classic_member(member: Any, protocol_type: str) -> GroupMember:
+    partitions = assigned_partitions(protocol_type, member.member_assignment)
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        host=member.client_host,
+        partitions=partitions,
+    )
+
+
+def _describe_modern(name: str) -> Operation[Group | None]:
+    """A group as ConsumerGroupDescribe has it; None where the broker does not know that."""
+    request = ConsumerGroupDescribeRequest(group_ids=(name,))
+    try:
+        response = yield _ask_coordinator(ApiKey.CONSUMER_GROUP_DESCRIBE, name, request, "groups")
+    except UnsupportedVersion:
+        return None
+    (found,) = response.groups
+    return Group(
+        name=found.group_id,
+        error=error_name(found.error_code) if found.error_code else "",
+        state=found.group_state,
+        type=CONSUMER,
+        protocol=found.assignor_name,
+        members=[_modern_member(member) for member in found.members],
+    )
+
+
+def _modern_member(member: Any) -> GroupMember:
+    assigned = member.assignment.topic_partitions
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        host=member.client_host,
+        partitions=[(each.topic_name, partition) for each in assigned for partition in each.partitions],
+    )
+
+
+def delete_groups(names: Sequence[str]) -> Operation[list[Outcome]]:
+    """Deletes groups that have no members."""
+    outcomes = []
+    for name in names:
+        response = yield _ask_coordinator(
+            ApiKey.DELETE_GROUPS, name, DeleteGroupsRequest(groups_names=(name,)), "results"
+        )
+        outcomes.append(outcome_of(name, response.results[0]))
+    return outcomes
+
+
+def _ask_coordinator(key: ApiKey, name: str, request: Any, results: str) -> Ask:
+    return Ask(
+        key=key,
+        make_request=lambda version: request,
+        to=Coordinator(name),
+        error_of=lambda response: getattr(response, results)[0].error_code,
+    )

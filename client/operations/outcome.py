@@ -1,0 +1,28 @@
+"""How a change went."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.errors import error_name
+from ..errors import printable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Of one of the things that were to be changed; `error` is a wire code's name, "" for none."""
+
+    name: str
+    error: str = ""
+    message: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.error)
+
+
+def outcome_of(name: str, result: Any) -> Outcome:
+    """The outcome that a part of a response tells."""
+    if not result.error_code:
+        return Outcome(name=name)
+    message = printable(getattr(result, "error_message", None) or "")
+    return Outcome(name=name, error=error_name(result.error_code), message=message)

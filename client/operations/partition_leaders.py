@@ -1,0 +1,38 @@
+"""Which broker leads a partition: for those who read partitions themselves."""
+
+from collections.abc import Iterable
+
+from ..errors import check
+from ..operation import Operation, TopicPartition, ask
+from .topics import metadata_request
+
+
+class PartitionLeaders:
+    """Node ids of leaders, as far as they were asked for."""
+
+    def __init__(self) -> None:
+        self._leaders: dict[TopicPartition, int] = {}
+
+    def refresh(self, topics: Iterable[str]) -> Operation[dict[str, int]]:
+        """The number of partitions of each topic; their leaders are known from now on. Raises: KafkaError."""
+        response = yield from ask(metadata_request(topics))
+        nodes = {each.node_id for each in response.brokers}
+        for topic in response.topics:
+            check(f"topic {topic.name}", topic)
+            for each in topic.partitions:
+                self._learn((topic.name, each.partition_index), each.leader_id, nodes)
+        return {topic.name: len(topic.partitions) for topic in response.topics}
+
+    def by_leader(self, topic_partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
+        """The partitions, each under the node that leads it; those without a leader are left out."""
+        found: dict[int, list[TopicPartition]] = {}
+        for topic_partition in topic_partitions:
+            if (leader := self._leaders.get(topic_partition)) is not None:
+                found.setdefault(leader, []).append(topic_partition)
+        return found
+
+    def _learn(self, topic_partition: TopicPartition, leader: int, nodes: set[int]) -> None:
+        if leader in nodes:
+            self._leaders[topic_partition] = leader
+        else:
+            self._leaders.pop(topic_partition, None)

@@ -1,0 +1,59 @@
+"""Users that log in with SCRAM, and their passwords, which themselves are never sent."""
+
+from __future__ import annotations
+
+import os
+
+from ...protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from ...protocol.scram import SCRAM_MECHANISMS, salted_password
+from ..errors import check
+from ..operation import Operation, ask
+from .outcome import Outcome, outcome_of
+
+MECHANISMS = {name: code for code, name in SCRAM_MECHANISMS.items()}
+"""By name: the code in requests."""
+
+SALT_BYTES = 24
+DEFAULT_ITERATIONS = 4096
+
+
+def describe_users() -> Operation[list[tuple[str, str, int]]]:
+    """(user, mechanism, iterations) of all that have a password. Raises: KafkaError."""
+    response = yield from ask(DescribeUserScramCredentialsRequest(users=None))
+    check("users", response)
+    return [
+        (result.user, SCRAM_MECHANISMS.get(info.mechanism, f"mechanism {info.mechanism}"), info.iterations)
+        for result in response.results
+        for info in result.credential_infos
+    ]
+
+
+def set_password(
+    user: str, password: str, mechanism: str, iterations: int = DEFAULT_ITERATIONS
+) -> Operation[list[Outcome]]:
+    """Gives a user a password for a mechanism, or another one."""
+    salt = os.urandom(SALT_BYTES)
+    upsertion = ScramCredentialUpsertion(
+        name=user,
+        mechanism=MECHANISMS[mechanism],
+        iterations=iterations,
+        salt=salt,
+        salted_password=salted_password(mechanism, password, salt, iterations),
+    )
+    return (yield from _alter(AlterUserScramCredentialsRequest(upsertions=[upsertion])))
+
+
+def remove_password(user: str, mechanism: str) -> Operation[list[Outcome]]:
+    """Takes a user's password for a mechanism away."""
+    deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[mechanism])
+    return (yield from _alter(AlterUserScramCredentialsRequest(deletions=[deletion])))
+
+
+def _alter(request: AlterUserScramCredentialsRequest) -> Operation[list[Outcome]]:
+    response = yield from ask(request)
+    return [outcome_of(result.user, result) for result in response.results]

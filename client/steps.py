@@ -1,0 +1,39 @@
+"""Takes the steps of a generator: what it yields is done, and it gets the result, or the exception."""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def take_steps(steps: Generator[S, Any, T], take: Callable[[S], Any]) -> T:
+    """What the generator returns."""
+    result, fault = None, None
+    while True:
+        try:
+            step = steps.throw(fault) if fault is not None else steps.send(result)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        result = fault = None
+        try:
+            result = take(step)
+        except Exception as error:
+            fault = error
+
+
+async def await_steps(steps: Generator[S, Any, T], take: Callable[[S], Awaitable[Any]]) -> T:
+    """What the generator returns."""
+    result, fault = None, None
+    while True:
+        try:
+            step = steps.throw(fault) if fault is not None else steps.send(result)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        result = fault = None
+        try:
+            result = await take(step)
+        except Exception as error:
+            fault = error
