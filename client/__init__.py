@@ -1,1 +1,19 @@
-"""A blocking connection to a broker, for commands, test helpers and benchmarks: a request in, its response out."""
+"""A Kafka client for everything but records in bulk: `Admin`, `AsyncAdmin`, what they ask, connections to brokers."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .admin import Admin, AsyncAdmin
+    from .errors import AuthenticationFailed, ClientError, KafkaError
+    from .operations.topics import NewTopic
+
+__all__ = ["Admin", "AsyncAdmin", "AuthenticationFailed", "ClientError", "KafkaError", "NewTopic"]
+_HOMES = {"Admin": ".admin", "AsyncAdmin": ".admin", "NewTopic": ".operations.topics"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when they are used: the producer takes only logins from this room."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, ".errors"), __name__), name)

@@ -19,19 +19,15 @@ from pathlib import Path
 from struct import Struct
 from time import monotonic, time_ns
 
+from ...client.operations.topics import alter_topic_configs
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from ...protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ..alternating_runs import Terms, Told, contestants, quantile
 from ..failures import BenchFailed
-from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error
+from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, run_on
 from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling, Writing
@@ -50,8 +46,7 @@ STRIDES = (1, 7919, 104_729, 611_953, 15_485_863)
 RECORDS_A_BATCH = 1000
 SEGMENT_BYTES = 100 << 20
 FETCH_BYTES = 8 << 20
-PRODUCE_VERSION, FETCH_VERSION, ALTER_VERSION = 7, 11, 0
-TOPIC_RESOURCE, SET = 2, 0
+PRODUCE_VERSION, FETCH_VERSION = 7, 11
 LAST_KEY = b"the last"
 NEVER_MS = 1 << 40
 CHECKPOINT = "cleaner-offset-checkpoint"
@@ -140,9 +135,9 @@ def _fill(test: CleaningTest, address: str, topic: str) -> None:
     with Connection(address) as connection:
         for pairs in test.batches():
             _produce(connection, topic, pairs)
-        _alter(connection, topic, {"segment.ms": "1"})
+        _alter(address, topic, {"segment.ms": "1"})
         _produce(connection, topic, [(LAST_KEY, b"")])
-        _alter(connection, topic, {"segment.ms": str(NEVER_MS)})
+        _alter(address, topic, {"segment.ms": str(NEVER_MS)})
 
 
 def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
@@ -155,11 +150,10 @@ def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, by
     check_error(answer.responses[0].partition_responses[0].error_code, f"Produce to {topic}")
 
 
-def _alter(connection: Connection, topic: str, configs: Mapping[str, str]) -> None:
-    pairs = [AlterableConfig(name=name, config_operation=SET, value=value) for name, value in configs.items()]
-    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configs=pairs)
-    answer = connection.call(IncrementalAlterConfigsRequest(resources=(resource,)), ALTER_VERSION)
-    check_error(answer.responses[0].error_code, f"IncrementalAlterConfigs of {topic}")
+def _alter(address: str, topic: str, configs: Mapping[str, str]) -> None:
+    outcome = run_on(address, alter_topic_configs(topic, configs))
+    if outcome.failed:
+        raise BenchFailed(f"{topic} cannot be altered: {outcome.error} {outcome.message}")
 
 
 # Measuring
@@ -172,8 +166,7 @@ def _clean(test: CleaningTest, server: Server, topic: str, terms: Terms, load: L
     before, log_bytes = server.usage.rss_bytes(), _log_bytes(server, topic)
     server.usage.forget_peak()
     cpu = server.usage.cpu_seconds()
-    with Connection(server.address) as connection:
-        _alter(connection, topic, {"cleanup.policy": "compact"})
+    _alter(server.address, topic, {"cleanup.policy": "compact"})
     began = monotonic()
     windows: list[Sequence[float]] = []
     while not _is_clean(server, topic, test.records):

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, sleep
 
-from ...protocol.errors import ErrorCode
-from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ...client.operations.topics import NewTopic, create_topics
 from ..alternating_runs import Contest, Terms, Told, contestants
-from ..failures import BenchFailed
-from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection
-from ..load.filled_topics import CREATE_VERSION, await_leaders, write_records
+from ..load.admin_connection import REQUEST_TIMEOUT_MS, change
+from ..load.filled_topics import await_leaders, write_records
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling
 from ..results.results import Journal, Result
@@ -77,23 +75,18 @@ def _add_partitions(server: Server, held: int, wanted: int, directory: Directory
         min(directory.topic_partitions, wanted - first) for first in range(held, wanted, directory.topic_partitions)
     ]
     at_once = max(1, PARTITIONS_A_REQUEST // directory.topic_partitions)
-    topics = [(f"held-{held:06d}-{number:06d}", count) for number, count in enumerate(counts)]
-    with Connection(server.address) as connection:
-        for first in range(0, len(topics), at_once):
-            _create(connection, topics[first : first + at_once])
-    for name, count in topics:
+    topics = [
+        NewTopic(name=f"held-{held:06d}-{number:06d}", partitions=count, replication_factor=1)
+        for number, count in enumerate(counts)
+    ]
+    for first in range(0, len(topics), at_once):
+        change(server.address, create_topics(topics[first : first + at_once], timeout_ms=REQUEST_TIMEOUT_MS))
+    for topic in topics:
+        name, count = topic.name, topic.partitions
         await_leaders(server.address, name, count)
         if not directory.is_empty:
             filling = Filling(partitions=count, partition_bytes=RECORD_BYTES, record_bytes=RECORD_BYTES, batch_bytes=1)
             write_records(server.address, name, filling, load)
-
-
-def _create(connection: Connection, topics: Sequence[tuple[str, int]]) -> None:
-    asked = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in topics]
-    answer = connection.call(CreateTopicsRequest(topics=asked, timeout_ms=REQUEST_TIMEOUT_MS), CREATE_VERSION)
-    for created in answer.topics:
-        if created.error_code:
-            raise BenchFailed(f"CreateTopics {created.name}: {ErrorCode(created.error_code).name}")
 
 
 def _start(server: Server) -> dict[str, float]:

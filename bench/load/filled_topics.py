@@ -1,17 +1,15 @@
 """Topics on the server under load: made, filled through Produce as a client would fill them, and deleted."""
 
-from ...protocol.errors import ErrorCode
-from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from ...protocol.messages.delete_topics import DeleteTopicsRequest
+from ...client.operations.topics import NewTopic, create_topics, delete_topics
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ..failures import BenchFailed
 from ..servers.process import wait_until
-from .admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error
+from .admin_connection import REQUEST_TIMEOUT_MS, Connection, change
 from .connection_loads import Asking, ConnectionLoad, LoadPlan
 from .process import LoadProcess
 from .produce_and_fetch_requests import Filling, produce_error_at, produce_frames
 
-CREATE_VERSION, DELETE_VERSION, LIST_VERSION = 2, 1, 1
+LIST_VERSION = 1
 USUAL_LARGEST_BATCH = 1_048_588
 FILL_IN_FLIGHT = 5
 MOST_PREPARED_BYTES = 64 << 20
@@ -25,12 +23,8 @@ def largest_batch(opened_bytes: int) -> int:
 
 def create_topic(address: str, name: str, partitions: int, configs: dict[str, str] | None = None) -> None:
     """Returns when each partition has a leader that answers."""
-    pairs = tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items())
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=pairs)
-    with Connection(address) as connection:
-        answer = connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=REQUEST_TIMEOUT_MS), CREATE_VERSION)
-        for created in answer.topics:
-            check_error(created.error_code, f"CreateTopics {name}")
+    topic = NewTopic(name=name, partitions=partitions, replication_factor=1, configs=configs or {})
+    change(address, create_topics([topic], timeout_ms=REQUEST_TIMEOUT_MS))
     await_leaders(address, name, partitions)
 
 
@@ -42,14 +36,8 @@ def await_leaders(address: str, name: str, partitions: int) -> None:
 
 def delete_topic(address: str, name: str, *, may_be_missing: bool = False) -> None:
     """Returns when the topic is gone."""
-    with Connection(address) as connection:
-        answer = connection.call(
-            DeleteTopicsRequest(topic_names=(name,), timeout_ms=REQUEST_TIMEOUT_MS), DELETE_VERSION
-        )
-        for deleted in answer.responses:
-            if deleted.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and may_be_missing:
-                continue
-            check_error(deleted.error_code, f"DeleteTopics {name}")
+    accepted = ("UNKNOWN_TOPIC_OR_PARTITION",) if may_be_missing else ()
+    change(address, delete_topics([name], timeout_ms=REQUEST_TIMEOUT_MS), accepted=accepted)
 
 
 def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:

@@ -16,12 +16,12 @@ from statistics import median
 
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailed
-from stepdown.bench.load.admin_connection import REQUEST_TIMEOUT_MS, Connection
-from stepdown.bench.load.filled_topics import CREATE_VERSION, await_leaders, create_topic, delete_topic
+from stepdown.bench.load.admin_connection import change
+from stepdown.bench.load.filled_topics import await_leaders, create_topic, delete_topic
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import Writing
 from stepdown.bench.servers.stepdown import Stepdown
-from stepdown.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from stepdown.client.operations.topics import NewTopic, create_topics
 
 SECONDS, WARM_UP_S = 4.0, 1.0
 TOPIC = "written"
@@ -39,12 +39,10 @@ def written(server: Stepdown, size: int, writing: Writing, seconds: float, load:
     (case,) = ProduceGrid(batch_bytes=(size,)).cases()
     address = server.address.partition(",")[0]
     if isinstance(server, Cluster):
-        assignments = [
-            CreatableReplicaAssignment(partition_index=index, broker_ids=(1, 2, 3)) for index in range(PARTITIONS)
-        ]
-        topic = CreatableTopic(name=TOPIC, num_partitions=-1, replication_factor=-1, assignments=assignments)
-        with Connection(address) as connection:
-            connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=REQUEST_TIMEOUT_MS), CREATE_VERSION)
+        change(
+            address,
+            create_topics([NewTopic(name=TOPIC, assignments=dict.fromkeys(range(PARTITIONS), (1, 2, 3)))]),
+        )
         await_leaders(address, TOPIC, PARTITIONS)
     else:
         create_topic(address, TOPIC, PARTITIONS)
