@@ -121,7 +121,7 @@ format: setup
 TESTS ?= $(addprefix tests/unit/,house config protocol storage network client broker producer support)
 
 quick: $(PREPARED)
-	$(BIN)/python $(PYTEST) -m "not (slow or java or spark or browser or docker or wheel or thorough)" $(TESTS)
+	$(BIN)/python $(PYTEST) -m "not (slow or java or spark or browser or docker or wheel)" $(TESTS)
 
 test: setup build/types/stepdown
 	@$(BIN)/python tests/parts.py style '$(STYLE)' -- types '$(TYPES)' -- \

@@ -11,6 +11,7 @@ from stepdown.client.async_connection import AsyncConnection
 from stepdown.client.errors import MAX_SHOWN_CHARACTERS, ClientError, ConnectionBroken, KafkaError, MalformedAnswer
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
+from support.deadline import MOMENT_S
 
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 METADATA_V0 = struct.pack(">ii", 0, 0)  # no brokers, no topics
@@ -124,7 +125,7 @@ async def test_a_silent_broker_is_given_up_in_time() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with answering(answer) as port, AsyncAdmin(f"127.0.0.1:{port}", timeout_s=0.02) as admin:
+    async with answering(answer) as port, AsyncAdmin(f"127.0.0.1:{port}", timeout_s=MOMENT_S) as admin:
         with pytest.raises(TimeoutError, match="did not answer ApiVersions in time"):
             await admin.describe_topics()
 
