@@ -1,7 +1,10 @@
 """Time with waiting, for the producer: tests hand in a clock that they move by hand."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
+
+NEVER_MS: Final = 1 << 62
+"""A time that does not come."""
 
 
 class Timer(Protocol):

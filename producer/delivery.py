@@ -7,15 +7,16 @@ Compiled by Cython, as each record has one; uncompiled, the same file is the rea
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from operator import attrgetter
 
 import cython
 
 from .errors import FOREIGN_FAULTS
+from .outcome import UNKNOWN_OFFSET
 
 COMPILED: bool = cython.compiled
 
-UNKNOWN_OFFSET = -1
 _by_index = attrgetter("index")
 
 
@@ -56,6 +57,9 @@ def _metadata_of(topic, partition, offset, timestamp, key_size, value_size):
         serialized_key_size=key_size,
         serialized_value_size=value_size,
     )
+
+
+Callback = Callable[[RecordMetadata, object], object]
 
 
 class Delivery:

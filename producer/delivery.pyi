@@ -1,16 +1,14 @@
 """What Python sees of delivery.py, which is itself typed for Cython, which checks it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextvars import Context
-from typing import Any, Final
+from typing import Any, Protocol, Self
 
-from .accumulator.batch_outcome import Callback, Outcome
-from .accumulator.producer_batch import Batch
 from .errors import ProducerError
+from .outcome import Outcome
 
 COMPILED: bool
-UNKNOWN_OFFSET: Final = -1
 
 class RecordMetadata:
     """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
@@ -38,6 +36,20 @@ class RecordMetadata:
         serialized_value_size: int = -1,
     ) -> None: ...
 
+Callback = Callable[[RecordMetadata, ProducerError | None], object]
+
+class HoldsRecords(Protocol):
+    """A batch, as far as its deliveries know it."""
+
+    partition: int
+    outcome: Outcome | None
+    listeners: list[Delivery]
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def children(self) -> Sequence[Self]: ...
+
 class Delivery(Awaitable[RecordMetadata]):
     """What `send` gives back."""
 
@@ -52,7 +64,7 @@ class Delivery(Awaitable[RecordMetadata]):
     @property
     def callback(self) -> Callback | None: ...
     @property
-    def batch(self) -> Batch | None: ...
+    def batch(self) -> HoldsRecords | None: ...
     @property
     def index(self) -> int: ...
     @property
@@ -72,8 +84,8 @@ class Delivery(Awaitable[RecordMetadata]):
     def metadata(self) -> RecordMetadata: ...
     async def accepted(self) -> Delivery: ...
     def __await__(self) -> Generator[Any, None, RecordMetadata]: ...
-    def lie_in(self, batch: Batch, index: int) -> None: ...
+    def lie_in(self, batch: HoldsRecords, index: int) -> None: ...
     def refuse(self, error: ProducerError, partition: int) -> None: ...
-    def follow(self) -> Batch | None: ...
+    def follow(self) -> HoldsRecords | None: ...
 
 def finish_all(listeners: list[Delivery], partition: int, outcome: Outcome) -> None: ...

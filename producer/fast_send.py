@@ -1,10 +1,10 @@
 # cython: language_level=3
-"""What each record passes from `send` into a batch, with the hash of its key and the encoding of its headers.
+"""What each record passes from `send` into a batch.
 
     FastSend    `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the long way
     FastAppend  one topic: the partition of a key, the open batch of a partition, the line for memory
 
-A FastAppend is made by `accumulator/waiting_records.py` behind a record that found nobody in line, and is of no use
+A FastAppend is made by `accumulator/waiting_records.py` after a record that found nobody in line, and is of no use
 once metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
 
 Compiled by Cython; uncompiled, the same file is the readable twin.
@@ -12,192 +12,35 @@ Compiled by Cython; uncompiled, the same file is the readable twin.
 
 from __future__ import annotations
 
-import asyncio
-import time
-
 import cython
 
-from ..protocol.records.layout import RECORD_BATCH_OVERHEAD
+from .record_encoding import NO_HEADERS
 
 if cython.compiled:
-    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
     from cython.cimports.cpython.pythread import PyThread_get_thread_ident as get_ident
-    from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, timespec
     from cython.cimports.stepdown.producer.delivery import Delivery
+    from cython.cimports.stepdown.producer.loop_clock import LoopClock
+    from cython.cimports.stepdown.producer.partitioners.murmur2 import partition_for_key
+    from cython.cimports.stepdown.producer.partitioners.sticky_partition import StickyPartition
+    from cython.cimports.stepdown.producer.record_encoding import encode_headers, most_bytes
     from cython.cimports.stepdown.protocol.records.growing_batch import GrowingBatch
-    from cython.cimports.stepdown.protocol.records.kernel.numbers import (
-        Sink,
-        Source,
-        copy,
-        little32,
-        put_varint,
-        varint_bytes,
-    )
 else:
     from threading import get_ident
 
     from ..protocol.records.growing_batch import GrowingBatch
-    from ..protocol.records.kernel.numbers import Sink, Source, copy, little32, put_varint, varint_bytes
     from .delivery import Delivery
+    from .loop_clock import LoopClock
+    from .partitioners.murmur2 import partition_for_key
+    from .partitioners.sticky_partition import StickyPartition
+    from .record_encoding import encode_headers, most_bytes
 
 COMPILED: bool = cython.compiled
 
-NO_HEADERS = b"\x00"
-MAX_RECORD_OVERHEAD = 21
-"""The most that a record's own fields take beside key, value and headers, which have their lengths in front."""
 WAITING_BYTES = 300
 """What a record in line takes beside its bytes, as objects of Python."""
 
-_BOUND = cython.declare(cython.Py_ssize_t, RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD)
 _WAITING = cython.declare(cython.Py_ssize_t, WAITING_BYTES)
-_PLAIN = cython.declare(bytes, NO_HEADERS)
-
-
-@cython.cfunc
-def _most_bytes(
-    key_size: cython.Py_ssize_t, value_size: cython.Py_ssize_t, headers_size: cython.Py_ssize_t
-) -> cython.longlong:
-    size: cython.longlong = _BOUND + varint_bytes(key_size) + varint_bytes(value_size) + headers_size
-    return size + max(key_size, 0) + max(value_size, 0)
-
-
-def most_bytes(key_size: int, value_size: int, headers: bytes) -> int:
-    """The most that a batch of this record alone takes; sizes are -1 for null. Source: Kafka 3.9, DefaultRecord."""
-    return _most_bytes(key_size, value_size, len(headers))
-
-
-# --- the hash of a key ------------------------------------------------------------------------------------------------
-# murmur2, 32 bits, with the seed that every Kafka client uses. Source: Kafka 3.9, Utils.murmur2 and
-# BuiltInPartitioner.partitionForKey. The sign bit is masked away; that is not the absolute value, which some
-# descriptions use and which gives other partitions. Products of 32-bit numbers fit 64 bits, so masking is all it takes.
-
-_SEED = cython.declare(cython.ulonglong, 0x9747B28C)
-_M = cython.declare(cython.ulonglong, 0x5BD1E995)
-_MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-
-
-def murmur2(key: bytes) -> cython.ulonglong:
-    """The hash of the bytes as an unsigned 32-bit number."""
-    return _murmur2(key)
-
-
-def partition_for_key(key: bytes, partitions: cython.longlong) -> cython.longlong:
-    """The partition of a key among `partitions`, those without a leader included."""
-    return cython.cast(cython.longlong, _murmur2(key) & 0x7FFFFFFF) % partitions
-
-
-@cython.cfunc
-def _murmur2(key: bytes) -> cython.ulonglong:
-    size: cython.Py_ssize_t = len(key)
-    data: Source = _source(key)
-    at: cython.Py_ssize_t = 0
-    whole: cython.Py_ssize_t = size & ~3
-    h: cython.ulonglong = (_SEED ^ size) & _MASK
-    k: cython.ulonglong
-    while at < whole:
-        k = little32(data, at)
-        k = k * _M & _MASK
-        k = (k ^ k >> 24) * _M & _MASK
-        h = (h * _M & _MASK) ^ k
-        at += 4
-    if at < size:
-        k = data[at]
-        if at + 1 < size:
-            k |= data[at + 1] << 8
-        if at + 2 < size:
-            k |= data[at + 2] << 16
-        h = (h ^ k) * _M & _MASK
-    h = (h ^ h >> 13) * _M & _MASK
-    return h ^ h >> 15
-
-
-@cython.cfunc
-@cython.inline
-def _source(data: bytes) -> Source:
-    if cython.compiled:
-        return cython.cast(Source, PyBytes_AS_STRING(data))
-    return data
-
-
-# --- the headers of a record ------------------------------------------------------------------------------------------
-
-
-def encode_headers(headers) -> bytes:
-    """The count and the headers as they stand at the end of a record: length, name, length or -1, value.
-
-    Raises: TypeError for a name that is no str or a value that is neither bytes nor None, UnicodeEncodeError.
-    """
-    pairs: list = []
-    size: cython.Py_ssize_t = 0
-    for name, value in headers:
-        if type(name) is not str:
-            if not isinstance(name, str):
-                raise TypeError(f"the name of a header is a str, found {type(name).__name__}")
-            name = str.__str__(name)
-        if value is not None and type(value) is not bytes:
-            if not isinstance(value, (bytes, bytearray, memoryview)):
-                raise TypeError(f"the value of header {name} is bytes or None, found {type(value).__name__}")
-            value = bytes(value)
-        encoded: bytes = name.encode()
-        size += varint_bytes(len(encoded)) + len(encoded)
-        size += 1 if value is None else varint_bytes(len(value)) + len(value)
-        pairs.append((encoded, value))
-    if not pairs:
-        return _PLAIN
-    size += varint_bytes(len(pairs))
-    if cython.compiled:
-        made: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
-        _write_headers(cython.cast(Sink, PyBytes_AS_STRING(made)), pairs)
-        return made
-    sink = bytearray(size)
-    _write_headers(sink, pairs)
-    return bytes(sink)
-
-
-@cython.cfunc
-def _write_headers(sink: Sink, pairs: list) -> cython.Py_ssize_t:
-    at: cython.Py_ssize_t = put_varint(sink, 0, len(pairs))
-    name: bytes
-    for name, value in pairs:
-        at = _write_bytes(sink, at, name)
-        at = put_varint(sink, at, -1) if value is None else _write_bytes(sink, at, value)
-    return at
-
-
-@cython.cfunc
-def _write_bytes(sink: Sink, at: cython.Py_ssize_t, data: bytes) -> cython.Py_ssize_t:
-    at = put_varint(sink, at, len(data))
-    copy(sink, at, _source(data), 0, len(data))
-    return at + len(data)
-
-
-# --- time -------------------------------------------------------------------------------------------------------------
-
-
-@cython.cfunc
-@cython.inline
-def _monotonic_ms() -> cython.longlong:
-    if cython.compiled:
-        now = cython.declare(timespec)
-        clock_gettime(CLOCK_MONOTONIC, cython.address(now))
-        return cython.cast(cython.longlong, now.tv_sec) * 1000 + now.tv_nsec // 1000000
-    return time.monotonic_ns() // 1_000_000
-
-
-class LoopClock:
-    """The clock of producers that run: the event loop's timers, and a time that never goes backwards."""
-
-    def __init__(self) -> None:
-        self._start_ms = time.time_ns() // 1_000_000 - _monotonic_ms()
-
-    def now_ms(self):
-        return self._start_ms + _monotonic_ms()
-
-    def call_later(self, delay_ms, callback):
-        return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
-
-
-# --- into a batch -----------------------------------------------------------------------------------------------------
+_NO_HEADERS = cython.declare(bytes, NO_HEADERS)
 
 
 class WaitingRecord:
@@ -218,22 +61,6 @@ class WaitingRecord:
     def held_bytes(self):
         """What it counts for while it waits."""
         return self.entry[4] + _WAITING
-
-
-class StickyPartition:
-    """A time that the built-in partitioner sticks to a partition: how many bytes were appended by its choice.
-
-    `batch` is the one that it appended to last.
-    """
-
-    def __init__(self, partition: cython.Py_ssize_t) -> None:
-        self.partition = partition
-        self.produced_bytes = 0
-        self.batch = self._buffer = None
-
-    def go_on_in(self, batch):
-        """Takes the batch to append to from now on."""
-        self.batch, self._buffer = batch, batch.buffer
 
 
 class FastAppend:
@@ -299,7 +126,7 @@ class FastAppend:
         elif key is None or self._ignores_keys:
             return self._append_sticky(key, value, headers, delivery)
         else:
-            at = cython.cast(cython.longlong, _murmur2(key) & 0x7FFFFFFF) % self._partitions
+            at = partition_for_key(key, self._partitions)
         queue = self._queues.get(at)
         if not queue:
             return False
@@ -316,7 +143,7 @@ class FastAppend:
         choice: StickyPartition = self._built_in.choice
         if choice is None or choice.batch is None:
             return False
-        buffer: GrowingBatch = choice._buffer
+        buffer: GrowingBatch = choice.buffer
         grown: cython.Py_ssize_t = buffer.append(delivery.timestamp, key, value, headers)
         if not grown:
             return False
@@ -338,7 +165,7 @@ class FastAppend:
         """Whether it waits for memory, as others do; not where it has to wait for a partition, or may not at all."""
         if partition is not None and partition >= self._partitions:
             return False
-        bound: cython.longlong = _most_bytes(delivery.key_size, delivery.value_size, len(headers))
+        bound: cython.longlong = most_bytes(delivery.key_size, delivery.value_size, len(headers))
         if bound > self._most_record_bytes or not self._memory.admit(bound + _WAITING):
             return False
         waiting: WaitingRecord = WaitingRecord.__new__(WaitingRecord)
@@ -389,10 +216,10 @@ class FastSend:
         clock = self._clock
         now_ms: cython.longlong
         if type(clock) is LoopClock:
-            now_ms = cython.cast(LoopClock, clock)._start_ms + _monotonic_ms()
+            now_ms = cython.cast(LoopClock, clock).now_ms()
         else:
             now_ms = clock.now_ms()
-        encoded: bytes = _PLAIN
+        encoded: bytes = _NO_HEADERS
         stamped: cython.longlong = now_ms
         if headers or self._key_serializer is not None or self._value_serializer is not None:
             if type(headers) is not list and type(headers) is not tuple:

@@ -1,33 +1,20 @@
 """What Python sees of fast_send.py, which is itself typed for Cython, which checks it."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
-from ..protocol.records.record import Header
-from .accumulator.batch_outcome import Callback
-from .accumulator.producer_batch import Batch, Entry
+from .accumulator.producer_batch import Entry
 from .accumulator.record_accumulator import Accumulator
-from .clock import Clock, Timer
-from .delivery import Delivery
-from .network.metadata import Metadata
+from .clock import Clock
+from .delivery import Callback, Delivery
+from .metadata import Metadata
 from .partitioners.built_in_partitioner import BuiltInPartitioner
 from .partitioners.partitioner import TopicView
 from .record import Headers, Serializer
 
 COMPILED: bool
-NO_HEADERS: Final[bytes]
-MAX_RECORD_OVERHEAD: Final[int]
 WAITING_BYTES: Final[int]
-
-def most_bytes(key_size: int, value_size: int, headers: bytes) -> int: ...
-def murmur2(key: bytes) -> int: ...
-def partition_for_key(key: bytes, partitions: int) -> int: ...
-def encode_headers(headers: Iterable[Header]) -> bytes: ...
-
-class LoopClock:
-    def now_ms(self) -> int: ...
-    def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
 
 class WaitingRecord:
     @property
@@ -45,15 +32,6 @@ class WaitingRecord:
     short_of: int
     chosen: int | None
     def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None: ...
-
-class StickyPartition:
-    @property
-    def partition(self) -> int: ...
-    @property
-    def batch(self) -> Batch | None: ...
-    produced_bytes: int
-    def __init__(self, partition: int) -> None: ...
-    def go_on_in(self, batch: Batch) -> None: ...
 
 class FastAppend:
     def __init__(

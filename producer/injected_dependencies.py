@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .accumulator.compression_estimator import SHARED, CompressionRatios
 from .clock import Clock
-from .fast_send import LoopClock
+from .loop_clock import LoopClock
 from .network.connections import Network
 from .sender.network_interface import NetworkClient
 from .settings import ProducerSettings

@@ -19,25 +19,26 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 from ..client.security.settings import TokenProvider
 from ..protocol.records.layout import NO_TIMESTAMP
 from ..protocol.records.record import Header
-from .accumulator.batch_outcome import Callback, telling
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
+from .accumulator.sequence_numbers import Sequences
 from .accumulator.waiting_records import Appender
 from .awaited_result import AwaitedResult
-from .delivery import Delivery, RecordMetadata
+from .backoff import Backoff
+from .delivery import Callback, Delivery, RecordMetadata
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
-from .fast_send import FastSend, encode_headers, most_bytes
+from .fast_send import FastSend
 from .injected_dependencies import Dependencies
+from .interceptors import call_interceptors_first
 from .limited_log import LimitedLog
+from .metadata import Metadata
 from .metrics.metrics import ProducerMetrics
-from .network.backoff import Backoff
-from .network.metadata import Metadata
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
+from .record_encoding import encode_headers, most_bytes
 from .sender.caller_interface import Caller
 from .sender.produce_results import Results
 from .sender.producer_id import IdempotentCaller
 from .sender.sender import Sender
-from .sender.sequence_numbers import Sequences
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
 from .settings_typed_dict import Settings
@@ -270,7 +271,7 @@ class Producer(FastSend, TransactionCalls):
                 record = self._intercepted(interceptor, record)
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
-            callback = telling(self._interceptors, callback)
+            callback = call_interceptors_first(self._interceptors, callback)
             ensure_valid(topic, partition, None if timestamp == NO_TIMESTAMP else timestamp)
         else:
             ensure_valid(topic, partition, timestamp)
@@ -299,7 +300,7 @@ class Producer(FastSend, TransactionCalls):
         if self._loop is not None and self._loop.is_closed():
             raise WrongState("the event loop that the producer was started in is closed")
         key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
-        bound = most_bytes(key_size, value_size, headers)
+        bound = most_bytes(key_size, value_size, len(headers))
         delivery = Delivery(topic, timestamp, key_size, value_size, callback)
         error = self._caller.refusal() if self._caller is not None else None
         if error is None and bound > self._most_bytes:

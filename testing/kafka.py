@@ -10,7 +10,7 @@ from ..client.operations.groups import Group, describe_groups
 from ..client.operations.offsets import EARLIEST, LATEST, committed_offsets
 from ..client.operations.topics import NewTopic, create_topics
 from ..client.security.settings import OPEN, Security
-from ..producer.fast_send import partition_for_key
+from ..producer.partitioners.murmur2 import partition_for_key
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ..protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

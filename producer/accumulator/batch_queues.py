@@ -6,7 +6,7 @@ Leaders are looked up when metadata changed or a queue is new, not in each pass.
 from collections import deque
 from collections.abc import Iterator
 
-from ..network.metadata import Leader, Metadata
+from ..metadata import Leader, Metadata
 from .producer_batch import Batch
 
 

@@ -27,9 +27,9 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.record import Buffer, Record
 from ..delivery import Delivery, finish_all
-from ..fast_send import encode_headers, most_bytes
+from ..outcome import Outcome
+from ..record_encoding import encode_headers, most_bytes
 from .batch_header_writer import write_header
-from .batch_outcome import Outcome
 from .compression_estimator import SAFETY_FACTOR
 
 TopicPartition = tuple[str, int]
@@ -291,7 +291,7 @@ class Batch:
             key = None if record.key is None else bytes(record.key)
             value = None if record.value is None else bytes(record.value)
             headers = encode_headers(record.headers)
-            bound = most_bytes(-1 if key is None else len(key), -1 if value is None else len(value), headers)
+            bound = most_bytes(-1 if key is None else len(key), -1 if value is None else len(value), len(headers))
             if not children or not children[-1].buffer.append(record.timestamp, key, value, headers):
                 children.append(self._child(max(limit_bytes, bound), ratio))
                 children[-1].buffer.append(record.timestamp, key, value, headers)

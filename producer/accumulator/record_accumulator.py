@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...protocol.records.layout import Codec
-from ..fast_send import StickyPartition
-from ..network.backoff import Backoff
-from ..network.metadata import Metadata
+from ..backoff import Backoff
+from ..clock import NEVER_MS
+from ..metadata import Metadata
 from ..partitioners.built_in_partitioner import BuiltInPartitioner
 from ..partitioners.partitioner import TopicView
-from ..sender.sequence_numbers import Sequences, comes_before
+from ..partitioners.sticky_partition import StickyPartition
 from ..settings import ProducerSettings
 from .batch_queues import Queue, Queues
 from .buffer_memory import BufferMemory
 from .compression_estimator import INITIAL, CompressionRatios
 from .producer_batch import Batch, Entry, TopicPartition
+from .sequence_numbers import Sequences, comes_before
 
 WOULD_OPEN = -1
 NO_MEMORY = -2
-NEVER_MS = 1 << 62
 BOUND: Final = 4
 """Where an Entry has the most bytes that it takes alone."""
 

@@ -10,17 +10,19 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from ..awaited_result import AwaitedResult
-from ..clock import Clock
+from ..clock import NEVER_MS, Clock
 from ..delivery import Delivery
 from ..errors import FOREIGN_FAULTS, BufferExhausted, ProducerError, Timeout, error_of
-from ..fast_send import MAX_RECORD_OVERHEAD, FastAppend, WaitingRecord, partition_for_key
+from ..fast_send import FastAppend, WaitingRecord
 from ..limited_log import LimitedLog
+from ..metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from ..metrics.metrics import ProducerMetrics
-from ..network.metadata import FATAL_TOPIC_CODES, Metadata, Topic
+from ..partitioners.murmur2 import partition_for_key
 from ..partitioners.partitioner import Partitioner, TopicView
+from ..record_encoding import MAX_RECORD_OVERHEAD
 from ..settings import ProducerSettings
 from .producer_batch import Entry
-from .record_accumulator import NEVER_MS, NO_MEMORY, WOULD_OPEN, Accumulator
+from .record_accumulator import NO_MEMORY, WOULD_OPEN, Accumulator
 
 _Line = tuple[str, int | None]
 

@@ -13,15 +13,14 @@ from ...client.versions import VersionRanges
 from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
-from ..accumulator.record_accumulator import NEVER_MS
-from ..clock import Clock
+from ..backoff import Backoff
+from ..clock import NEVER_MS, Clock
 from ..errors import ProducerError
 from ..limited_log import LimitedLog
+from ..metadata import MAX_BROKERS
 from ..sender.network_interface import Answer
 from ..settings import ProducerSettings
-from .backoff import Backoff
 from .connection import Connection, tls_fault
-from .metadata import MAX_BROKERS
 from .tcp import TcpConnect
 
 MAX_NODES = 2 * MAX_BROKERS

@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ..fast_send import StickyPartition
 from .partitioner import TopicView
+from .sticky_partition import StickyPartition
 
 
 class BuiltInPartitioner:

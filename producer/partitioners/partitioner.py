@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..fast_send import partition_for_key
+from .murmur2 import partition_for_key
 
 _MASK = 0x7FFFFFFF
 

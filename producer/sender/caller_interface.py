@@ -7,9 +7,9 @@ from typing import Any
 from ...client.versions import ANY_VERSION
 from ...config.keys.addresses import HostPort
 from ...protocol.api import ApiKey
+from ..accumulator.sequence_numbers import Sequences
 from ..errors import FATAL_CODES, ProducerError
 from .network_interface import Answer
-from .sequence_numbers import Sequences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,14 @@ from ...client.errors import printable
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.produce import BatchIndexAndErrorMessage
 from ...protocol.records.layout import CURRENT_MAGIC, Codec
-from ..accumulator.batch_outcome import Outcome
 from ..accumulator.producer_batch import Batch, TopicPartition
-from ..accumulator.record_accumulator import NEVER_MS, Accumulator
+from ..accumulator.record_accumulator import Accumulator
+from ..clock import NEVER_MS
 from ..errors import INVALID_METADATA, ProducerError, Timeout, error_of
 from ..limited_log import LimitedLog
+from ..metadata import Metadata
 from ..metrics.metrics import ProducerMetrics
-from ..network.metadata import Metadata
+from ..outcome import Outcome
 from ..settings import ProducerSettings
 from .caller_interface import Caller
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
+from ..accumulator.sequence_numbers import Identity, Sequences
 from ..errors import error_of
 from .caller_interface import Call, Caller
 from .network_interface import Answer
-from .sequence_numbers import Identity, Sequences
 
 MAX_TIMEOUT_MS = 2**31 - 1
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION

@@ -21,8 +21,8 @@ from ..accumulator.record_accumulator import Accumulator
 from ..accumulator.waiting_records import Appender
 from ..errors import ProducerError, error_of
 from ..limited_log import LimitedLog
+from ..metadata import Leader, Metadata
 from ..metrics.metrics import Note, ProducerMetrics
-from ..network.metadata import Leader, Metadata
 from ..settings import ProducerSettings
 from .caller_interface import Caller
 from .network_interface import Answer, NetworkClient

@@ -30,8 +30,8 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from ..accumulator.producer_batch import TopicPartition
+from ..accumulator.sequence_numbers import Identity
 from ..awaited_result import AwaitedResult
-from ..sender.sequence_numbers import Identity
 from .offset_and_group_metadata import GroupMetadata, OffsetAndMetadata
 
 

@@ -14,12 +14,12 @@ from typing import Protocol
 from ...config.keys.addresses import HostPort
 from ...protocol.errors import ErrorCode
 from ..accumulator.producer_batch import TopicPartition
-from ..accumulator.record_accumulator import NEVER_MS
+from ..accumulator.sequence_numbers import Identity
 from ..awaited_result import AwaitedResult
+from ..clock import NEVER_MS
 from ..errors import FATAL_CODES, Fenced, ProducerError, TransactionAborted, WrongState, error_of
 from ..sender.caller_interface import Call, Caller
 from ..sender.network_interface import Answer
-from ..sender.sequence_numbers import Identity
 from ..settings import ProducerSettings
 from .requests import (
     TRANSACTION,

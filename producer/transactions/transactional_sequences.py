@@ -1,5 +1,5 @@
-"""Sequence numbers of a transactional producer: as `sender/sequence_numbers.py`, but the coordinator alone raises the
-epoch.
+"""Sequence numbers of a transactional producer: as `accumulator/sequence_numbers.py`, but the epoch is raised by the
+coordinator alone.
 
     a partition not yet in the transaction         nothing is sent to it
     OUT_OF_ORDER_SEQUENCE_NUMBER on the next one   fails, so that the transaction must be aborted
@@ -13,7 +13,7 @@ Source: Kafka 3.9, TransactionManager.canRetry, handleFailedBatch, maybeResolveS
 from ...protocol.errors import ErrorCode
 from ...protocol.records.layout import MAX_INT32
 from ..accumulator.producer_batch import Batch, TopicPartition
-from ..sender.sequence_numbers import Identity, Sequences, comes_before
+from ..accumulator.sequence_numbers import Identity, Sequences, comes_before
 
 NO_OFFSET = -1
 

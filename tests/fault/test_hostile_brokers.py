@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from stepdown.producer import ProducerError
+from stepdown.producer.metadata import MAX_BROKERS
 from stepdown.producer.network.connections import MAX_NODES
-from stepdown.producer.network.metadata import MAX_BROKERS
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.produce import BatchIndexAndErrorMessage

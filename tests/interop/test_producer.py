@@ -10,9 +10,10 @@ import struct
 import pytest
 from stepdown.producer import Delivery, Producer
 from stepdown.producer.accumulator.producer_batch import Batch
-from stepdown.producer.fast_send import encode_headers, partition_for_key
 from stepdown.producer.injected_dependencies import Dependencies
 from stepdown.producer.network.connections import Network
+from stepdown.producer.partitioners.murmur2 import partition_for_key
+from stepdown.producer.record_encoding import encode_headers
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record

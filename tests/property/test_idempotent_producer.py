@@ -20,9 +20,9 @@ from stepdown.producer import ProducerError, RecordMetadata
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch, TopicPartition
 from stepdown.producer.accumulator.record_accumulator import Accumulator
+from stepdown.producer.accumulator.sequence_numbers import Sequences
 from stepdown.producer.sender import produce_results
 from stepdown.producer.sender.network_interface import Answer
-from stepdown.producer.sender.sequence_numbers import Sequences
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.layout import NO_SEQUENCE, Codec
 from support.producing import Asked, Cluster, Stage, producing

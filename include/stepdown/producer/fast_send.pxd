@@ -3,12 +3,6 @@
 cimport cython
 
 from stepdown.producer.delivery cimport Delivery
-from stepdown.protocol.records.growing_batch cimport GrowingBatch
-
-
-@cython.final
-cdef class LoopClock:
-    cdef long long _start_ms
 
 
 @cython.final
@@ -20,14 +14,6 @@ cdef class WaitingRecord:
     cdef readonly long long deadline_ms
     cdef public long long short_of
     cdef public object chosen
-
-
-@cython.final
-cdef class StickyPartition:
-    cdef readonly Py_ssize_t partition
-    cdef public long long produced_bytes
-    cdef readonly object batch
-    cdef GrowingBatch _buffer
 
 
 @cython.final

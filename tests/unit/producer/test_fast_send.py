@@ -23,6 +23,7 @@ def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
             (waiting_records, "WaitingRecord"),
             (built_in_partitioner, "StickyPartition"),
             (sending, "Delivery"),
+            (sending, "encode_headers"),
         ):
             monkeypatch.setattr(module, name, getattr(twin, name))
         monkeypatch.setattr(producer_batch, "finish_all", load_twin("delivery", stepdown.producer).finish_all)

@@ -12,14 +12,14 @@ from stepdown.producer.accumulator.buffer_memory import BufferMemory
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.accumulator.record_accumulator import Accumulator
+from stepdown.producer.accumulator.sequence_numbers import Sequences
 from stepdown.producer.accumulator.waiting_records import Appender
+from stepdown.producer.metadata import Metadata
 from stepdown.producer.metrics.metrics import ProducerMetrics
-from stepdown.producer.network.metadata import Metadata
 from stepdown.producer.sender.produce_request_builder import ProduceRequestBuilder
 from stepdown.producer.sender.produce_results import Results
 from stepdown.producer.sender.producer_id import IdempotentCaller
 from stepdown.producer.sender.sender import Sender
-from stepdown.producer.sender.sequence_numbers import Sequences
 from stepdown.protocol.errors import ErrorCode
 from support.deadline import DEADLINE_S
 from support.producing import Stage, producing

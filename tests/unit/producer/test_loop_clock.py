@@ -5,14 +5,14 @@ import time
 
 import pytest
 import stepdown.producer
-from stepdown.producer import fast_send
+from stepdown.producer import loop_clock
 from stepdown.producer.clock import Clock
 from support.twin import load_twin
 
 
 @pytest.fixture(params=["compiled", "twin"])
 def clock(request: pytest.FixtureRequest) -> Clock:
-    module = fast_send if request.param == "compiled" else load_twin("fast_send", stepdown.producer)
+    module = loop_clock if request.param == "compiled" else load_twin("loop_clock", stepdown.producer)
     made: Clock = module.LoopClock()
     return made
 

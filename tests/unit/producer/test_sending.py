@@ -16,8 +16,8 @@ from stepdown.producer import (
     RecordTooLarge,
     Serialization,
 )
+from stepdown.producer.backoff import Backoff
 from stepdown.producer.errors import INVALID_METADATA
-from stepdown.producer.network.backoff import Backoff
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.produce import (
     BatchIndexAndErrorMessage,

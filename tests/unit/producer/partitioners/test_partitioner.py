@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from stepdown.producer import ProducerError, RoundRobin, Sticky, TopicView, UniformSticky
-from stepdown.producer.fast_send import partition_for_key
+from stepdown.producer.partitioners.murmur2 import partition_for_key
 from stepdown.producer.partitioners.partitioner import StickyChoice
 from support.producing import Cluster, producing
 

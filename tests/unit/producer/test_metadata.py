@@ -4,8 +4,8 @@ import random
 
 import pytest
 from stepdown.config import HostPort
-from stepdown.producer.network.backoff import Backoff
-from stepdown.producer.network.metadata import MAX_BROKERS, Leader, Metadata
+from stepdown.producer.backoff import Backoff
+from stepdown.producer.metadata import MAX_BROKERS, Leader, Metadata
 from stepdown.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID
 
-from ...config.keys.addresses import HostPort
-from ...protocol.errors import ErrorCode, code_of
-from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
-from ...protocol.schema import NO_UUID
-from ..partitioners.partitioner import TopicView
+from ..config.keys.addresses import HostPort
+from ..protocol.errors import ErrorCode, code_of
+from ..protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from ..protocol.schema import NO_UUID
 from .backoff import Backoff
+from .partitioners.partitioner import TopicView
 
 NO_LEADER = -1
 MAX_PARTITIONS = 1 << 20

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from stepdown.producer import Delivery, ProducerError
 from stepdown.producer.accumulator.producer_batch import Batch
+from stepdown.producer.accumulator.sequence_numbers import Identity, Sequences, comes_before
 from stepdown.producer.errors import FATAL_CODES
-from stepdown.producer.sender.sequence_numbers import Identity, Sequences, comes_before
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.layout import Codec

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from ...protocol.errors import ErrorCode
 from ...protocol.records.layout import MAX_INT32, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, next_sequence
-from ..accumulator.producer_batch import Batch, TopicPartition
+from .producer_batch import Batch, TopicPartition
 
 MAX_EPOCH = 32767
 

@@ -1,0 +1,35 @@
+"""Calling the interceptors and callbacks of an application, which must not break the sender."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from .delivery import Callback, RecordMetadata
+from .errors import FOREIGN_FAULTS, ProducerError
+
+
+class Interceptor(Protocol):
+    """Sees each record's end, before its callback does."""
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
+
+
+def call_interceptors_first(interceptors: Sequence[Interceptor], callback: Callback | None) -> Callback:
+    """A callback that calls the interceptors first."""
+
+    def call_all(metadata: RecordMetadata, error: ProducerError | None) -> None:
+        for interceptor in interceptors:
+            call_safely(interceptor.on_acknowledgement, metadata, error)
+        if callback is not None:
+            call_safely(callback, metadata, error)
+
+    return call_all
+
+
+def call_safely(call: Callback, metadata: RecordMetadata, error: ProducerError | None) -> None:
+    """Calls; what that raises goes to the exception handler of the loop."""
+    try:
+        call(metadata, error)
+    except FOREIGN_FAULTS as fault:
+        context = {"message": f"a callback for {metadata.topic}-{metadata.partition} failed", "exception": fault}
+        asyncio.get_running_loop().call_exception_handler(context)

@@ -1,0 +1,6 @@
+"""What Python sees of murmur2.py, which is itself typed for Cython, which checks it."""
+
+COMPILED: bool
+
+def partition_for_key(key: bytes, partitions: int) -> int: ...
+def murmur2(key: bytes) -> int: ...

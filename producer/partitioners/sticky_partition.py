@@ -1,0 +1,27 @@
+# cython: language_level=3
+"""The partition that the built-in partitioner sticks to, for as long as it does.
+
+Compiled by Cython, as each record without a key asks it; uncompiled, the same file is the readable twin.
+"""
+
+from __future__ import annotations
+
+import cython
+
+COMPILED: bool = cython.compiled
+
+
+class StickyPartition:
+    """A time that the built-in partitioner sticks to a partition: how many bytes were appended by its choice.
+
+    `batch` is the one that it appended to last.
+    """
+
+    def __init__(self, partition: cython.Py_ssize_t) -> None:
+        self.partition = partition
+        self.produced_bytes = 0
+        self.batch = self.buffer = None
+
+    def go_on_in(self, batch):
+        """Takes the batch to append to from now on."""
+        self.batch, self.buffer = batch, batch.buffer
