@@ -315,6 +315,8 @@ class Server:
             self._resume()
 
     def _schedule_sweep(self) -> None:
+        if self._limits.idle_ms < 0:
+            return  # connections may be idle for ever, as in Kafka
         interval_ms = min(MOST_IDLE_CHECKS_MS, max(1, self._limits.idle_ms // 4))
         self._sweep = self._clock.call_later(interval_ms, self._close_idle)
 

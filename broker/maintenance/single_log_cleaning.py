@@ -22,6 +22,10 @@ R = TypeVar("R")
 
 STEP_BYTES: Final = 1 << 20
 SHORTEST_PAUSE_MS: Final = 10
+LEAST_IO_BYTES: Final = 4096
+LEAST_LOAD_FACTOR: Final = 0.01
+MOST_LOAD_FACTOR: Final = 0.99
+"""Kafka sets no bound to `log.cleaner.io.buffer.load.factor`, and one of 512 bytes for all threads to the buffer."""
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +48,8 @@ class Cleaning:
         threads = max(1, settings.log_cleaner_threads)
         return Limits(
             map_bytes=settings.log_cleaner_dedupe_buffer_bytes // threads,
-            load_factor=settings.log_cleaner_io_buffer_load_factor,
-            io_bytes=max(1, settings.log_cleaner_io_buffer_bytes // threads // 2),
+            load_factor=min(max(settings.log_cleaner_io_buffer_load_factor, LEAST_LOAD_FACTOR), MOST_LOAD_FACTOR),
+            io_bytes=max(LEAST_IO_BYTES, settings.log_cleaner_io_buffer_bytes // threads // 2),
             max_opened_bytes=settings.stepdown_decompression_max_bytes,
         )
 
