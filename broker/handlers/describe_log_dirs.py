@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
-    logs = broker.log_manager.logs
+    logs, offline = broker.log_manager.logs, broker.log_manager.offline
     asked: Collection[tuple[str, int]] = logs
     if request.topics is not None:
         asked = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
@@ -37,7 +37,9 @@ def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> D
         results=[
             _result(broker, path, found, [move for move in moves if move.destination == path])
             for path, found in by_directory.items()
+            if path not in offline
         ]
+        + [DescribeLogDirsResult(error_code=fault.code, log_dir=path) for path, fault in offline.items()]
     )
 
 

@@ -3,7 +3,7 @@ transactions. A partition that is named twice is answered once."""
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.errors import ApiError
 from ...protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -45,8 +45,7 @@ def _partition(broker: "Services", name: str, index: int) -> PartitionResponse:
     try:
         check_name(name)
         partition = broker.cluster.partition(name, index)
-        if partition.leader_id != broker.cluster.node_id:
-            raise ApiError(f"{name}-{index} is led by another broker", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        broker.cluster.check_led_here(partition)
     except ApiError as error:
         return _failure(index, error)
     producers = partition.log.producers.state.producers.values()

@@ -112,11 +112,11 @@ def _described(
 def _partition(partition: Partition, cluster: Cluster) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         partition_index=partition.index,
-        leader_id=partition.leader_id,
+        leader_id=cluster.leader_of(partition),
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
         eligible_leader_replicas=(),
         last_known_elr=(),
-        offline_replicas=cluster.offline(partition.replicas),
+        offline_replicas=cluster.offline_replicas(partition),
     )

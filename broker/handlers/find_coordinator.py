@@ -63,7 +63,7 @@ def _topic(key_type: int, version: int) -> str:
 async def _find(broker: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
     try:
         topic = await broker.topics.ensure(topic_name)
-        leader_id = topic.partitions[partition_of(key, len(topic.partitions))].leader_id
+        leader_id = broker.cluster.leader_of(topic.partitions[partition_of(key, len(topic.partitions))])
         endpoint = _endpoint(broker, leader_id, call.peer.listener)
     except ApiError as error:
         return _failed(key, ApiError(f"{topic_name}: {error}", ErrorCode.COORDINATOR_NOT_AVAILABLE))

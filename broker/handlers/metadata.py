@@ -233,14 +233,15 @@ def _described(topic: Topic, operations: Operations, cluster: Cluster) -> Metada
 
 
 def _partition(partition: Partition, cluster: Cluster) -> MetadataResponsePartition:
+    leader_id = cluster.leader_of(partition)
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if partition.leader_id >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if leader_id >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
-        leader_id=partition.leader_id,
+        leader_id=leader_id,
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
-        offline_replicas=cluster.offline(partition.replicas),
+        offline_replicas=cluster.offline_replicas(partition),
     )
 
 

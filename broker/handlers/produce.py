@@ -253,8 +253,7 @@ def _check_transaction(
 
 
 def _check_leader(broker: "Services", outcome: Outcome, partition: Partition, acks: int) -> None:
-    if partition.leader_id != broker.cluster.node_id:
-        raise ApiError(f"{outcome.place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    broker.cluster.check_led_here(partition)
     if acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
         raise ApiError(
             f"{outcome.place} has {len(partition.isr)} replicas in sync,"

@@ -52,7 +52,7 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
     async def ready() -> Page:
         if not is_ready():
             return _unready("loading logs or shutting down")
-        if len(core.log_manager.failing()) == len(core.log_manager.directories):
+        if core.log_manager.failing() >= set(core.log_manager.directories):
             return _unready("every log directory fails, see the log")
         return Page(body=b"ready\n")
 

@@ -51,6 +51,8 @@ class LogMoves:
                 f"{path} is no log directory of this broker, they are {', '.join(directories)}",
                 ErrorCode.LOG_DIR_NOT_FOUND,
             )
+        if path in self._core.log_manager.offline:
+            raise DiskFault(f"{path} is offline: {self._core.log_manager.offline[path]}")
         partition = self._core.cluster.partition(name, index)
         present = self._moves.get(partition.key)
         if present is not None and present.destination == path:

@@ -73,8 +73,10 @@ class Cluster:
         return self._producer_ids()
 
     def check_led_here(self, partition: Partition) -> None:
-        """Raises ApiError NOT_LEADER_OR_FOLLOWER."""
+        """Raises ApiError NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR where its log directory is offline."""
         if partition.leader_id != self.node_id:
+            if not partition.is_here:
+                assert partition.log  # it says why it is not here
             place = f"{partition.topic_name}-{partition.index}"
             raise ApiError(f"{place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -90,6 +92,17 @@ class Cluster:
     def offline(self, replicas: Sequence[int]) -> list[int]:
         """Those that are not living brokers."""
         return [node_id for node_id in replicas if node_id not in self.brokers]
+
+    def leader_of(self, partition: Partition) -> int:
+        """The id of the broker that leads the partition; -1 when there is none, or its log is offline here."""
+        is_ours = partition.leader_id == self.node_id
+        return -1 if is_ours and partition.is_here and partition.log.is_offline else partition.leader_id
+
+    def offline_replicas(self, partition: Partition) -> list[int]:
+        """The replicas of brokers that do not live, and ours if its log is offline."""
+        is_offline = partition.log.is_offline if partition.is_here else partition.leader_id < 0
+        own = [self.node_id] if is_offline and self.node_id in partition.replicas else []
+        return [*self.offline(partition.replicas), *own]
 
     def partitions(self) -> list[Partition]:
         """All partitions that this broker has a replica of now."""

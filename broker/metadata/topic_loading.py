@@ -18,13 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from ...protocol.errors import DiskFault
+from ...protocol.errors import DiskFault, ErrorCode
 from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.log_manager import LogManager
 from ...storage.directories.metadata_store import MetadataStore
+from ...storage.directories.partition_record import NO_LEADER, PartitionRecord
 from ...storage.files.partition_metadata import write_topic_id
 from ...storage.log.log import Log
 from ...storage.log.log_config import LogConfig
+from .absent_partition import AbsentPartition
 from .configuration import Configuration, log_config
 from .image import Topic
 from .internal_topics import internal_overrides
@@ -131,14 +133,23 @@ def _topic(
         is_internal=name in INTERNAL_TOPICS,
     )
     missing = [index for index in range(stored.partitions) if index not in logs]
-    if missing:
+    if missing and not log_manager.offline:
         logs = {**logs, **_make_missing(name, stored, missing, config, log_manager)}
     for index in range(stored.partitions):
+        if index not in logs:  # it may lie in a log directory that is offline
+            topic.partitions[index] = _offline(name, index, node_id)
+            continue
         opened = logs[index]
         opened.reconfigure(config)
         epoch = _leader_epoch(opened, is_clean=log_manager.was_clean(opened.directory))
         topic.partitions[index] = Partition(name, index, opened, leader_id=node_id, leader_epoch=epoch)
     return topic
+
+
+def _offline(name: str, index: int, node_id: int) -> AbsentPartition:
+    record = PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=NO_LEADER)
+    log.error("%s-%d is offline: no log directory that can be used has it", name, index)
+    return AbsentPartition(name, index, record, code=ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def _make_missing(

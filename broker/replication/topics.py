@@ -14,12 +14,12 @@ from ...storage.directories.cluster_state import StoredTopic
 from ...storage.directories.partition_record import PartitionRecord
 from ..controller.controller import Controller
 from ..controller.partition_change import Election
+from ..metadata.absent_partition import AbsentPartition
 from ..metadata.configuration import log_config
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, check_replica_lists
 from ..metadata.topics import NewTopic, Topics
-from .absent_partition import AbsentPartition
 from .replicas import Replicas
 from .replicated_partition import ReplicatedPartition
 

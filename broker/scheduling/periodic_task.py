@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ...network.clock import Clock, Timer
+from ...protocol.errors import ApiError
 
 FOREVER_MS = 1 << 53
 
@@ -63,6 +64,8 @@ class Periodic:
     async def _once(self) -> None:
         try:
             await self._work()
+        except ApiError as fault:
+            log.error("%s failed; it is tried again in %d ms: %s", self._name, self._interval_ms, fault)
         except Exception:
             log.exception("%s failed; it is tried again in %d ms", self._name, self._interval_ms)
         self._schedule(self._interval_ms)

@@ -33,6 +33,10 @@ _CLEAN_MARK_TEXT = b'{"version":0,"brokerEpoch":-1}'
 _logger = logging.getLogger(__name__)
 
 
+class DirectoryInUse(DiskFault):
+    """Another broker has locked the directory."""
+
+
 class LogDirectory:
     """A directory that this broker has to itself. `was_clean` tells how it was left; `path` is absolute."""
 
@@ -48,7 +52,9 @@ class LogDirectory:
         self.path = files.absolute(path)
         lock = files.lock(f"{self.path}/{LOCK}")
         if lock is None:
-            raise DiskFault(f"the log directory {self.path} is in use by another broker: its {LOCK} file is locked")
+            raise DirectoryInUse(
+                f"the log directory {self.path} is in use by another broker: its {LOCK} file is locked"
+            )
         self._lock = lock
         self._writing = Lock()
         self._written: dict[str, Mapping[TopicPartition, int]] = {}

@@ -8,7 +8,7 @@ Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -24,7 +24,7 @@ from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
 from .broker_identity import Identity, settle_identity
-from .log_directory import LogDirectory
+from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
 
 if TYPE_CHECKING:
@@ -62,12 +62,13 @@ class LogManager:
         self._rolled: dict[Log, None] = {}
         self._has_stale_checkpoints = False
         self._directories: list[LogDirectory] = []
+        self.offline: dict[str, DiskFault] = {}
+        """The directories that cannot be used, by path, and why."""
         try:
-            for path in dict.fromkeys(files.absolute(path) for path in directories):
-                self._directories.append(LogDirectory(files, path))
+            self._lock_all(dict.fromkeys(files.absolute(path) for path in directories))
             self.identity = settle_identity(files, self._directories, identity or Identity())
             for directory in self._directories:
-                self._open_logs(directory)
+                self._open_logs_or_do_without(directory)
         except BaseException:
             self._release()
             raise
@@ -91,6 +92,7 @@ class LogManager:
 
     @property
     def directories(self) -> list[str]:
+        """Those that were usable at the start."""
         return [directory.path for directory in self._directories]
 
     @property
@@ -112,6 +114,33 @@ class LogManager:
         return meta.directory_id if meta is not None else None
 
     # Opening
+
+    def _lock_all(self, paths: Iterable[str]) -> None:
+        """Locks the directories. Of several, those that cannot be used are offline (Kafka: KIP-112).
+
+        Raises: DiskFault when one is in use by another broker, or the first one cannot be used.
+        """
+        for path in paths:
+            try:
+                self._directories.append(LogDirectory(self.files, path))
+            except DirectoryInUse:
+                raise
+            except DiskFault as fault:
+                if not self._directories:
+                    raise  # the first one has the metadata: Kafka does not start without it either
+                self._note_offline(path, fault)
+
+    def _open_logs_or_do_without(self, directory: LogDirectory) -> None:
+        """Raises: DiskFault when the logs contradict each other, or the disk of the first directory fails."""
+        before = dict(self.logs)
+        try:
+            self._open_logs(directory)
+        except DiskFault as fault:
+            if directory is self._directories[0] or not isinstance(fault.__cause__, OSError):
+                raise
+            for key in self.logs.keys() - before.keys():
+                self.logs.pop(key).release()
+            self._note_offline(directory.path, fault)
 
     def _open_logs(self, directory: LogDirectory) -> None:
         directory.take_clean_mark()
@@ -192,43 +221,81 @@ class LogManager:
                 raise faults[directory.path]
             self._has_stale_checkpoints = bool(faults)
         path = f"{directory.path}/{log_directory(topic, partition)}"
+        if self.files.is_directory(path):  # its records are not to be the new log's
+            raise DiskFault(f"{path} is in the way of a new partition: it could not be removed when it was deleted")
+        try:
+            self.logs[key] = self._make(path, key, topic_id, config or self.default_config)
+        except DiskFault:
+            with suppress(DiskFault):  # or it would be in the way of the next try
+                self.files.remove_directory(path)
+            raise
+        return self.logs[key]
+
+    def _make(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         self.files.make_directory(path)
         if topic_id is not None:
             write_topic_id(self.files, path, topic_id)
-        log = open_log(path, topic, partition, config or self.default_config, self._opening(clean=True))
-        self.logs[key] = log
-        return log
+        return open_log(path, *key, config, self._opening(clean=True))
 
     def _emptiest(self) -> LogDirectory:
-        if len(self._directories) == 1:
+        if len(self._directories) == 1 and not self.offline:
             return self._directories[0]
         counts = {directory.path: 0 for directory in self._directories}
         for log in self.logs.values():
             counts[self._directory_of(log.directory).path] += 1
         failing = self.failing()
-        return min(self._directories, key=lambda each: (each.path in failing, counts[each.path]))
+        chosen = min(self._directories, key=lambda each: (each.path in failing, counts[each.path]))
+        if chosen.path in self.offline:
+            raise DiskFault(f"no log directory is online: {self.offline[chosen.path]}")
+        return chosen
 
     def failing(self) -> set[str]:
-        """The directories in which writing or syncing a log has failed; such a log takes no more appends."""
-        faulty = [log for log in list(self.logs.values()) if log.fault is not None]
-        return {self._directory_of(log.directory).path for log in faulty}
+        """The directories that are offline, or in which writing or syncing a log has failed.
+
+        A log whose folder alone was taken away says nothing of its directory.
+        """
+        faulty = [log for log in list(self.logs.values()) if log.fault is not None and not log.is_offline]
+        return {self._directory_of(log.directory).path for log in faulty} | self.offline.keys()
 
     def without_folder(self) -> list[Log]:
         """The logs whose folder is not in its log directory, just now: it may be about to be deleted.
 
-        Raises: DiskFault when a log directory cannot be read, which says nothing of its logs.
+        All logs of a directory that cannot be read.
         """
         missing: list[Log] = []
         for directory, logs in list(self._by_directory()):
-            present = self.files.names(directory.path)
+            present = self._names_in(directory)
             missing += [log for log in logs.values() if log.directory.rpartition("/")[2] not in present]
         return [log for log in missing if not log.is_offline]
 
+    def _names_in(self, directory: LogDirectory) -> Collection[str]:
+        """What is in a log directory; one that cannot be read is offline from now on, and shows nothing."""
+        if directory.path in self.offline:
+            return ()
+        try:
+            names = self.files.names(directory.path)
+            if not names and not self.files.is_directory(directory.path):
+                raise DiskFault(f"{directory.path} is gone from the disk")
+        except DiskFault as fault:
+            self._note_offline(directory.path, fault)
+            return ()
+        return names
+
+    def _note_offline(self, path: str, fault: DiskFault) -> None:
+        self.offline[path] = fault
+        _logger.error(
+            "the log directory %s is offline, with its partitions, until the broker is started again: %s", path, fault
+        )
+
     def take_offline(self, log: Log) -> None:
-        """Has a log fail whose folder somebody took away, unless it is back, or was deleted by us."""
+        """Has a log fail whose folder somebody took away, or whose directory is offline.
+
+        Not one that is back, or was deleted by us.
+        """
         is_ours = self.logs.get((log.topic, log.partition)) is log
-        if is_ours and not self.files.is_directory(log.directory):
-            log.take_offline(DiskFault(f"{log.directory} is gone from the disk"))
+        fault = self.offline.get(self._directory_of(log.directory).path)
+        if is_ours and (fault is not None or not self.files.is_directory(log.directory)):
+            log.take_offline(fault or DiskFault(f"{log.directory} is gone from the disk"))
             self._forget(log)
             _logger.error("%s is offline until the broker is started again: %s", log.name, log.fault)
 
@@ -244,11 +311,11 @@ class LogManager:
         target = f"{parent}/{deletion_directory(topic, partition, uuid4().hex)}"
         offsets = f"offsets {log.log_start_offset} to {log.log_end_offset - 1}, {log.segments.size_bytes} bytes"
         _logger.info("%s: deletes all of it, %s: %s", log.name, offsets, reason)
-        self.files.rename(log.directory, target)
         log.retire()
-        del self.logs[topic, partition]
+        del self.logs[topic, partition]  # even if its folder stays: it is not to be in the way of a new topic
         self._forget(log)
         self._has_stale_checkpoints = True
+        self.files.rename(log.directory, target)
         self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
 
     def adopt(self, move: LogMove) -> Log:
@@ -353,6 +420,8 @@ class LogManager:
         """What went wrong, by directory: one that fails does not keep the others from theirs."""
         faults = {}
         for directory, logs in self._by_directory():
+            if directory.path in self.offline:
+                continue
             try:
                 directory.write(name, offsets_of(logs))
             except DiskFault as fault:
@@ -372,7 +441,7 @@ class LogManager:
         A directory in which something cannot be written gets no mark and is recovered at the next start.
         """
         for directory, logs in list(self._by_directory()):
-            if self._close_all(directory, logs):
+            if directory.path not in self.offline and self._close_all(directory, logs):
                 with suppress(DiskFault):
                     directory.write_clean_mark()
         self._release()

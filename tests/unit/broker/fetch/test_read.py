@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.replication.absent_partition import AbsentPartition
+from stepdown.broker.metadata.absent_partition import AbsentPartition
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState

@@ -1,0 +1,213 @@
+"""A log directory that fails, at the start or while it is served: its partitions are offline, the others are served."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stepdown.broker.broker import Broker
+from stepdown.broker.http.pages import pages_of
+from stepdown.protocol.errors import DiskFault, ErrorCode
+from stepdown.protocol.messages.create_topics import CreateTopicsRequest
+from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
+from stepdown.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.record import Record
+from support.admin import create, new_topic
+from support.client import RawClient
+from support.clock import ManualClock
+from support.fetching import fetch
+from support.files import FaultyFiles
+from support.running import running_broker, until
+
+BATCH = build_batch([Record(offset=0, timestamp=1, key=None, value=b"x")])
+STORAGE_ERROR = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def produce(client: RawClient, index: int) -> int:
+    data = PartitionProduceData(index=index, records=BATCH)
+    topics = [TopicProduceData(name="t", partition_data=[data])]
+    answer = await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics), 7)
+    return int(answer.responses[0].partition_responses[0].error_code)
+
+
+async def fetched(client: RawClient, index: int) -> int:
+    answer = await client.send(fetch("t", partitions=(index,)), 11)
+    return int(answer.responses[0].partitions[0].error_code)
+
+
+async def shown(client: RawClient) -> dict[int, tuple[int, int, list[int]]]:
+    """Error, leader and offline replicas of each partition, as Metadata has them."""
+    answer = await client.send(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)
+    return {
+        part.partition_index: (part.error_code, part.leader_id, list(part.offline_replicas))
+        for part in answer.topics[0].partitions
+    }
+
+
+async def directories(client: RawClient) -> dict[str, int]:
+    answer = await client.send(DescribeLogDirsRequest(topics=None), 3)
+    return {result.log_dir: result.error_code for result in answer.results}
+
+
+@asynccontextmanager
+async def serving_one(folder: Path, **more: Any) -> AsyncIterator[tuple[Broker, RawClient]]:
+    async with (
+        running_broker(folder, **more) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        yield broker, client
+
+
+@asynccontextmanager
+async def serving(folder: Path, **more: Any) -> AsyncIterator[tuple[Broker, RawClient]]:
+    async with (
+        running_broker(folder, log_dirs=f"{folder}/a,{folder}/b", log_retention_ms=-1, **more) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        yield broker, client
+
+
+async def make_topic(broker: Broker, client: RawClient) -> tuple[int, int]:
+    """The partitions that lie in the first and in the second directory."""
+    await create(client, "t", partitions=2)
+    places = {broker.cluster.partition("t", index).log.directory.rpartition("/")[0][-1]: index for index in (0, 1)}
+    for index in (0, 1):
+        assert await produce(client, index) == ErrorCode.NONE
+    return places["a"], places["b"]
+
+
+async def check_second_is_offline(client: RawClient, folder: Path, kept: int, lost: int) -> None:
+    assert (await produce(client, lost), await fetched(client, lost)) == (STORAGE_ERROR, STORAGE_ERROR)
+    assert (await produce(client, kept), await fetched(client, kept)) == (ErrorCode.NONE, ErrorCode.NONE)
+    metadata = await shown(client)
+    assert metadata[lost] == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
+    assert metadata[kept] == (ErrorCode.NONE, 1, [])
+    assert await directories(client) == {f"{folder}/a": 0, f"{folder}/b": STORAGE_ERROR}
+
+
+def replace_by_file(path: Path) -> None:
+    shutil.move(path, path.with_suffix(".kept"))
+    path.write_text("not a folder")
+
+
+def restore(path: Path) -> None:
+    path.unlink()
+    shutil.move(path.with_suffix(".kept"), path)
+
+
+async def test_of_several_directories_one_may_be_no_directory_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker did not start; its partitions must not be made again, empty, in another directory."""
+    async with serving(tmp_path) as (broker, client):
+        kept, lost = await make_topic(broker, client)
+    replace_by_file(tmp_path / "b")
+    async with serving(tmp_path) as (broker, client):
+        await check_second_is_offline(client, tmp_path, kept, lost)
+        assert f"the log directory {tmp_path}/b is offline" in caplog.text
+        await create(client, "u", partitions=4)
+        assert all(
+            each.log.directory.startswith(f"{tmp_path}/a/") for each in broker.cluster.topics["u"].partitions.values()
+        )
+        assert (await pages_of(broker, lambda: True)["/readyz"]()).status == HTTPStatus.OK
+    restore(tmp_path / "b")
+    async with serving(tmp_path) as (broker, client):
+        assert [await fetched(client, index) for index in (kept, lost)] == [ErrorCode.NONE] * 2
+        assert broker.cluster.partition("t", lost).log.log_end_offset == 1
+
+
+async def test_a_broker_does_not_start_without_its_first_directory(tmp_path: Path) -> None:
+    """It has the metadata. Kafka stops there, too."""
+    (tmp_path / "a").write_text("not a folder")
+    with pytest.raises(DiskFault, match="a folder was expected"):
+        async with serving(tmp_path):
+            raise AssertionError("it started")
+
+
+async def test_a_directory_that_is_gone_takes_its_partitions_offline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    async with serving(tmp_path, clock=clock) as (broker, client):
+        kept, lost = await make_topic(broker, client)
+        (tmp_path / "b").rename(tmp_path / "elsewhere")
+        await clock.advance(1000)
+        await until(lambda: broker.cluster.partition("t", lost).log.is_offline)
+        await check_second_is_offline(client, tmp_path, kept, lost)
+        await clock.advance(120_000)
+        assert caplog.text.count(f"the log directory {tmp_path}/b is offline") == 1
+        ready = pages_of(broker, lambda: True)["/readyz"]
+        assert (await ready()).status == HTTPStatus.OK
+        (tmp_path / "a").rename(tmp_path / "elsewhere too")
+        await clock.advance(1000)
+        await until(lambda: broker.cluster.partition("t", kept).log.is_offline)
+        assert (await ready()).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert "Traceback" not in caplog.text
+    assert not (tmp_path / "b").exists()
+
+
+async def test_a_folder_that_is_gone_leaves_the_broker_ready(tmp_path: Path) -> None:
+    """/readyz was 503 for one partition of all."""
+    clock = ManualClock()
+    async with running_broker(tmp_path / "a", clock=clock) as broker:
+        async with await RawClient.connect(broker.address.host, broker.address.port) as client:
+            await create(client, "t", partitions=2)
+            shutil.rmtree(tmp_path / "a" / "t-0")
+            await clock.advance(1000)
+            await until(lambda: broker.cluster.partition("t", 0).log.is_offline)
+            assert (await shown(client))[0] == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
+            assert (await produce(client, 0), await produce(client, 1)) == (STORAGE_ERROR, ErrorCode.NONE)
+        assert (await pages_of(broker, lambda: True)["/readyz"]()).status == HTTPStatus.OK
+
+
+class NoRenames(FaultyFiles):
+    """Once `fails` is set, no partition's folder can be renamed or made."""
+
+    fails = False
+
+    def rename(self, source: str, target: str) -> None:
+        if self.fails and "/t-" in source:
+            raise DiskFault(f"{source}: Input/output error")
+        super().rename(source, target)
+
+    def make_directory(self, path: str) -> None:
+        if self.fails and "/t-" in path:
+            raise DiskFault(f"{path}: Input/output error")
+        super().make_directory(path)
+
+
+async def test_a_topic_is_deleted_whose_folder_cannot_be_and_made_again_when_it_can(tmp_path: Path) -> None:
+    """CreateTopics was answered TOPIC_ALREADY_EXISTS for a topic that was deleted."""
+    files = NoRenames()
+    async with serving_one(tmp_path, files=files) as (broker, client):
+        await create(client, "t", partitions=2)
+        assert await produce(client, 0) == ErrorCode.NONE
+        files.fails = True
+        deleted = await client.send(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 3)
+        assert [each.error_code for each in deleted.responses] == [ErrorCode.NONE]  # as in Kafka: the metadata say so
+        for fails in (True, True, False):
+            files.fails = fails  # after that the old folder is in the way
+            made = await client.send(CreateTopicsRequest(topics=[new_topic("t", 2)]), 4)
+            assert [each.error_code for each in made.topics] == [STORAGE_ERROR]
+    async with serving_one(tmp_path) as (broker, client):
+        await create(client, "t", partitions=2)
+        assert broker.cluster.partition("t", 0).log.log_end_offset == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+async def test_a_directory_without_permission_is_offline(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (broker, client):
+        kept, lost = await make_topic(broker, client)
+    (tmp_path / "b").chmod(0)
+    try:
+        async with serving(tmp_path) as (_, client):
+            await check_second_is_offline(client, tmp_path, kept, lost)
+    finally:
+        (tmp_path / "b").chmod(0o755)
