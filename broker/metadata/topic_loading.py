@@ -136,7 +136,7 @@ def _topic(
     if missing and not log_manager.offline:
         logs = {**logs, **_make_missing(name, stored, missing, config, log_manager)}
     for index in range(stored.partitions):
-        if index not in logs:  # it may lie in a log directory that is offline
+        if index not in logs:  # its log directory may be offline
             topic.partitions[index] = _offline(name, index, node_id)
             continue
         opened = logs[index]
