@@ -33,7 +33,7 @@ MEGABYTE = 1e6
 SHORTEST_CPU_S = 0.01
 """A tick of the kernel's CPU clock: less than that was not measured."""
 Told = Callable[[str], None]
-"""Hears what is being done, in words."""
+"""Is called with what is being done, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from .security.login import BareToken, Exchange, LoginStep, log_in
+from .security.login import LoginRequest, LoginStep, LoginToken, log_in
 from .security.settings import Sasl
 from .steps import take_steps
 
@@ -85,9 +85,9 @@ class Connection:
         return take_steps(log_in(sasl, self.versions), self._do)
 
     def _do(self, step: LoginStep) -> Any:
-        if isinstance(step, Exchange):
+        if isinstance(step, LoginRequest):
             return self.exchange(step.request, step.version)
-        if isinstance(step, BareToken):
+        if isinstance(step, LoginToken):
             sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
             return bytes(self._answer("the login", sized))
         return step()

@@ -114,17 +114,17 @@ def _listeners(taken: _Collector) -> dict[str, Any]:
     named: dict[str, str] = taken.take("listener.security.protocol.map", parse_protocol_map, {})
     controllers = _names(taken.text("controller.listener.names"))
     protocols = {**dict.fromkeys(controllers, "PLAINTEXT"), **named}
-    bound = _served(taken, "listeners", protocols, controllers)
+    bound = _endpoints_without_controllers(taken, "listeners", protocols, controllers)
     if not any(problem.key == "listeners" for problem in taken.problems) and not bound:
         taken.refuse("listeners", "at least one listener that is not the controller's")
     if not taken.text("advertised.listeners"):
         return {"listeners": bound, "advertised_listeners": tuple(_unbound(endpoint) for endpoint in bound)}
-    advertised = _served(taken, "advertised.listeners", protocols, controllers)
+    advertised = _endpoints_without_controllers(taken, "advertised.listeners", protocols, controllers)
     _check_advertised(taken, bound, advertised)
     return {"listeners": bound, "advertised_listeners": advertised}
 
 
-def _served(
+def _endpoints_without_controllers(
     taken: _Collector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
     """The endpoints of a key, the controller's left out."""

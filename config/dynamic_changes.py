@@ -64,7 +64,7 @@ def altered(current: Mapping[str, str], alterations: Iterable[Alteration], keys:
         elif alteration.operation is Operation.DELETE:
             texts.pop(name, None)
         elif name in keys and keys[name].kind is Kind.LIST:
-            texts[name] = ",".join(_changed_items(texts, keys[name], alteration))
+            texts[name] = ",".join(_change_items(texts, keys[name], alteration))
         else:
             problems.append(Problem(key=name, expected=f"cannot {alteration.operation.name}: its type is not a list"))
     if problems:
@@ -72,7 +72,7 @@ def altered(current: Mapping[str, str], alterations: Iterable[Alteration], keys:
     return texts
 
 
-def _changed_items(texts: Mapping[str, str], key: Key, alteration: Alteration) -> list[str]:
+def _change_items(texts: Mapping[str, str], key: Key, alteration: Alteration) -> list[str]:
     present = texts.get(key.name, render(key.default) or "")
     items = [item.strip() for item in present.split(",") if item.strip()]
     for item in (part.strip() for part in alteration.text.split(",")):

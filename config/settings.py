@@ -25,7 +25,7 @@ class BrokerSettings:
     listeners: tuple[Endpoint, ...]
     """What to bind, without the controller's listeners; host "" is every address, port 0 a free one."""
     advertised_listeners: tuple[Endpoint, ...]
-    """What clients are told, one for each listener that is advertised; host "" is for the broker to fill in."""
+    """The addresses for clients, one for each listener that is advertised; host "" is for the broker to fill in."""
     inter_broker_listener_name: str | None
     listener_security: Mapping[str, ListenerSecurity]
     listener_max_connections: Mapping[str, int]

@@ -57,7 +57,7 @@ class Cluster:
     def slow_follower(
         self, broker: int | None = None, delay: str | int = 0, *, bytes_per_second: int = 0, **meant: str
     ) -> None:
-        """Puts off each of its fetches by `delay`, or lets so many bytes through; with neither not any more."""
+        """Puts off each of its fetches by `delay`, or lets that number of bytes through; with neither it ends that."""
         self._do("followers/slow", broker=broker, delay=delay, bytes_per_second=bytes_per_second, **meant)
 
     def shrink_isr(self, topic: str, broker: int | None = None, partition: int = 0, **meant: str) -> None:

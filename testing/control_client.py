@@ -32,7 +32,7 @@ class LocalControl:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         status, answer = self._thread.run(self.control.handle(method, path, body or {}))
-        return _checked(status, answer)
+        return _check(status, answer)
 
 
 class HttpControl:
@@ -56,7 +56,7 @@ class HttpControl:
             answer = json.loads(data)
         except ValueError:
             raise ControlFailed(f"{self._address} does not answer as a control port: {data[:200]!r}") from None
-        return _checked(response.status, answer)
+        return _check(response.status, answer)
 
 
 class NoControl:
@@ -66,7 +66,7 @@ class NoControl:
         raise ControlFailed("this Kafka has no control port, or none was named: --kafka-control HOST:PORT")
 
 
-def _checked(status: int, answer: Answer) -> Answer:
+def _check(status: int, answer: Answer) -> Answer:
     if status != HTTPStatus.OK:
         raise ControlFailed(str(answer.get("error", status)))
     return answer

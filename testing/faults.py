@@ -1,4 +1,4 @@
-"""Faults as a test arms them: a method a kind, and a handle to wait for it, look at it and take it away.
+"""Faults as a test arms them: a method a kind, and a handle to wait for it, to see what it did and to remove it.
 
     fault = kafka.faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", times=2)
     …
@@ -95,7 +95,7 @@ class Faults:
         return self.arm("hold", when=when, **scope)
 
     def drop(self, *, when: str = "before", bytes: int | None = None, **scope: Any) -> ArmedFault:
-        """Closes the connection: before or after the effect, or after so many bytes of the answer."""
+        """Closes the connection: before or after the effect, or after that number of bytes of the answer."""
         return self.arm("drop", when=when, bytes=bytes, **scope)
 
     def black_hole(self, **scope: Any) -> ArmedFault:
@@ -111,7 +111,7 @@ class Faults:
         return self.arm("corrupt", what=what, **scope)
 
     def watermark(self, *, high_watermark: int = 0, last_stable_offset: int = 0, **scope: Any) -> ArmedFault:
-        """Answers fetches with watermarks that are so much higher, or lower."""
+        """Answers fetches with watermarks that are higher by that number, or lower."""
         return self.arm("watermark", high_watermark=high_watermark, last_stable_offset=last_stable_offset, **scope)
 
     def duplicate(self, **scope: Any) -> ArmedFault:
@@ -139,7 +139,7 @@ class Faults:
         return self.arm("disk", what=what, **scope)
 
     def lose_marker(self, **scope: Any) -> ArmedFault:
-        """A transaction ends, and one of its partitions does not hear of it: there it hangs."""
+        """A transaction ends, and one of its partitions gets no marker: there it hangs."""
         return self.arm("lose_marker", **scope)
 
     def hook(self, function: Hook, **scope: Any) -> ArmedFault:

@@ -116,7 +116,7 @@ class Kafka:
         )
         answer = self.wire.call(request, node=leaders[partition]).responses[0].partition_responses[0]
         check(f"writing to {topic}-{partition}", answer)
-        return [_as_stored(topic, partition, answer.base_offset + record.offset, record) for record in records]
+        return [_test_record(topic, partition, answer.base_offset + record.offset, record) for record in records]
 
     def records(
         self, topic: str, partition: int | None = None, *, isolation: str = "read_committed"
@@ -172,7 +172,7 @@ class Kafka:
     def wait_for_group(
         self, name: str, state: str = "Stable", *, members: int | None = None, timeout: float = 10.0
     ) -> Group:
-        """The group once it is in that state with so many members. Raises: AssertionError after `timeout` seconds."""
+        """The group once it is in that state with `members` members. Raises: AssertionError after `timeout` seconds."""
 
         def is_there() -> bool:
             found = self.group(name)
@@ -229,7 +229,7 @@ class Kafka:
             data = self.wire.call(request, LAST_BY_NAME, node=node).responses[0].partitions[0]
             check(f"reading {topic}-{partition} at {start}", data)
             seen = list(visible_records(memoryview(data.records or b""), start, data.aborted_transactions or ()))
-            found += [_as_stored(topic, partition, record.offset, record) for _, record in seen if record is not None]
+            found += [_test_record(topic, partition, record.offset, record) for _, record in seen if record is not None]
             if not seen:
                 break
             start = seen[-1][0]
@@ -242,7 +242,7 @@ class Kafka:
             time.sleep(PAUSE_S)
 
 
-def _as_stored(topic: str, partition: int, offset: int, record: Record) -> TestRecord:
+def _test_record(topic: str, partition: int, offset: int, record: Record) -> TestRecord:
     return TestRecord(
         topic=topic,
         partition=partition,

@@ -30,10 +30,10 @@ class LoopThread:
         self._thread.join()
 
     def _run(self, started: "Future[None]") -> None:
-        async def until_stopped() -> None:
+        async def run_until_stop() -> None:
             self.loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
             started.set_result(None)
             await self._ended.wait()
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(until_stopped())
+            runner.run(run_until_stop())

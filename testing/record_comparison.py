@@ -46,7 +46,7 @@ def headers_as_bytes(
 def assert_same(expected: Sequence[Expected], found: Sequence[TestRecord], *, any_order: bool) -> None:
     """Raises AssertionError, with a line a record and field that differs."""
     wanted = [_fields(each) for each in expected]
-    pairs = _any_pairs(wanted, found) if any_order else _ordered_pairs(wanted, found)
+    pairs = _any_pairs(wanted, found) if any_order else _pair_in_order(wanted, found)
     lines = [line for want, record in pairs for line in _difference(want, record)]
     if any(not line.startswith("  ") for line in lines):
         raise AssertionError(f"{len(wanted)} records were expected, {len(found)} found\n" + "\n".join(lines))
@@ -70,7 +70,7 @@ def _fields(expected: Expected) -> dict[str, object]:
 Pair = tuple[dict[str, object] | None, TestRecord | None]
 
 
-def _ordered_pairs(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
+def _pair_in_order(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
     most = max(len(wanted), len(found))
     return [(wanted[at] if at < len(wanted) else None, found[at] if at < len(found) else None) for at in range(most)]
 
@@ -85,7 +85,7 @@ def _any_pairs(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord])
         else:
             left.remove(match)
             pairs.append((want, match))
-    return pairs + _ordered_pairs(unmet, left)
+    return pairs + _pair_in_order(unmet, left)
 
 
 def _meets(want: Mapping[str, object], record: TestRecord) -> bool:
@@ -94,18 +94,18 @@ def _meets(want: Mapping[str, object], record: TestRecord) -> bool:
 
 def _difference(want: dict[str, object] | None, record: TestRecord | None) -> list[str]:
     if record is None:
-        return [f"- missing    {_shown(want or {})}"]
+        return [f"- missing    {_text_of(want or {})}"]
     place = f"{record.topic}-{record.partition}@{record.offset}"
     if want is None:
         return [f"+ unexpected {place} key={record.key!r} value={record.value!r} headers={dict(record.headers)!r}"]
     wrong = [name for name, value in want.items() if getattr(record, name) != value]
     if not wrong:
-        return [f"  as expected {place} {_shown(want)}"]
+        return [f"  as expected {place} {_text_of(want)}"]
     lines = [f"! {place} differs in {', '.join(wrong)}"]
     for name in wrong:
         lines += [f"!   {name} expected {want[name]!r}", f"!   {name} found    {getattr(record, name)!r}"]
     return lines
 
 
-def _shown(want: Mapping[str, object]) -> str:
+def _text_of(want: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value!r}" for name, value in want.items())

@@ -109,7 +109,7 @@ class Running:
                     link_directory(str(self._data), self._folder)
             access = self._own_access()
             self._thread = LoopThread()
-            self._brokers = self._thread.run(self._started(access))
+            self._brokers = self._thread.run(self._start(access))
             control = LocalControl(self._brokers.control, self._thread)
             self._kafka = _kafka(self._brokers.bootstrap, control, access, self._config)
         except BaseException:
@@ -143,7 +143,7 @@ class Running:
         access.make_certificates()
         return access
 
-    async def _started(self, access: OwnAccess | None) -> Brokers:
+    async def _start(self, access: OwnAccess | None) -> Brokers:
         folder = str(self._log_dir or self._folder)
         config = self._config if access is None else access.broker_settings(self._config)
         made = make_brokers(folder, brokers=self._number, config=config, seed=self._seed)

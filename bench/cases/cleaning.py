@@ -113,7 +113,7 @@ def run_cleaning(
                 tell(f"cleaning: round {number} of {terms.rounds}, measuring {server.name}")
                 values = _clean(test, server, topic, terms, load)
                 tell(f"cleaning: round {number} of {terms.rounds}, reading what {server.name} left")
-                values |= _left(test, server.address, topic)
+                values |= _count_left_records(test, server.address, topic)
                 delete_topic(server.address, topic)
                 result = Result(
                     kind="round",
@@ -228,7 +228,7 @@ def _log_dir(server: Server) -> Path:
 # Reading
 
 
-def _left(test: CleaningTest, address: str, topic: str) -> dict[str, float]:
+def _count_left_records(test: CleaningTest, address: str, topic: str) -> dict[str, float]:
     """Records that a reader gets, and those that the model does not have: every key once, with its last value."""
     seen: set[bytes] = set()
     wrong = count = 0

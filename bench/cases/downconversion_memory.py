@@ -4,7 +4,7 @@ A topic of 250 partitions, 4,000 records of 1 kB each (1 GB); one fetch of v2 or
 250 MB in all. Kafka 1.1 converts all of it before the first byte leaves, and dies of a 200 MB heap; Kafka 2.0 and later
 convert 128 KiB at a time.
 
-Idle is the RSS of a server started anew over the written data, once a client has found the topic's leaders; peak is
+Idle is the RSS of a server started again over the written data, once a client has found the topic's leaders; peak is
 what the kernel kept as the most (VmHWM) from then until every reader has its answer. Readers that stall take the
 beginning of their answer and then nothing for seconds, so the server holds whatever it holds for them.
 """

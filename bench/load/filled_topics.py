@@ -41,7 +41,7 @@ def delete_topic(address: str, name: str, *, may_be_missing: bool = False) -> No
 
 
 def fill(address: str, name: str, filling: Filling, load: LoadProcess) -> None:
-    """Creates a topic that takes its batches, anew if it is there, and writes its records."""
+    """Creates a topic that takes its batches, deletes it before if it is there, and writes its records."""
     delete_topic(address, name, may_be_missing=True)
     create_topic(address, name, filling.partitions, {"max.message.bytes": str(largest_batch(filling.batch_bytes))})
     write_records(address, name, filling, load)

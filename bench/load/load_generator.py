@@ -159,7 +159,7 @@ class _Connection:
             self._pause(self._stall.seconds)
             self._stall = None
         if done:
-            self._answered(done)
+            self._take_answers(done)
 
     def _take(self, end: int) -> int:
         """How many answers end in the first `end` bytes of the buffer; what is left of a head is carried over."""
@@ -182,7 +182,7 @@ class _Connection:
         self._carry = bytes(buffer[at:end])
         return done
 
-    def _answered(self, count: int) -> None:
+    def _take_answers(self, count: int) -> None:
         self.last = now = perf_counter()
         for began in self.waiting[:count]:
             self.latencies.append(now - began)
@@ -233,11 +233,11 @@ def _connect(address: str, tls: ssl.SSLContext | None) -> socket.socket:
 def _take_tickets(sock: socket.socket) -> None:
     """Has an answer come, and with it the tickets of TLS 1.3, which would wake a connection for nothing."""
     sock.sendall(frame_of(ApiVersionsRequest(), 0))
-    left = _SIZE.unpack(_received(sock, _SIZE.size))[0]
-    _received(sock, left)
+    left = _SIZE.unpack(_receive(sock, _SIZE.size))[0]
+    _receive(sock, left)
 
 
-def _received(sock: socket.socket, size: int) -> bytes:
+def _receive(sock: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         part = sock.recv(size - len(data))

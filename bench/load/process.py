@@ -1,6 +1,6 @@
 """Runs load plans in a separate process, so that the load shares no CPU time or GIL with the measuring process.
 
-The parent sends a `LoadPlan` down a pipe, hears "ready" once the connections stand, says "go" when it has read the
+The parent sends a `LoadPlan` down a pipe, reads "ready" once the connections stand, says "go" when it has read the
 server's CPU clock, and gets a `LoadResult`.
 """
 

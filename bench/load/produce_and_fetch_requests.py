@@ -26,7 +26,7 @@ PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 ZSTD_VERSION = 7
 BATCH_BYTES = 16_000
 DIFFERENT_BYTES = 2 << 20
-"""So much is sent before a batch comes again."""
+"""Bytes that are sent before a batch comes again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """What came back. `seconds` end with the last byte; what is told of each answer has the same order.
+    """What came back. `seconds` end with the last byte; all sequences have the order of the answers.
 
     `latencies_s` go from sending a request to the last byte of its answer, `ended_s` from `began_at` (seconds since the
     epoch) to that byte; `answer_bytes` count the size field.

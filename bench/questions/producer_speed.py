@@ -7,7 +7,7 @@ The broker may be stepdown or Apache Kafka, in a process of its own. Each produc
 after the other, in as many rounds as asked; medians count. CPU seconds are the producer's whole process, all threads,
 without its start; Java's are its whole run less those of a run of one record. All have acks=all, no idempotence,
 batch.size 16384 and linger 5 ms. `--latency` sends one record at a time at linger 0 instead, and compares p99; with
-`--rate 500` so many a second, each measured from when it was due. The topic has to be there, and nobody else writes to
+`--rate 500` a second, each measured from when it was due. The topic has to be there, and nobody else writes to
 it: after each run its offsets tell whether all arrived.
 """
 

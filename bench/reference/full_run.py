@@ -45,7 +45,7 @@ PRODUCE_GRIDS = (
 CONVERTED_VERSION = 2
 OLD_READERS = (8,)
 MIXED_TIMES = 3
-"""Turns of `mixed` are so many times as long: its requests keep to a pace, and a 99th percentile wants many."""
+"""How often as long a turn of `mixed` is: its requests keep to a pace, and a 99th percentile wants many."""
 STALLING_SHARE = 0.75
 SAMPLES_EVERY_S = 1.0
 """The run is kept beside the code, so it keeps few samples."""
@@ -122,7 +122,7 @@ def summary(journal: Journal) -> str:
 def _cells(judged: Judged) -> Iterable[str]:
     bar = judged.bar
     scale = MEBIBYTE if bar.value.endswith("_bytes") else 1
-    yield bar.work + _told(judged)
+    yield bar.work + _describe_case(judged)
     yield TITLES[bar.value]
     yield _figure(judged.ours, scale)
     yield _figure(judged.theirs, scale)
@@ -131,7 +131,7 @@ def _cells(judged: Judged) -> Iterable[str]:
     yield judged.verdict if judged.verdict == "met" else f"**{judged.verdict}**"
 
 
-def _told(judged: Judged) -> str:
+def _describe_case(judged: Judged) -> str:
     """Of memory the case, since one bar looks at all of them."""
     if judged.bar.bench != "memory" or not judged.case:
         return ""

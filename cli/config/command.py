@@ -25,14 +25,14 @@ def config_command(
     if as_markdown:
         typer.echo(markdown(), nl=False)
     elif as_json:
-        typer.echo(json.dumps([row for row in rows() if not keys or row["name"] in _checked(keys)], indent=2))
+        typer.echo(json.dumps([row for row in rows() if not keys or row["name"] in _check(keys)], indent=2))
     elif keys:
-        typer.echo("\n".join(_only(_checked(keys))))
+        typer.echo("\n".join(_only(_check(keys))))
     else:
         typer.echo("\n".join(plain_text()).lstrip("\n"))
 
 
-def _checked(keys: list[str]) -> list[str]:
+def _check(keys: list[str]) -> list[str]:
     known = [*BROKER_KEYS, *TOPIC_KEYS]
     for key in keys:
         if key not in known:

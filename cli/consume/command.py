@@ -79,10 +79,10 @@ def consume_command(
         )
     chosen = format_of(as_format)
     if ISOLATION[isolation]:
-        chosen = _with_aborted(chosen)
+        chosen = _require_aborted(chosen)
     try:
         start = start_of(offset) if offset is not None else None
-        show = _shown(as_json, form, key_separator, delimiter, null_value, null_key)
+        show = _printer_of(as_json, form, key_separator, delimiter, null_value, null_key)
     except ValueError as fault:
         raise _usage(str(fault)) from fault
     otherwise = FROM_EARLIEST if from_beginning or (until_end and group is None) else FROM_LATEST
@@ -103,7 +103,7 @@ def consume_command(
         raise typer.Exit(128 + stopped_by)
 
 
-def _with_aborted(form: RecordFormat) -> RecordFormat:
+def _require_aborted(form: RecordFormat) -> RecordFormat:
     if form.fetch[1] < FETCH_ABORTED_FROM:
         raise _usage(f"clients of the format {form.name} know no transactions: no --isolation with --as {form.name}")
     return RecordFormat(
@@ -111,7 +111,7 @@ def _with_aborted(form: RecordFormat) -> RecordFormat:
     )
 
 
-def _shown(
+def _printer_of(
     as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
 ) -> RecordPrinter:
     """How records are printed. Raises: ValueError."""

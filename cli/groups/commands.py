@@ -71,7 +71,7 @@ def describe(
 
     with connect(bootstrap, command_config) as client:
         found = client.run(describe_groups(names))
-        shown = [_described(client, group) for group in found]
+        shown = [_describe(client, group) for group in found]
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
     else:
@@ -224,7 +224,7 @@ def _new_offsets(
 # What is shown
 
 
-def _described(client: CommandClient, group: Group) -> dict[str, Any]:
+def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
     from ...client.operations.offsets import LATEST, committed_offsets, offsets_at
 
     offsets = client.run(committed_offsets(group.name))

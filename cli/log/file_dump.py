@@ -95,12 +95,12 @@ class FileDump:
         yield from segment_rows(handle, size_now, base_offset_of(path), records=self.records)
 
     def _offset_index(self, path: Path) -> Iterator[Row]:
-        yield from self._compared(path, offset_index_rows)
+        yield from self._compare(path, offset_index_rows)
 
     def _time_index(self, path: Path) -> Iterator[Row]:
-        yield from self._compared(path, time_index_rows)
+        yield from self._compare(path, time_index_rows)
 
-    def _compared(self, path: Path, rows: Callable[..., Iterator[Row]]) -> Iterator[Row]:
+    def _compare(self, path: Path, rows: Callable[..., Iterator[Row]]) -> Iterator[Row]:
         log = path.parent / (stem_of(path).rpartition(".")[0] + file_names.LOG + transient_part(path))
         if not log.exists():
             yield problem(f"{log.name}, which it belongs to, is missing")

@@ -116,10 +116,10 @@ def _record(row: Row) -> str:
     if "sequence" in row:
         parts.append(f"sequence: {row['sequence']}")
     if row.get("headers"):
-        parts.append("headers: [" + ",".join(f"{name}={_shown(value)}" for name, value in row["headers"]) + "]")
+        parts.append("headers: [" + ",".join(f"{name}={_text_of(value)}" for name, value in row["headers"]) + "]")
     if "control_type" in row:
         return " ".join([*parts, _fields(row, ("control_type", "coordinator_epoch"))])
-    parts += [f"{name}: {_shown(row[field])}" for name, field in (("key", "key"), ("payload", "value"))]
+    parts += [f"{name}: {_text_of(row[field])}" for name, field in (("key", "key"), ("payload", "value"))]
     return " ".join(parts)
 
 
@@ -127,15 +127,15 @@ def _size(value: bytes | None) -> int:
     return -1 if value is None else len(value)
 
 
-def _shown(value: bytes | None) -> str:
+def _text_of(value: bytes | None) -> str:
     """Bytes as text on one line: what is no printable UTF-8 is escaped."""
     if value is None:
         return "null"
     text = value.decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else "".join(_escaped(character) for character in text)
+    return text if text.isprintable() else "".join(_escape(character) for character in text)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 

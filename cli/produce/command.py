@@ -173,12 +173,12 @@ async def _produce(options: ProduceOptions) -> int | None:
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[int] = loop.create_future()
 
-    def told(number: int) -> None:
+    def stop_by(number: int) -> None:
         loop.call_soon_threadsafe(stop.set_result, number)
 
     names = {name: name.replace("_", ".") for name in options.settings}  # a producer takes both
     security = {names[name]: text for name, text in options.settings.items() if names[name].startswith(PREFIXES)}
-    with connect_by(options.bootstrap, security) as client, StopSignals(told):
+    with connect_by(options.bootstrap, security) as client, StopSignals(stop_by):
         writer = RecordWriter(
             options.bootstrap, options.settings, options.form, options.destination, TopicLookup(client)
         )

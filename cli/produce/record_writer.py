@@ -142,13 +142,13 @@ class RecordWriter:
             partition=partition,
             timestamp=None if record.timestamp == NO_TIMESTAMP else record.timestamp,
             headers=record.headers,
-            callback=partial(self._ended, self._taken),
+            callback=partial(self._take_result, self._taken),
         )
         if self._taken % RECORDS_PER_TURN == 0:
             await asyncio.sleep(0)
         await delivery.accepted()
 
-    def _ended(self, number: int, metadata: RecordMetadata, error: ProducerError | None) -> None:
+    def _take_result(self, number: int, metadata: RecordMetadata, error: ProducerError | None) -> None:
         if error is None:
             self.written += 1
         elif self._failure is None:

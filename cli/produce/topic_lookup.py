@@ -1,4 +1,4 @@
-"""The topics that are written to: looked up once, so that a wrong name or partition is told at once.
+"""The topics that are written to: looked up once, so that a wrong name or partition is an error at once.
 
 A producer waits a minute for a topic or a partition that is not there, as it may come. A command had better ask.
 """

@@ -64,7 +64,7 @@ class Report:
         return self.sent / self.seconds if self.seconds else 0.0
 
     def latency_ms(self, percentile: float) -> float:
-        """The latency that so many percent of the records did not exceed."""
+        """The latency that this percentage of the records did not exceed."""
         if not self.latencies_ms:
             return 0.0
         return self.latencies_ms[min(len(self.latencies_ms) - 1, int(len(self.latencies_ms) * percentile / 100))]
@@ -146,7 +146,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
             value = _value(run.record_bytes)
             started, cpu = time.perf_counter(), time.process_time()
 
-            def told(sent: float, metadata: RecordMetadata, error: ProducerError | None) -> None:
+            def take_result(sent: float, metadata: RecordMetadata, error: ProducerError | None) -> None:
                 if error is None:
                     latencies.append((time.perf_counter() - sent) * 1000)
                 else:
@@ -158,7 +158,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
             for index in range(run.records):
                 await _pace(run, index, started)
                 sent = time.perf_counter()
-                delivery = producer.send(run.topic, value, callback=partial(told, sent))
+                delivery = producer.send(run.topic, value, callback=partial(take_result, sent))
                 if index % RECORDS_PER_TURN == 0:
                     await asyncio.sleep(0)
                 await delivery.accepted()

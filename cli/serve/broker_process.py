@@ -1,4 +1,4 @@
-"""`stepdown serve`: runs one broker until it is told to stop."""
+"""`stepdown serve`: runs one broker until a signal stops it."""
 
 import asyncio
 import contextlib

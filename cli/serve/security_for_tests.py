@@ -3,7 +3,7 @@
     client.properties      settings of the newest Java clients, and of `stepdown produce`
     authority.pem, …       see testing/security/certificates.py
 
-They are made once and used again: a client keeps working when the broker is started anew.
+They are made once and used again: a client keeps working when the broker is started again.
 """
 
 from collections.abc import Sequence

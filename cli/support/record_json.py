@@ -51,9 +51,9 @@ def line_of(topic: str, partition: int, record: Record) -> str:
         "offset": record.offset,
         "timestamp": record.timestamp,
         "timestampType": TIMESTAMP_TYPES[record.timestamp_type],
-        "key": _shown(record.key),
-        "value": _shown(record.value),
-        "headers": [{"key": name, "value": _shown(value)} for name, value in record.headers],
+        "key": _json_of(record.key),
+        "value": _json_of(record.value),
+        "headers": [{"key": name, "value": _json_of(value)} for name, value in record.headers],
     }
     return json.dumps(values, ensure_ascii=False)
 
@@ -81,7 +81,7 @@ def record_of(line: bytes) -> NewRecord:
     )
 
 
-def _shown(data: Bytes) -> str | dict[str, str] | None:
+def _json_of(data: Bytes) -> str | dict[str, str] | None:
     if data is None:
         return None
     data = bytes(data)

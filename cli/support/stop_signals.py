@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, for commands that go on until they are told to end."""
+"""Ctrl-C and SIGTERM, for commands that go on until somebody ends them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONE_TIME_S = 0.5
 
 
 class StopSignals:
-    """Within the block the first signal sets `by`, which `on_stop` hears; a second one ends the process as usual."""
+    """Within the block the first signal sets `by` and calls `on_stop`; a second one ends the process as usual."""
 
     def __init__(self, on_stop: Callable[[int], object] | None = None) -> None:
         self.by: int | None = None

@@ -24,7 +24,7 @@ from .settings import Sasl, TokenProvider
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class LoginRequest:
     """A request to send in that version; the step takes its response."""
 
     key: ApiKey
@@ -33,13 +33,13 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class BareToken:
+class LoginToken:
     """A token to send with its size in front; the step takes what comes back in the same form."""
 
     token: bytes
 
 
-LoginStep = Exchange | BareToken | TokenProvider
+LoginStep = LoginRequest | LoginToken | TokenProvider
 """What to do next; a provider is called for its token, and awaited where it has to be."""
 LoginSteps = Generator[LoginStep, Any, int]
 Tokens = Generator[bytes, bytes, None]
@@ -54,17 +54,17 @@ def log_in(sasl: Sasl, versions: VersionRanges) -> LoginSteps:
     version = common_version(ApiKey.SASL_HANDSHAKE, versions)
     if version is None:
         _fail(sasl, ErrorCode.UNSUPPORTED_VERSION, "the broker has no SaslHandshake: its listener has no SASL")
-    answer = yield Exchange(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=sasl.mechanism), version)
+    answer = yield LoginRequest(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=sasl.mechanism), version)
     _check_handshake(sasl, answer)
     token_version = common_version(ApiKey.SASL_AUTHENTICATE, versions) if version else None
     tokens = yield from _begin(sasl)
     lifetime_ms, token = 0, next(tokens)
     while True:
         if token_version is None:
-            received = yield BareToken(token)
+            received = yield LoginToken(token)
         else:
             request = SaslAuthenticateRequest(auth_bytes=token)
-            answer = yield Exchange(ApiKey.SASL_AUTHENTICATE, request, token_version)
+            answer = yield LoginRequest(ApiKey.SASL_AUTHENTICATE, request, token_version)
             if code := code_of(answer.error_code):
                 _fail(sasl, code, printable(answer.error_message or "") or code.name)
             lifetime_ms, received = answer.session_lifetime_ms, bytes(answer.auth_bytes)

@@ -51,9 +51,9 @@ class ScramClient:
         salted = salted_password(self._mechanism, self._password, salt, iterations)
         bare = f"c=biws,r={nonce}"
         messages = b",".join((self._bare.encode(), server_first, bare.encode()))
-        client_key = self._keyed(salted, b"Client Key")
-        proof = xor(client_key, self._keyed(digest(self._mechanism, client_key), messages))
-        self._signature = self._keyed(self._keyed(salted, b"Server Key"), messages)
+        client_key = self._sign(salted, b"Client Key")
+        proof = xor(client_key, self._sign(digest(self._mechanism, client_key), messages))
+        self._signature = self._sign(self._sign(salted, b"Server Key"), messages)
         return f"{bare},p={base64_text(proof)}".encode()
 
     def check(self, server_final: bytes) -> None:
@@ -64,7 +64,7 @@ class ScramClient:
         if not hmac.compare_digest(_decode(fields.get("v", "")), self._signature):
             raise ScramFailed("the server's signature is wrong: it does not know the password")
 
-    def _keyed(self, key: bytes, message: bytes) -> bytes:
+    def _sign(self, key: bytes, message: bytes) -> bytes:
         return keyed(self._mechanism, key, message)
 
 

@@ -19,15 +19,15 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     wanted = [VERSIONS[name] for name in tls.versions]
     context.minimum_version, context.maximum_version = min(wanted), max(wanted)
     if tls.trusted_file is not None or tls.trusted is not None:
-        with _refused("ssl.truststore.location" if tls.trusted_file else "ssl.truststore.certificates"):
+        with _name_faults("ssl.truststore.location" if tls.trusted_file else "ssl.truststore.certificates"):
             context.load_verify_locations(cafile=tls.trusted_file, cadata=tls.trusted)
     else:
         context.load_default_certs()
     if tls.own_file is not None:
-        with _refused("ssl.keystore.location"):
+        with _name_faults("ssl.keystore.location"):
             context.load_cert_chain(tls.own_file, password=tls.key_password or "")
     elif tls.own_key is not None and tls.own_chain is not None:
-        with _refused("ssl.keystore.key"):
+        with _name_faults("ssl.keystore.key"):
             _load_own(context, tls.own_key, tls.own_chain, tls.key_password or "")
     return context
 
@@ -42,7 +42,7 @@ def _load_own(context: ssl.SSLContext, key: str, chain: str, password: str) -> N
 
 
 @contextmanager
-def _refused(key: str) -> Iterator[None]:
+def _name_faults(key: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as fault:

@@ -117,7 +117,7 @@ def _unescape(text: str) -> str:
 
 
 def _escape(text: str, position: int) -> tuple[str, int]:
-    """What the escape at `position`, behind its backslash, stands for, and the position behind it."""
+    """The character of the escape whose backslash is before `position`, and the position that follows."""
     letter = text[position]
     if letter != "u":
         return _ESCAPES.get(letter, letter), position + 1

@@ -57,7 +57,7 @@ PENDING = frozenset(
 """Keys whose values are checked and kept in the settings, but not used so far."""
 
 
-def _keyed(rows: Iterable[Key]) -> dict[str, Key]:
+def _by_name(rows: Iterable[Key]) -> dict[str, Key]:
     return {key.name: _as_pending(key) if key.name in PENDING else key for key in rows}
 
 
@@ -65,8 +65,8 @@ def _as_pending(key: Key) -> Key:
     return replace(key, status=Status.ACCEPTED, doc=f"{key.doc} Not acted on yet.")
 
 
-BROKER_KEYS: Mapping[str, Key] = _keyed(key for table in _BROKER_TABLES for key in table.KEYS)
+BROKER_KEYS: Mapping[str, Key] = _by_name(key for table in _BROKER_TABLES for key in table.KEYS)
 """Every broker key by its name."""
 
-TOPIC_KEYS: Mapping[str, Key] = _keyed(topics.KEYS)
+TOPIC_KEYS: Mapping[str, Key] = _by_name(topics.KEYS)
 """Every topic key by its name."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...client import errors as client_errors
-from ...client.security.login import BareToken, Exchange, log_in
+from ...client.security.login import LoginRequest, LoginToken, log_in
 from ...client.security.settings import Sasl, TokenProvider
 from ...client.versions import VersionRanges
 from ...protocol.api import ApiKey
@@ -47,9 +47,9 @@ class Login:
             self._do(step)
 
     def _do(self, step: Any) -> None:
-        if isinstance(step, Exchange):
+        if isinstance(step, LoginRequest):
             self._carrier.send(step.key, step.version, step.request, self._take_answer, answered=True)
-        elif isinstance(step, BareToken):
+        elif isinstance(step, LoginToken):
             self._carrier.send_bare(step.token, lambda token: self._go_on(lambda: self._steps.send(token)))
         else:
             self._asking = asyncio.get_running_loop().create_task(_ask_for_token(step))

@@ -6,7 +6,7 @@
 | `remove`, `release` | the number of a fault, counted from 1 |
 | `do` | `action` and its fields: `segments/corrupt`, `producers/fence`, `markers/hold`, `markers/release` |
 | `send` | `producer`, `topic`, `values`; `key`, `partition`; `bytes`: pads values to that size |
-| | `count` instead of `values`: so many, one `every` so long, of which no line tells |
+| | `count` instead of `values`: that number, one `every` time; they have no lines |
 | `begin`, `commit`, `abort`, `init` | a transactional producer; a commit that fails is an outcome, `commit of NAME` |
 | `join`, `leave`, `crash` | the names of members; who crashed may join again |
 | `work` | `member`, and `for` how long it does not poll |
@@ -147,7 +147,7 @@ async def expect(simulation: Simulation, wanted: Mapping[str, Any]) -> None:
         await EXPECTATIONS[name](simulation, value)
 
 
-async def _acknowledged(simulation: Simulation, labels: list[str]) -> None:
+async def _expect_acknowledged(simulation: Simulation, labels: list[str]) -> None:
     found = sorted(label for label, sent in simulation.sent.items() if isinstance(sent.outcome, int))
     assert found == sorted(labels), f"acknowledged are {found}, not {sorted(labels)}"
 
@@ -157,7 +157,7 @@ async def _pending(simulation: Simulation, labels: list[str]) -> None:
     assert found == sorted(labels), f"without outcome are {found}, not {sorted(labels)}"
 
 
-async def _failed(simulation: Simulation, errors: Mapping[str, str]) -> None:
+async def _expect_failures(simulation: Simulation, errors: Mapping[str, str]) -> None:
     found = {label: sent.outcome for label, sent in simulation.sent.items() if isinstance(sent.outcome, str)}
     assert found == errors, f"failed are {found}, not {errors}"
 
@@ -188,7 +188,7 @@ async def _requests(simulation: Simulation, counts: Mapping[str, int]) -> None:
         assert found == count, f"{found} requests {api}, not {count}"
 
 
-async def _assigned(simulation: Simulation, members: Mapping[str, list[str]]) -> None:
+async def _expect_assignments(simulation: Simulation, members: Mapping[str, list[str]]) -> None:
     found = {name: simulation.member(name).partitions for name in members}
     assert found == members, f"members have {found}, not {members}"
 
@@ -218,12 +218,12 @@ STEPS: Mapping[str, Step] = {
     for each in (arm, remove, release, do, advance, send, init, begin, commit, abort, join, leave, crash, work, expect)
 }
 EXPECTATIONS: Mapping[str, Step] = {
-    "acknowledged": _acknowledged,
+    "acknowledged": _expect_acknowledged,
     "pending": _pending,
-    "failed": _failed,
+    "failed": _expect_failures,
     "records": _records,
     "shares": _shares,
-    "assigned": _assigned,
+    "assigned": _expect_assignments,
     "generations": _generations,
     "groups": _groups,
     "requests": _requests,

@@ -53,15 +53,15 @@ def make_certificates(folder: Path, host: str = "", clients: Sequence[str] = ())
     names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     if host not in ("", "localhost", "127.0.0.1", "0.0.0.0"):
         names.append(_general_name(host))
-    write_privately(folder / SERVER, _issued("stepdown", key, x509.SubjectAlternativeName(names)))
+    write_privately(folder / SERVER, _issue("stepdown", key, x509.SubjectAlternativeName(names)))
     for name in clients:
-        write_privately(client_file(folder, name), _issued(name, key, None))
+        write_privately(client_file(folder, name), _issue(name, key, None))
 
 
 def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     signs = x509.KeyUsage(key_cert_sign=True, crl_sign=True, **dict.fromkeys(_UNUSED_BY_AUTHORITY, False))
     return (
-        _begun(_AUTHORITY_NAME, key.public_key())
+        _begin(_AUTHORITY_NAME, key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(signs, critical=True)
@@ -69,11 +69,11 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     )
 
 
-def _issued(name: str, authority: ec.EllipticCurvePrivateKey, hosts: x509.SubjectAlternativeName | None) -> str:
+def _issue(name: str, authority: ec.EllipticCurvePrivateKey, hosts: x509.SubjectAlternativeName | None) -> str:
     """A new key and the certificate for it, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
-    builder = _begun(name, key.public_key()).add_extension(issuer, critical=False)
+    builder = _begin(name, key.public_key()).add_extension(issuer, critical=False)
     if hosts is not None:
         builder = builder.add_extension(hosts, critical=False)
     certificate = builder.sign(authority, hashes.SHA256())
@@ -81,10 +81,10 @@ def _issued(name: str, authority: ec.EllipticCurvePrivateKey, hosts: x509.Subjec
     return (own + certificate.public_bytes(Encoding.PEM)).decode()
 
 
-def _begun(subject: str, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _begin(subject: str, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
-        x509.CertificateBuilder(issuer_name=_named(_AUTHORITY_NAME), subject_name=_named(subject))
+        x509.CertificateBuilder(issuer_name=_x509_name(_AUTHORITY_NAME), subject_name=_x509_name(subject))
         .serial_number(x509.random_serial_number())
         .public_key(public)
         .not_valid_before(now - datetime.timedelta(days=1))
@@ -92,7 +92,7 @@ def _begun(subject: str, public: ec.EllipticCurvePublicKey) -> x509.CertificateB
     )
 
 
-def _named(name: str) -> x509.Name:
+def _x509_name(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
 
 

@@ -53,7 +53,7 @@ class ClientSettings:
     def java(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, str]:
         """Properties of Java's clients since 2.7; stepdown's own producer takes them, too."""
         listener = self._listener
-        named = self._named(user) if listener.has_sasl or listener.has_tls else ""
+        named = self._user_name(user) if listener.has_sasl or listener.has_tls else ""
         return {"bootstrap.servers": self._bootstrap, **listener.java_settings(named, mechanism)}
 
     def ssl_context(self, user: str = FIRST) -> ssl.SSLContext:
@@ -71,15 +71,15 @@ class ClientSettings:
         return texts
 
     def _login(self, user: str) -> tuple[str, str]:
-        name = self._named(user)
+        name = self._user_name(user)
         return name, self._listener.users[name]
 
     def _own_file(self, user: str) -> str:
         """The user's certificate, "" where the protocol has none."""
-        name = "" if self._listener.has_sasl else self._named(user)
+        name = "" if self._listener.has_sasl else self._user_name(user)
         return str(client_file(self._listener.folder.resolve(), name)) if name else ""
 
-    def _named(self, user: str) -> str:
+    def _user_name(self, user: str) -> str:
         name = next(iter(self._listener.users), "") if user == FIRST else user
         if name and name not in self._listener.users:
             raise KeyError(f"no user {name!r}, but {', '.join(self._listener.users) or 'none'}")
