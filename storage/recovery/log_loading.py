@@ -89,6 +89,11 @@ class _Loader:
         self._drop_strays()
         self._until_no_overflow(self._repair)
         end = self._find_end()
+        if end < self.opening.recovery_point:  # what lies below it was synced
+            _logger.error(
+                "%s ends at offset %d, but had records up to offset %d on the disk: those are lost. Restore the folder "
+                "from a copy while the broker is stopped if they matter",
+                self.directory, end, self.opening.recovery_point - 1)  # fmt: skip
         start = max(self.opening.log_start_offset, self.segments[0].base_offset)
         if not self.opening.clean or self.opening.log_start_offset > 0:
             self.epochs.truncate_from_end(end)

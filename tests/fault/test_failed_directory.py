@@ -167,6 +167,20 @@ async def test_a_folder_that_is_gone_leaves_the_broker_ready(tmp_path: Path) -> 
         assert (await pages_of(broker, lambda: True)["/readyz"]()).status == HTTPStatus.OK
 
 
+async def test_records_that_a_log_has_lost_are_said_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A segment of no bytes, `__consumer_offsets` for one, was served as an empty log without a line."""
+    async with serving_one(tmp_path) as (_, client):
+        await create(client, "t", partitions=2)
+        assert [await produce(client, index) for index in (0, 1)] == [ErrorCode.NONE] * 2
+    os.truncate(tmp_path / "t-0" / "00000000000000000000.log", 0)
+    async with serving_one(tmp_path) as (broker, _):
+        assert [broker.cluster.partition("t", index).log.log_end_offset for index in (0, 1)] == [0, 1]
+    assert f"{tmp_path}/t-0 ends at offset 0, but had records up to offset 0 on the disk" in caplog.text
+    assert f"{tmp_path}/t-1 ends at" not in caplog.text
+
+
 class NoRenames(FaultyFiles):
     """Once `fails` is set, no partition's folder can be renamed or made."""
 
