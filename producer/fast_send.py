@@ -173,7 +173,7 @@ class FastAppend:
         waiting.entry = (delivery.timestamp, key, value, headers, bound, delivery)
         waiting.deadline_ms, waiting.short_of = now_ms + self._max_block_ms, -1
         self._line.append(waiting)
-        self._memory.waiting += 1
+        self._memory.begin_wait()
         return True
 
     def follow(self, now_ms: cython.longlong):
@@ -192,7 +192,7 @@ class FastAppend:
             left_bytes += waiting.entry[4] + _WAITING
             waited_ms += now_ms - waiting.deadline_ms + self._max_block_ms
         if left_bytes:
-            self._memory.left(left_bytes, waited_ms)
+            self._memory.leave(left_bytes, waited_ms)
 
 
 class FastSend:

@@ -48,7 +48,19 @@ class BufferMemory:
         self.line_bytes += size_bytes
         return True
 
-    def left(self, size_bytes: int, waited_ms: int = 0) -> None:
-        """Records have left the lines; for memory they had waited so long, together."""
+    def begin_wait(self) -> None:
+        """One record more waits for memory."""
+        self.waiting += 1
+
+    def count_waiting(self, records: int) -> None:
+        """That many records wait for memory; 0 while the first of them tries to get some."""
+        self.waiting = records
+
+    def clear_lines(self) -> None:
+        """Nobody waits any more."""
+        self.waiting = self.line_bytes = 0
+
+    def leave(self, size_bytes: int, waited_ms: int = 0) -> None:
+        """Records of that size leave the lines; `waited_ms` is how long they waited for memory, added up."""
         self.line_bytes -= size_bytes
         self.waited_ms += waited_ms

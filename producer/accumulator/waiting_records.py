@@ -124,7 +124,7 @@ class Appender:
             raise error
 
     def _leave(self, waiting: WaitingRecord, waited_ms: int = 0) -> None:
-        self._memory.left(waiting.held_bytes, waited_ms)
+        self._memory.leave(waiting.held_bytes, waited_ms)
 
     def _waited_ms(self, waiting: WaitingRecord, now_ms: int) -> int:
         return now_ms - waiting.deadline_ms + self._max_block_ms
@@ -187,7 +187,7 @@ class Appender:
         if self._asked_for:
             self._tell_askers()
         if not self._lines and not self._for_memory:
-            self._memory.waiting = self._memory.line_bytes = 0
+            self._memory.clear_lines()
         if waited_ms := self._memory.waited_ms - self._counted_wait_ms:
             self._counted_wait_ms += waited_ms
             self._meters.count("waited_ms", waited_ms)
@@ -207,7 +207,7 @@ class Appender:
         everybody = self.waiting
         self._lines.clear()
         self._for_memory.clear()
-        self._memory.waiting = self._memory.line_bytes = 0
+        self._memory.clear_lines()
         for waiting in everybody:
             self._refuse(waiting, error)
 
@@ -283,7 +283,7 @@ class Appender:
         elif waiting.deadline_ms < self._for_memory[-1].deadline_ms:
             self._deadlines_increase = False  # it waited for metadata before
         self._for_memory.append(waiting)
-        self._memory.waiting += 1
+        self._memory.begin_wait()
 
     def _proceed_memory(self, now_ms: int) -> None:
         memory, line = self._memory, self._for_memory
@@ -296,7 +296,7 @@ class Appender:
                 self._stand_in((waiting.topic, None), line.popleft())
                 continue
             if waiting.short_of != memory.available_bytes:
-                memory.waiting = 0
+                memory.count_waiting(0)
                 if self._place_safely(waiting, known, now_ms):
                     line.popleft()
                     self._leave(waiting, self._waited_ms(waiting, now_ms))
@@ -315,7 +315,7 @@ class Appender:
                 line.remove(waiting)
             for waiting in late:
                 self._give_up(waiting, now_ms)
-        memory.waiting = len(line)
+        memory.count_waiting(len(line))
 
     def _give_up(self, waiting: WaitingRecord, now_ms: int) -> None:
         self._leave(waiting, self._waited_ms(waiting, now_ms))
