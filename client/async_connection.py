@@ -13,7 +13,7 @@ from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request, encode_request_around
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from .connection import MAX_RESPONSE_BYTES, TIMEOUT_S
+from .connection import MAX_BYTES_BEFORE_LOGIN, MAX_RESPONSE_BYTES, TIMEOUT_S
 from .security.login import LoginRequest, LoginStep, LoginToken, log_in
 from .security.settings import Sasl
 from .steps import await_steps
@@ -56,7 +56,10 @@ class AsyncConnection(asyncio.Protocol):
 
     async def log_in(self, sasl: Sasl) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
-        return await await_steps(log_in(sasl, self.versions), self._do)
+        self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
+        lifetime_ms = await await_steps(log_in(sasl, self.versions), self._do)
+        self._parser.max_bytes = MAX_RESPONSE_BYTES
+        return lifetime_ms
 
     async def exchange(self, request: Any, version: int, timeout_s: float | None = None) -> Any:
         """The response to a request in that version."""

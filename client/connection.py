@@ -16,6 +16,8 @@ from .steps import take_steps
 
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
+MAX_BYTES_BEFORE_LOGIN = 512 << 10
+"""Of an answer while the broker may still be anybody; Kafka's brokers bound such requests likewise."""
 ANY_VERSION = 0x7FFF
 READ_BYTES = 65_536
 SIZE_BYTES = 4
@@ -82,7 +84,10 @@ class Connection:
 
     def log_in(self, sasl: Sasl) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
-        return take_steps(log_in(sasl, self.versions), self._do)
+        self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
+        lifetime_ms = take_steps(log_in(sasl, self.versions), self._do)
+        self._parser.max_bytes = MAX_RESPONSE_BYTES
+        return lifetime_ms
 
     def _do(self, step: LoginStep) -> Any:
         if isinstance(step, LoginRequest):

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from stepdown.client.admin import Admin, AsyncAdmin
 from stepdown.client.async_connection import AsyncConnection
+from stepdown.client.connection import MAX_BYTES_BEFORE_LOGIN
 from stepdown.client.errors import MAX_SHOWN_CHARACTERS, ClientError, ConnectionBroken, KafkaError, MalformedAnswer
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
@@ -67,6 +68,26 @@ async def test_what_is_no_answer_ends_the_call(data: bytes, fault: type[ClientEr
     async with answering(answer) as port:
         async with AsyncAdmin(f"127.0.0.1:{port}") as admin:
             with pytest.raises(fault):
+                await admin.describe_topics()
+        await asyncio.to_thread(block, f"127.0.0.1:{port}")
+
+
+async def test_an_answer_to_a_login_has_a_bound_of_its_own() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await next_id(reader)
+        writer.write(framed(1, struct.pack(">hihhh", 0, 1, ApiKey.SASL_HANDSHAKE, 0, 1)))
+        await next_id(reader)
+        writer.write(struct.pack(">i", MAX_BYTES_BEFORE_LOGIN + 1))
+        await reader.read()
+
+    def block(address: str) -> None:
+        with Admin(address, config) as admin, pytest.raises(MalformedAnswer, match="the login"):
+            admin.describe_topics()
+
+    config = {"security.protocol": "SASL_PLAINTEXT", "sasl.username": "u", "sasl.password": "p"}
+    async with answering(answer) as port:
+        async with AsyncAdmin(f"127.0.0.1:{port}", config) as admin:
+            with pytest.raises(MalformedAnswer, match="the login"):
                 await admin.describe_topics()
         await asyncio.to_thread(block, f"127.0.0.1:{port}")
 
