@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...client import errors as client_errors
+from ...client.errors import AuthenticationFailed as LoginRefused
 from ...client.security.login import LoginRequest, LoginToken, log_in
 from ...client.security.settings import Sasl, TokenProvider
 from ...client.versions import VersionRanges
@@ -41,7 +41,7 @@ class Login:
             step = take_step()
         except StopIteration as end:
             self._done(None, end.value)
-        except client_errors.AuthenticationFailed as fault:
+        except LoginRefused as fault:
             self._done(AuthenticationFailed(str(fault), fault.error_code), 0)
         else:
             self._do(step)
