@@ -138,6 +138,7 @@ class Broker(Services):
         await self._end_work(self.settings.stepdown_shutdown_grace_ms)
         await self._upkeep.stop()
         await self._end_surroundings()
+        self.topics.store.close()
         self.log_manager.shutdown()
 
     async def kill(self) -> None:

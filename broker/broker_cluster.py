@@ -19,8 +19,9 @@
         cluster.hold_metadata(1); cluster.release_metadata(1)     broker 1 goes on with what it knew
 
 Each broker has its ports and its log directories, which a Kafka or a stepdown of its own can open; what the controller
-remembers is in `stepdown-metadata.json` beside them. Time is the clock's, nothing polls, and random choices come from
-the seed: the same calls at the same times give the same run. Not for production: one process is one point of failure.
+remembers is in Kafka's metadata log, `__cluster_metadata-0`, beside them. Time is the clock's, nothing polls, and
+random choices come from the seed: the same calls at the same times give the same run. Not for production: one process
+is one point of failure.
 """
 
 import logging
@@ -37,10 +38,10 @@ from ..config import Given, Layers, Loaded, Origin, load, topic_settings
 from ..network.clock import Clock, LoopClock
 from ..network.listener import bind
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
-from ..storage.directories.cluster_state import StoredTopic
 from ..storage.directories.meta_properties import read_meta_properties
-from ..storage.directories.metadata_store import MetadataStore
 from ..storage.files.files import Files
+from ..storage.metadata.cluster_state import StoredTopic
+from ..storage.metadata.metadata_store import MetadataStore
 from .broker import Broker, naming_address
 from .controller.controller import Controller
 from .controller.partition_change import Election
@@ -148,8 +149,8 @@ class BrokerCluster:
         self._balancing: Periodic | None = None
         first = next(iter(self._members.values())).loaded
         own_files = self._files(0)
-        store = _open_store(Path(directory), own_files)
         self._cluster_id = _known_cluster_id(self._members.values(), own_files)
+        store = _open_store(Path(directory), own_files, self.clock)
         self.controller = Controller(
             store,
             self.clock,
@@ -449,12 +450,14 @@ def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
     return None
 
 
-def _open_store(directory: Path, files: Files) -> MetadataStore:
+def _open_store(directory: Path, files: Files, clock: Clock) -> MetadataStore:
     """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
     directory.mkdir(parents=True, exist_ok=True)
-    store = MetadataStore.open(files, [str(directory)])
+    store = MetadataStore.open(files, [str(directory)], clock)
     if store.is_new and (found := sorted(directory.glob("broker-*/*-*/partition.metadata"))):
-        message = f"{found[0].parent} is a partition, but {store.path} is missing: put it back, or move the data away"
+        message = (
+            f"{found[0].parent} is a partition, but {store.log.folder} is missing: put it back, or move the data away"
+        )
         raise ApiError(message, ErrorCode.KAFKA_STORAGE_ERROR)
     return store
 

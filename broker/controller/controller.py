@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Protocol
-from uuid import UUID
 
 from ...network.clock import Clock
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.directories.cluster_state import StoredTopic
-from ...storage.directories.metadata_store import MetadataStore
-from ...storage.directories.partition_record import NO_LEADER, PartitionRecord
+from ...storage.metadata.cluster_state import StoredTopic
+from ...storage.metadata.metadata_store import MetadataStore
+from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 from ..metadata.image import BrokerNode
 from .partition_change import Election, Ids, changed, renamed, without
 from .placement import UsableBroker, place
@@ -191,11 +190,10 @@ class Controller:
 
     def delete_topics(self, names: Iterable[str]) -> None:
         """Forgets topics, and tells the brokers. Raises DiskFault."""
-        gone: dict[str, UUID] = {name: self.topics[name].topic_id for name in names}
+        gone = tuple(names)
         with self.store.change() as state:
-            for name, topic_id in gone.items():
+            for name in gone:
                 del state.topics[name]
-                state.deleting.add(topic_id)
         self.publish(gone)
 
     # Partitions

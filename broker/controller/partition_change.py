@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 
-from ...storage.directories.partition_record import NO_LEADER, PartitionRecord
+from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 
 Ids = tuple[int, ...]
 IsAcceptable = Callable[[int], bool]

@@ -4,7 +4,7 @@ New replicas join the list and catch up; when all that stay are in the ISR, thos
 (`partition_change.py`). Source: Kafka 3.9 `PartitionReassignmentReplicas`, `PartitionReassignmentRevert` (KIP-455).
 """
 
-from ...storage.directories.partition_record import PartitionRecord
+from ...storage.metadata.partition_record import PartitionRecord
 from .partition_change import Election, Ids, IsAcceptable, changed, without
 
 

@@ -15,7 +15,7 @@ from ...protocol.messages.alter_client_quotas import (
     EntryData,
     ResponseEntryData,
 )
-from ...storage.directories.cluster_state import QuotaEntity
+from ...storage.metadata.cluster_state import QuotaEntity
 from ..dispatch.call import Call
 from ..quotas.quota_types import changed_quotas, check_entity
 

@@ -43,7 +43,7 @@ def handle(broker: "Services", request: ApiVersionsRequest, call: Call) -> ApiVe
             for name, levels in SUPPORTED.items()
             if levels.first > 0 or call.version >= FIRST_VERSION_WITH_LEVEL_ZERO
         ),
-        finalized_features_epoch=state.features_epoch,
+        finalized_features_epoch=max(0, broker.topics.store.log.last_offset),
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in finalized(state.features).items()

@@ -16,7 +16,7 @@ from ...protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from ...storage.directories.cluster_state import QuotaEntity
+from ...storage.metadata.cluster_state import QuotaEntity
 from ..dispatch.call import Call
 from ..quotas.quota_lookup import CLIENT_ID, IP, USER
 from ..quotas.quota_types import ENTITY_TYPES

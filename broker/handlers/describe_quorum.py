@@ -1,8 +1,7 @@
 """DescribeQuorum, versions 0-2 (KIP-595, 836, 853): who holds the cluster's metadata.
 
-It is this broker, alone: leader and only voter of `__cluster_metadata-0`. The offsets count the writes of the
-metadata file. Version notes: v1 has fetch times, v2 error
-messages and endpoints, and directory ids, which kraft.version 0 does not have.
+It is this broker, alone: leader and only voter of `__cluster_metadata-0`, the log that it writes. Version notes: v1 has
+fetch times, v2 error messages and endpoints, and directory ids, which kraft.version 0 does not have.
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ from ..metadata.topic_rules import METADATA_TOPIC
 if TYPE_CHECKING:
     from ..services import Services
 
-LEADER_EPOCH = 1
 FIRST_VERSION_WITH_NODES = 2
 
 
@@ -32,7 +30,8 @@ def handle(broker: "Services", request: DescribeQuorumRequest, call: Call) -> De
     if not _is_metadata_partition(request):
         return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
     has_nodes = call.version >= FIRST_VERSION_WITH_NODES
-    end_offset = broker.topics.store.state.generation
+    metadata = broker.topics.store.log
+    end_offset = metadata.end_offset
     now_ms = broker.clock.now_ms()
     voter = ReplicaState(
         replica_id=broker.cluster.node_id,
@@ -43,7 +42,7 @@ def handle(broker: "Services", request: DescribeQuorumRequest, call: Call) -> De
     partition = ResponsePartitionData(
         error_message=None,
         leader_id=broker.cluster.node_id,
-        leader_epoch=LEADER_EPOCH,
+        leader_epoch=metadata.epoch,
         high_watermark=end_offset,
         current_voters=(voter,),
     )

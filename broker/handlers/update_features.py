@@ -44,7 +44,6 @@ def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> Up
     if levels != store.state.features and not request.validate_only:
         with store.change() as state:
             state.features = levels
-            state.features_epoch += 1
     return UpdateFeaturesResponse(error_message=None, results=results)
 
 

@@ -1,8 +1,8 @@
 """A partition that other brokers have: what the image knows of it, without a log."""
 
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
+from ...storage.metadata.partition_record import PartitionRecord
 from ..metadata.partition import Partition
 
 

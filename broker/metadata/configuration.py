@@ -11,8 +11,8 @@ from dataclasses import fields
 from ...config import ConfigError, Layers, TopicSettings, broker_settings, topic_settings
 from ...config.dynamic_changes import lay_over
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.directories.metadata_store import MetadataStore
 from ...storage.log.log_config import LogConfig
+from ...storage.metadata.metadata_store import MetadataStore
 
 # Dynamic by name, but not under KRaft: adding, removing and moving listeners needs a new registration of the broker.
 _LISTENER_FIELDS = ("listeners", "advertised_listeners")
@@ -27,12 +27,9 @@ def log_config(settings: TopicSettings) -> LogConfig:
 
 
 class Configuration:
-    """The settings of one broker and of its topics. `layers` and `settings` change, as wholes, with `alter_broker`.
+    """The settings of one broker and of its topics. `layers` and `settings` change, as wholes, with `alter_broker`."""
 
-    `node_id` is that of a broker whose store is its cluster's, which has the configs of all of them.
-    """
-
-    def __init__(self, static: Layers, store: MetadataStore, node_id: int | None = None) -> None:
+    def __init__(self, static: Layers, store: MetadataStore, node_id: int) -> None:
         self._static = static
         self._store = store
         self._node_id = node_id
@@ -61,9 +58,7 @@ class Configuration:
     def broker_overrides(self, *, of_cluster: bool) -> Mapping[str, str]:
         """The dynamic values of this broker, or of the cluster."""
         state = self._store.state
-        if of_cluster:
-            return state.cluster_configs
-        return state.broker_configs if self._node_id is None else state.configs_of_brokers.get(self._node_id, {})
+        return state.cluster_configs if of_cluster else state.configs_of_brokers.get(self._node_id, {})
 
     def check_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> Layers:
         """The layers with all dynamic values of the broker, or of the cluster, replaced.
@@ -86,10 +81,7 @@ class Configuration:
         layers = self.check_broker(texts, of_cluster=of_cluster)
         with self._store.change() as state:
             state.cluster_configs = dict(layers.cluster)
-            if self._node_id is None:
-                state.broker_configs = dict(layers.broker)
-            else:
-                state.configs_of_brokers[self._node_id] = dict(layers.broker)
+            state.configs_of_brokers[self._node_id] = dict(layers.broker)
         self._put(layers)
 
     def refresh(self) -> bool:

@@ -1,15 +1,21 @@
-"""Loads topics at startup by matching the metadata store with the partition folders on disk.
+"""Loads topics at startup: the metadata decide, folders are matched with them.
 
-| the store | the folders | the topic |
+| the metadata | the folder | what happens |
 |---|---|---|
-| knows it | all there | is served |
-| knows it | some missing | gets the missing ones, empty: a crash came between remembering and making |
-| not | there | is taken over, keeps everything (`unknown_settings.py`), and gets an id if it has none (ZooKeeper) |
-| not | there, with gaps | is taken over and gets the missing ones: clients count on numbers without gaps |
-| noted its id as deleted | there | goes |
+| know the topic | there, with its id | is served |
+| know it | there, without an id | is served, and gets the id |
+| know it | missing | is made, empty: a crash came between remembering and making |
+| know it, with another id or fewer partitions | there | is set aside as `-stray`, as Kafka does |
+| do not know it | there, with an id | is set aside as `-stray` |
+| do not know it | there, without an id | is taken over: somebody put it there |
+| there are none at all | there | is taken over |
 
-Leader epochs go on where the log's own end; a log that was not closed cleanly starts a new one, so that consumers
-notice if what they read was lost (KIP-320).
+What is taken over keeps everything (`unknown_settings.py`). Missing partitions of it are made empty, since clients
+count on numbers without gaps; but an internal topic has as many partitions as its setting says, and those without a
+folder are another broker's: they are absent (`absent_partition.py`), so that no group is looked up in a wrong one.
+
+This broker leads what it has. Leader epochs never go down, neither in the metadata nor below what the log has; a log
+that was not closed cleanly starts a new one, so that consumers notice if what they read was lost (KIP-320).
 """
 
 import logging
@@ -19,68 +25,99 @@ from dataclasses import replace
 from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault, ErrorCode
-from ...storage.directories.cluster_state import StoredTopic
+from ...protocol.schema import NO_UUID
 from ...storage.directories.log_manager import LogManager
-from ...storage.directories.metadata_store import MetadataStore
-from ...storage.directories.partition_record import NO_LEADER, PartitionRecord
 from ...storage.files.partition_metadata import write_topic_id
 from ...storage.log.log import Log
 from ...storage.log.log_config import LogConfig
+from ...storage.metadata.cluster_state import StoredTopic
+from ...storage.metadata.metadata_store import MetadataStore
+from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 from .absent_partition import AbsentPartition
 from .configuration import Configuration, log_config
 from .image import Topic
 from .internal_topics import internal_overrides
 from .partition import Partition
-from .topic_rules import INTERNAL_TOPICS
+from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .unknown_settings import KEEP_EVERYTHING
 
 log = logging.getLogger(__name__)
 
 Logs = dict[int, Log]
 
+_SETTINGS_OF_PARTITIONS = {
+    OFFSETS_TOPIC: "offsets.topic.num.partitions",
+    TRANSACTION_TOPIC: "transaction.state.log.num.partitions",
+}
+
 
 def load_image(
     store: MetadataStore, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Iterator[Topic]:
     """The topics, after what was half done has been finished. Raises DiskFault."""
-    _finish_deletions(store, log_manager)
     found: dict[str, Logs] = {}
     for (name, index), opened in log_manager.logs.items():
         found.setdefault(name, {})[index] = opened
-    if store.is_new:
-        store.raise_producer_ids(1 + max(map(_last_producer_id, log_manager.logs.values()), default=-1))
-    changed = _reconcile(store, found)
-    changed |= _complete_internal(store, configuration)
-    if changed or store.is_new:
-        store.save()
+    store.raise_producer_ids(1 + max(map(last_producer_id, log_manager.logs.values()), default=-1))
+    for name, logs in found.items():
+        _match(name, logs, store, log_manager, configuration)
+    _complete_internal(store, configuration)
+    _lead_all(store, found, log_manager, node_id)
+    store.save()
     for name, stored in store.state.topics.items():
         yield _topic(name, stored, found.get(name, {}), log_manager, configuration, node_id)
 
 
-def _finish_deletions(store: MetadataStore, log_manager: LogManager) -> None:
-    deleting = store.state.deleting
-    doomed = [key for key, opened in log_manager.logs.items() if opened.topic_id in deleting]
-    for name, index in doomed:
-        log.info("%s-%d belongs to a deleted topic and is removed", name, index)
-        log_manager.delete(name, index)
-    deleting.clear()
+def _match(name: str, logs: Logs, store: MetadataStore, log_manager: LogManager, configuration: Configuration) -> None:
+    """Has in `logs` only those that are the topic's, which the metadata know after that."""
+    stored = store.state.topics.get(name)
+    if stored is None:
+        is_known = [opened for opened in logs.values() if opened.topic_id is not None]
+        if store.is_new or len(is_known) < len(logs):
+            topic_id = _common_id(name, is_known) if store.is_new else uuid4()
+            stored = _take_over(name, topic_id, logs, configuration, store.node_id)
+            store.state.topics[name] = stored
+    for index, opened in list(logs.items()):
+        if stored is None or not _belongs(opened, index, stored, store.node_id):
+            log_manager.set_aside_as_stray(opened)
+            del logs[index]
+        elif opened.topic_id is None:
+            write_topic_id(opened.files, opened.directory, stored.topic_id)
+            opened.topic_id = stored.topic_id
 
 
-def _reconcile(store: MetadataStore, found: dict[str, Logs]) -> bool:
-    """Brings the store up to what the folders say; whether it changed."""
-    topics = store.state.topics
-    changed = False
-    for name, logs in found.items():
-        stored = topics.get(name)
-        topic_id = stored.topic_id if stored is not None else _common_id(name, logs.values())
-        partitions = max(max(logs) + 1, stored.partitions if stored is not None else 0)
-        for opened in logs.values():
-            _ensure_id(opened, topic_id)
-        if stored is None or stored.partitions != partitions:
-            configs = stored.configs if stored is not None else _first_configs(name)
-            topics[name] = StoredTopic(topic_id=topic_id, partitions=partitions, configs=dict(configs))
-            changed = True
-    return changed
+def _belongs(opened: Log, index: int, stored: StoredTopic, node_id: int) -> bool:
+    if opened.topic_id not in (None, stored.topic_id) or index >= stored.partitions:
+        return False
+    replicas = stored.replicas[index].replicas
+    return not replicas or node_id in replicas
+
+
+def _take_over(
+    name: str, topic_id: UUID, logs: Iterable[int], configuration: Configuration, node_id: int
+) -> StoredTopic:
+    """A topic that only its folders tell of. Raises: DiskFault."""
+    partitions = 1 + max(logs)
+    setting = _SETTINGS_OF_PARTITIONS.get(name)
+    if setting is not None:
+        wanted = getattr(configuration.settings, setting.replace(".", "_"))
+        if partitions > wanted:
+            raise DiskFault(
+                f"{name} has a folder of partition {partitions - 1}, but {setting} is {wanted}. Groups and "
+                f"transactions are found by the number of partitions: set {setting} to that of the old cluster"
+            )
+        partitions = wanted
+    alone = PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=node_id)
+    absent = PartitionRecord(replicas=(), isr=(), leader=NO_LEADER)
+    records = tuple(alone if setting is None or index in set(logs) else absent for index in range(partitions))
+    if absent in records:
+        log.warning(
+            "%s has %d partitions by %s, %d of them have a folder here: groups and transactions of the others are "
+            "refused. Where that is not the number of the old cluster, stop before anything is written, remove "
+            "__cluster_metadata-0 and set it",
+            name, partitions, setting, len(list(logs)),
+        )  # fmt: skip
+    return StoredTopic(topic_id=topic_id, replicas=records, configs=dict(_first_configs(name)))
 
 
 def _first_configs(name: str) -> Mapping[str, str]:
@@ -88,35 +125,83 @@ def _first_configs(name: str) -> Mapping[str, str]:
     return {} if name in INTERNAL_TOPICS else KEEP_EVERYTHING
 
 
-def _complete_internal(store: MetadataStore, configuration: Configuration) -> bool:
-    """Gives internal topics the settings that their records lack, or their records would be deleted by age.
-
-    Whether anything changed.
-    """
-    changed = False
+def _complete_internal(store: MetadataStore, configuration: Configuration) -> None:
+    """Gives internal topics the settings that their records lack, or their records would be deleted by age."""
     for name in INTERNAL_TOPICS & store.state.topics.keys():
         stored = store.state.topics[name]
         configs = {**internal_overrides(name, configuration.settings), **stored.configs}
         if configs != stored.configs:
             store.state.topics[name] = replace(stored, configs=dict(configs))
-            changed = True
-    return changed
 
 
 def _common_id(name: str, logs: Iterable[Log]) -> UUID:
     ids = Counter(opened.topic_id for opened in logs if opened.topic_id is not None)
     if len(ids) > 1:
-        log.warning("the folders of topic %s have %d different topic ids; the most frequent one counts", name, len(ids))
+        log.warning(
+            "the folders of topic %s have %d different topic ids and there is no metadata: the most frequent one "
+            "counts, the other folders are set aside", name, len(ids))  # fmt: skip
     return ids.most_common(1)[0][0] if ids else uuid4()
 
 
-def _ensure_id(opened: Log, topic_id: UUID) -> None:
-    if opened.topic_id != topic_id:
-        write_topic_id(opened.files, opened.directory, topic_id)
-        opened.topic_id = topic_id
+def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogManager, node_id: int) -> None:
+    """Has this broker lead what it has a replica of, and nobody the rest."""
+    late = 0
+    for name, stored in store.state.topics.items():
+        logs = found.get(name, {})
+        records = tuple(
+            _lead(record, logs.get(index), log_manager, node_id) for index, record in enumerate(stored.replicas)
+        )
+        if records != stored.replicas:
+            late += sum(node_id in each.replicas and node_id not in each.isr for each in stored.replicas)
+            store.state.topics[name] = replace(stored, replicas=records)
+    if late:
+        log.warning(
+            "%d partitions are led here that were led by other brokers, and this one was not in sync: records may be "
+            "missing in them", late)  # fmt: skip
 
 
-def _last_producer_id(opened: Log) -> int:
+def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, node_id: int) -> PartitionRecord:
+    replicas = record.replicas or ((node_id,) if opened is not None else ())
+    if node_id not in replicas:
+        if record.leader == NO_LEADER:
+            return record
+        return replace(
+            record, leader=NO_LEADER, leader_epoch=record.leader_epoch + 1, partition_epoch=record.partition_epoch + 1
+        )
+    is_led = record.leader == node_id and record.isr == (node_id,)
+    epoch = record.leader_epoch + (not is_led)
+    directories = record.directories
+    if opened is not None:
+        if opened.log_end_offset:
+            is_clean = log_manager.was_clean(opened.directory)
+            epoch = max(epoch, opened.epochs.latest) if is_clean else max(epoch, opened.epochs.latest + 1)
+        directories = _directories(record, replicas, node_id, log_manager.directory_id(opened.directory))
+    if is_led and epoch == record.leader_epoch and directories == record.directories:
+        return record
+    return replace(
+        record,
+        replicas=replicas,
+        isr=(node_id,),
+        leader=node_id,
+        leader_epoch=epoch,
+        partition_epoch=record.partition_epoch + 1,
+        directories=directories,
+        recovery_state=0,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+    )
+
+
+def _directories(
+    record: PartitionRecord, replicas: tuple[int, ...], node_id: int, directory_id: UUID | None
+) -> tuple[UUID, ...]:
+    known = dict(zip(record.replicas, record.directories, strict=False))
+    known[node_id] = directory_id or NO_UUID
+    return tuple(known.get(replica, NO_UUID) for replica in replicas)
+
+
+def last_producer_id(opened: Log) -> int:
+    """The highest producer id that the log remembers, -1 for none."""
     return max(opened.producers.state.producers, default=-1)
 
 
@@ -132,24 +217,25 @@ def _topic(
         overrides=dict(stored.configs),
         is_internal=name in INTERNAL_TOPICS,
     )
-    missing = [index for index in range(stored.partitions) if index not in logs]
+    here = [index for index, record in enumerate(stored.replicas) if node_id in record.replicas]
+    missing = [index for index in here if index not in logs]
     if missing and not log_manager.offline:
         logs = {**logs, **_make_missing(name, stored, missing, config, log_manager)}
-    for index in range(stored.partitions):
-        if index not in logs:  # its log directory may be offline
-            topic.partitions[index] = _offline(name, index, node_id)
+    for index, record in enumerate(stored.replicas):
+        opened = logs.get(index)
+        if opened is None:
+            topic.partitions[index] = (
+                _offline(name, index, record) if index in missing else AbsentPartition(name, index, record)
+            )
             continue
-        opened = logs[index]
         opened.reconfigure(config)
-        epoch = _leader_epoch(opened, is_clean=log_manager.was_clean(opened.directory))
-        topic.partitions[index] = Partition(name, index, opened, leader_id=node_id, leader_epoch=epoch)
+        topic.partitions[index] = Partition(name, index, opened, leader_id=node_id, leader_epoch=record.leader_epoch)
     return topic
 
 
-def _offline(name: str, index: int, node_id: int) -> AbsentPartition:
-    record = PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=NO_LEADER)
+def _offline(name: str, index: int, record: PartitionRecord) -> AbsentPartition:
     log.error("%s-%d is offline: no log directory that can be used has it", name, index)
-    return AbsentPartition(name, index, record, code=ErrorCode.KAFKA_STORAGE_ERROR)
+    return AbsentPartition(name, index, replace(record, leader=NO_LEADER), code=ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def _make_missing(
@@ -161,10 +247,3 @@ def _make_missing(
         return {index: log_manager.create(name, index, stored.topic_id, config) for index in missing}
     except DiskFault as fault:
         raise DiskFault(f"topic {name}: missing partitions cannot be made: {fault}") from fault
-
-
-def _leader_epoch(opened: Log, *, is_clean: bool) -> int:
-    if opened.log_end_offset == 0:
-        return 0
-    latest = opened.epochs.latest
-    return max(0, latest if is_clean else latest + 1)

@@ -2,9 +2,9 @@
 
     create    remember in the store (one write for a whole request) -> make the logs -> show in the image
     grow      the same for the new partitions
-    delete    forget in the store, noting the topic's id -> hide from the image -> rename the folders
-    load      the store and the folders together give the image: what a crash left half made is finished, what it left
-              half deleted goes
+    delete    forget in the store -> hide from the image -> rename the folders
+    load      the store gives the image: what a crash left half made is finished, folders that it does not know are set
+              aside
 
 So an acknowledged topic is never lost and a deleted one never comes back. In a cluster `replication/topics.py` is in
 its place. Changes run one after the other; they let other work have the loop between partitions.
@@ -20,14 +20,13 @@ from uuid import UUID, uuid4
 from ...config import Layers, TopicSettings
 from ...network.serial_queue import Turns
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ...storage.directories.cluster_state import StoredTopic
-from ...storage.directories.metadata_store import MetadataStore
-from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import Log
+from ...storage.metadata.cluster_state import StoredTopic
+from ...storage.metadata.metadata_store import MetadataStore
+from ...storage.metadata.partition_record import PartitionRecord
 from .configuration import Configuration, log_config
 from .image import Topic
 from .internal_topics import internal_overrides
-from .kafka_import import take_over
 from .partition import Partition
 from .topic_loading import load_image
 from .topic_rules import (
@@ -71,10 +70,8 @@ class Topics:
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
         """`store` is that of a cluster; without one the broker has its own, in its log directories."""
-        self.store = store or MetadataStore.open(core.log_manager.files, core.log_manager.directories)
-        if store is None and self.store.is_new:
-            take_over(self.store.state, core.log_manager, core.cluster.node_id, core.settings)
-        self.configuration = Configuration(layers, self.store, None if store is None else core.cluster.node_id)
+        self.store = store or MetadataStore.open(core.log_manager.files, core.log_manager.directories, core.clock)
+        self.configuration = Configuration(layers, self.store, core.cluster.node_id)
         self.collisions = CollisionGuard()
         self.moves = moves
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
@@ -190,7 +187,9 @@ class Topics:
             with self.store.change() as state:
                 for topic in new:
                     state.topics[topic.name] = StoredTopic(
-                        topic_id=topic.topic_id, partitions=topic.partitions, configs=dict(topic.overrides)
+                        topic_id=topic.topic_id,
+                        replicas=(self._new_record(),) * topic.partitions,
+                        configs=dict(topic.overrides),
                     )
         except DiskFault as fault:
             failed.update((topic.name, fault) for topic in new)
@@ -225,6 +224,12 @@ class Topics:
             topic.partitions[index] = self._partition(topic.name, index, made)
             await self._turns.next()
 
+    def _new_record(self) -> PartitionRecord:
+        """Of a new partition, which this broker leads."""
+        node_id, directory_id = self.cluster.node_id, self._log_manager.sole_directory_id
+        directories = (directory_id,) if directory_id is not None else ()
+        return PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=node_id, directories=directories)
+
     def _partition(self, name: str, index: int, made: Log) -> Partition:
         return Partition(name, index, made, leader_id=self.cluster.node_id)
 
@@ -232,7 +237,6 @@ class Topics:
         with suppress(DiskFault):  # said already; what is left behind goes at the next start
             with self.store.change() as state:
                 del state.topics[topic.name]
-                state.deleting.add(topic.topic_id)
             for index in topic.partitions:
                 self._log_manager.delete(topic.name, index)
 
@@ -254,7 +258,9 @@ class Topics:
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         with self.store.change() as state:
-            state.topics[topic.name] = replace(state.topics[topic.name], partitions=partitions)
+            stored = state.topics[topic.name]
+            added = (self._new_record(),) * (partitions - stored.partitions)
+            state.topics[topic.name] = replace(stored, replicas=stored.replicas + added)
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         topic.partitions.update(addition.partitions)
@@ -329,7 +335,8 @@ class Topics:
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
             with self.store.change() as state:
-                state.deleting |= {state.topics.pop(name).topic_id for name in names}
+                for name in names:
+                    del state.topics[name]
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
         gone = [self.cluster.remove(name) for name in names]
@@ -344,23 +351,20 @@ class Topics:
             tell(gone)
 
     async def _delete_logs(self, topic: Topic) -> None:
-        complete = True
         for partition in topic.partitions.values():
-            complete &= self._delete_log(partition)
+            self._delete_log(partition)
             await self._turns.next()
-        if complete:
-            self.store.state.deleting.discard(topic.topic_id)  # written with the next change
 
-    def _delete_log(self, partition: Partition) -> bool:
-        """Whether the log is gone; those who wait for it are told."""
-        complete = True
-        try:
-            self._log_manager.delete(*partition.key)
-        except DiskFault as fault:
-            complete = False
-            log.warning("%s-%d could not be deleted and will be at the next start: %s", *partition.key, fault)
+    def _delete_log(self, partition: Partition) -> None:
+        """Removes the log, if there is one here; those who wait for it are told."""
+        if partition.is_here:
+            try:
+                self._log_manager.delete(*partition.key)
+            except DiskFault as fault:
+                log.warning(
+                    "%s-%d could not be deleted and will be set aside at the next start: %s", *partition.key, fault
+                )
         self._core.moved(partition)
-        return complete
 
 
 def _exists(name: str) -> ApiError:

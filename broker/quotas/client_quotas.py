@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from ...network.clock import Clock
-from ...storage.directories.cluster_state import QuotaEntity
+from ...storage.metadata.cluster_state import QuotaEntity
 from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate
 from .token_bucket import TokenBucket

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...config.keys.ip_address import address_forms, canonical_address
-from ...storage.directories.cluster_state import QuotaEntity
+from ...storage.metadata.cluster_state import QuotaEntity
 
 USER = "user"
 CLIENT_ID = "client-id"

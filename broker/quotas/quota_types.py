@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.directories.cluster_state import QuotaEntity
+from ...storage.metadata.cluster_state import QuotaEntity
 from .quota_lookup import CLIENT_ID, IP, USER
 
 ENTITY_TYPES = (USER, CLIENT_ID, IP)

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.directories.partition_record import PartitionRecord
 from ...storage.log.log import AppendInfo, Log
+from ...storage.metadata.partition_record import PartitionRecord
 from ...storage.validation.prepared_append import PreparedAppend
 from ..metadata.image import Topic
 from ..metadata.partition import Partition

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from ...config import Layers
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ...storage.directories.cluster_state import StoredTopic
-from ...storage.directories.partition_record import PartitionRecord
+from ...storage.metadata.cluster_state import StoredTopic
+from ...storage.metadata.partition_record import PartitionRecord
 from ..controller.controller import Controller
 from ..controller.partition_change import Election
 from ..metadata.absent_partition import AbsentPartition
 from ..metadata.configuration import log_config
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
+from ..metadata.topic_loading import last_producer_id
 from ..metadata.topic_rules import INTERNAL_TOPICS, check_replica_lists
 from ..metadata.topics import NewTopic, Topics
 from .replicas import Replicas
@@ -52,7 +53,7 @@ class ReplicatedTopics(Topics):
         return [each.node_id for each in self.controller.brokers]
 
     def load(self) -> None:
-        """As of a single broker. Folders of deleted topics, and of partitions that moved away meanwhile, go."""
+        """As of a single broker. Folders of deleted topics and of partitions that moved away are set aside."""
         self.moves.clean_up()
         self._checkpointed = self._log_manager.high_watermarks()
         for (name, index), opened in tuple(self._log_manager.logs.items()):
@@ -60,11 +61,11 @@ class ReplicatedTopics(Topics):
             if stored is not None and stored.topic_id == opened.topic_id:
                 is_wanted = index < len(stored.replicas) and self._is_here(stored.replicas[index])
             else:
-                is_wanted = opened.topic_id not in self.store.state.deleting
-                if is_wanted:
-                    log.warning("%s belongs to no topic of the cluster and is ignored", opened.directory)
+                is_wanted = False
             if not is_wanted:
-                self._log_manager.delete(name, index, "no topic of the cluster has a replica here")
+                self._log_manager.set_aside_as_stray(opened)
+        self.store.raise_producer_ids(1 + max(map(last_producer_id, self._log_manager.logs.values()), default=-1))
+        self.store.save()
         self.sync(self.controller.topics)
 
     async def stop(self) -> None:
@@ -87,9 +88,7 @@ class ReplicatedTopics(Topics):
             raise ApiError(f"topic {new.name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
         assignment = new.assignment or self.controller.place(new.partitions, new.replication_factor)
         records = self.controller.new_records(assignment)
-        return StoredTopic(
-            topic_id=new.topic_id, partitions=len(records), configs=dict(new.overrides), replicas=records
-        )
+        return StoredTopic(topic_id=new.topic_id, configs=dict(new.overrides), replicas=records)
 
     def _commit(self, planned: Mapping[str, StoredTopic], failed: dict[str, ApiError]) -> None:
         try:
@@ -102,7 +101,7 @@ class ReplicatedTopics(Topics):
         added = partitions - len(stored.replicas)
         lists = assignment or self.controller.place(added, len(stored.replicas[0].replicas))
         records = stored.replicas + self.controller.new_records(lists)
-        self.controller.put_topics({topic.name: replace(stored, partitions=len(records), replicas=records)})
+        self.controller.put_topics({topic.name: replace(stored, replicas=records)})
 
     def elect(self, name: str, index: int, *, is_unclean: bool) -> None:
         self.controller.elect(name, index, Election.UNCLEAN if is_unclean else Election.PREFERRED)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ...network.sasl.login_credential import LoginCredential
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salted_password
-from ...storage.directories.metadata_store import MetadataStore
+from ...storage.metadata.metadata_store import MetadataStore
 from .decoy_credentials import DecoyCredentials
 
 MOST_ITERATIONS = 16_384

@@ -3,6 +3,7 @@
 Source: Kafka 3.9 `MetaPropertiesEnsemble.verify`, `BrokerMetadataCheckpoint`.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
@@ -14,6 +15,8 @@ from .log_directory import LogDirectory
 from .meta_properties import FILE_NAME, MetaProperties, write_meta_properties
 
 DEFAULT_NODE_ID = 1
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +64,15 @@ def _agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
 def _mark(files: Files, directory: LogDirectory, identity: Identity) -> None:
     assert identity.node_id is not None
     meta = directory.meta
-    if meta is not None and meta.cluster_id is not None and meta.node_id >= 0:
-        return  # left as it is: version 0 may have to be read by the broker that wrote it
-    directory.meta = MetaProperties(
-        version=1, node_id=identity.node_id, cluster_id=identity.cluster_id, directory_id=uuid4()
+    directory_id = meta.directory_id if meta is not None else None
+    wanted = MetaProperties(
+        version=1, node_id=identity.node_id, cluster_id=identity.cluster_id, directory_id=directory_id or uuid4()
     )
-    write_meta_properties(files, directory.path, directory.meta)
+    if meta == wanted:
+        return
+    if meta is not None and meta.version == 0:
+        _logger.info(
+            "%s/%s is version 1 now, as KRaft has it; a broker with ZooKeeper needs version=0, broker.id=%d and "
+            "cluster.id=%s there", directory.path, FILE_NAME, wanted.node_id, wanted.cluster_id)  # fmt: skip
+    directory.meta = wanted
+    write_meta_properties(files, directory.path, wanted)

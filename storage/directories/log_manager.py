@@ -16,9 +16,9 @@ from uuid import UUID, uuid4
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ..files.checkpoint_file import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
 from ..files.clock import Clock
-from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory
+from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory, stray_directory
 from ..files.files import Files
-from ..files.partition_metadata import write_topic_id
+from ..files.partition_metadata import encode_uuid, write_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
@@ -112,6 +112,12 @@ class LogManager:
         """The id of the directory that holds `path`."""
         meta = self._directory_of(path).meta
         return meta.directory_id if meta is not None else None
+
+    @property
+    def sole_directory_id(self) -> UUID | None:
+        """The id of the only directory; None where there are several."""
+        meta = self._directories[0].meta
+        return meta.directory_id if len(self._directories) == 1 and meta is not None else None
 
     # Opening
 
@@ -317,6 +323,27 @@ class LogManager:
         self._has_stale_checkpoints = True
         self.files.rename(log.directory, target)
         self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
+
+    def set_aside_as_stray(self, log: Log) -> None:
+        """Rename the folder of a log that the metadata do not know; it is kept, and not served.
+
+        Raises: DiskFault.
+        """
+        parent = self._directory_of(log.directory).path
+        target = f"{parent}/{stray_directory(log.topic, log.partition, uuid4().hex)}"
+        self.files.rename(log.directory, target)
+        log.retire()
+        del self.logs[log.topic, log.partition]
+        self._forget(log)
+        self._has_stale_checkpoints = True
+        _logger.warning(
+            "%s is not a partition of the metadata (topic id %s) and is kept as %s. To serve it, stop the broker, "
+            "give the folder the name of a topic that does not exist and remove its partition.metadata: it is then "
+            "taken over",
+            log.directory,
+            None if log.topic_id is None else encode_uuid(log.topic_id),
+            target.rpartition("/")[2],
+        )
 
     def adopt(self, move: LogMove) -> Log:
         """The log in its new directory, in place of the one it was copied from, whose folder will be removed.

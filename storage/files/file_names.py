@@ -85,6 +85,12 @@ def deletion_directory(topic: str, partition: int, unique: str) -> str:
     return topic[: _MAX_NAME - len(ending)] + ending
 
 
+def stray_directory(topic: str, partition: int, unique: str) -> str:
+    """The name a log's folder gets when the metadata do not know it; `unique` is 32 hexadecimal digits."""
+    ending = f"-{partition}.{unique}{STRAY_DIRECTORY}"
+    return topic[: _MAX_NAME - len(ending)] + ending
+
+
 def future_directory(topic: str, partition: int, unique: str) -> str:
     """The name of a log's copy while it is moved to another disk; `unique` is 32 hexadecimal digits.
 

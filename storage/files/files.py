@@ -26,6 +26,7 @@ from .file_lock import FileLock, acquire_lock
 
 MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
 DEFAULT_MAX_OPEN = 512
+PRIVATE = 0o600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,13 +164,31 @@ class Files:
             finally:
                 os.close(fd)
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def make_private(self, path: str) -> bool:
+        """Have the file readable by its owner only, made if it is missing; whether others could read it.
+
+        Raises: DiskFault.
+        """
+        with _disk(path):
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+            try:
+                is_public = stat.S_IMODE(os.fstat(fd).st_mode) & ~PRIVATE != 0
+                if is_public:
+                    os.fchmod(fd, PRIVATE)
+                return is_public
+            finally:
+                os.close(fd)
+
+    def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         """Put `data` in place of the file `path` at once: `path.tmp`, fsync, rename, fsync of the folder.
 
         Without `sync` a crash of the machine may leave the old file or an empty one; a crash of the process may not.
+        A `private` one is never readable by others than its owner.
         """
         temporary = self.handle(path + ".tmp")
         self.remove(temporary.path)
+        if private:
+            self.make_private(temporary.path)
         try:
             temporary.write([data], 0)
             if sync:

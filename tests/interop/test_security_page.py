@@ -59,8 +59,9 @@ def test_a_client_comes_in_after_one_line(serving: Serving, tmp_path: Path) -> N
 def test_a_scram_user_is_made_by_an_admin_client(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving:
         run("scram", serving.address, tmp_path)
-        assert '"bob"' in (tmp_path / "data" / "stepdown-metadata.json").read_text()
-        assert "secret of bob" not in (tmp_path / "data" / "stepdown-metadata.json").read_text()
+        (metadata,) = (tmp_path / "data" / "__cluster_metadata-0").glob("*.log")
+        assert b"bob" in metadata.read_bytes()
+        assert b"secret of bob" not in metadata.read_bytes()
 
 
 def test_every_program_of_the_page_is_run() -> None:

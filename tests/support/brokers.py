@@ -38,7 +38,7 @@ class UnsyncedFiles(Files):
     def sync_directory(self, path: str) -> None:
         pass
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         super().replace(path, data, sync=False)
 
 

@@ -4,6 +4,7 @@ Source: Kafka 3.9 `AclControlManager`, `ResourcePatternFilter`, `AccessControlEn
 """
 
 from collections.abc import Callable, Iterable
+from uuid import UUID, uuid4
 
 from ....protocol.acls import (
     CLUSTER_NAME,
@@ -16,7 +17,7 @@ from ....protocol.acls import (
     ResourceType,
 )
 from ....protocol.errors import ApiError, ErrorCode
-from ....storage.directories.metadata_store import MetadataStore
+from ....storage.metadata.metadata_store import MetadataStore
 
 
 class Acls:
@@ -32,13 +33,14 @@ class Acls:
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Adds rules; those that are there already stay. Raises DiskFault."""
-        self._replace(self._store.state.acls | frozenset(acls))
+        self._replace({acl: uuid4() for acl in acls} | self._store.state.acls)
 
     def remove(self, acls: Iterable[Acl]) -> None:
         """Removes rules. Raises DiskFault."""
-        self._replace(self._store.state.acls - frozenset(acls))
+        gone = frozenset(acls)
+        self._replace({acl: acl_id for acl, acl_id in self._store.state.acls.items() if acl not in gone})
 
-    def _replace(self, acls: frozenset[Acl]) -> None:
+    def _replace(self, acls: dict[Acl, UUID]) -> None:
         if acls != self._store.state.acls:
             with self._store.change() as state:
                 state.acls = acls

@@ -41,6 +41,7 @@ ORDER = {
         {"scheduling"},
     ),
     "storage": (
+        {"metadata"},
         {"directories", "compaction"},
         {"recovery"},
         {"log"},

@@ -14,8 +14,8 @@ from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
-from stepdown.storage.directories.partition_record import PartitionRecord
 from stepdown.storage.log.log import Log
+from stepdown.storage.metadata.partition_record import PartitionRecord
 from support.client import RawClient
 from support.clock import ManualClock, settle
 from support.fetching import connect, create, fetch, fetched, parked, produce, read, records

@@ -24,6 +24,7 @@ from stepdown.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from stepdown.storage.directories.log_move import MOVED_MARK
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log import Log
+from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from support.admin import create, write
 from support.client import RawClient
 from support.clock import ManualClock
@@ -38,10 +39,10 @@ class Slow(Files):
 
     is_broken = False
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         if self.is_broken and path.endswith(MOVED_MARK):
             raise DiskFault(f"{path}: No space left on device")
-        super().replace(path, data, sync=sync)
+        super().replace(path, data, sync=sync, private=private)
 
 
 def over(
@@ -83,7 +84,7 @@ def log_of(broker: Broker) -> Log:
 def folders(directory: str | Path) -> list[str]:
     """The folders of logs and of their copies, without those that are to be deleted."""
     found = (path.name for path in Path(directory).iterdir() if path.is_dir())
-    return [name for name in found if not name.endswith("-delete")]
+    return [name for name in found if not name.endswith("-delete") and name != FOLDER]
 
 
 def content(log: Log) -> bytes:

@@ -2,7 +2,9 @@
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -10,9 +12,10 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
-from stepdown.storage.directories.metadata_store import FILE_NAME
+from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import read_topic_id
+from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from support.admin import write
 from support.client import RawClient
 from support.clock import ManualClock
@@ -31,9 +34,13 @@ class BrittleFiles(Files):
         self._check(path)
         super().make_directory(path)
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         self._check(path)
-        super().replace(path, data, sync=sync)
+        super().replace(path, data, sync=sync, private=private)
+
+    def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
+        self._check(handle.path)
+        return super().write(handle, pieces, position)
 
     def _check(self, path: str) -> None:
         if self.broken in path:
@@ -83,21 +90,22 @@ async def test_a_topic_that_a_crash_left_half_made_is_finished_at_the_next_start
         assert read_topic_id(Files(), str(tmp_path / "orders-2")) == before["orders"][0]
 
 
-async def test_a_topic_that_a_crash_left_half_deleted_goes_at_the_next_start(tmp_path: Path) -> None:
+async def test_a_topic_that_a_crash_left_half_deleted_is_set_aside_at_the_next_start(tmp_path: Path) -> None:
     async with started(tmp_path) as broker:
         await create(broker, "orders", 3)
         with broker.topics.store.change() as state:  # what a deletion writes before it touches the folders
-            state.deleting.add(state.topics.pop("orders").topic_id)
+            del state.topics["orders"]
     async with started(tmp_path) as broker:
         assert not broker.cluster.topics
-        assert not (tmp_path / "orders-0").exists()
+    assert not (tmp_path / "orders-0").exists()
+    assert [name for name in Files().names(str(tmp_path)) if name.startswith("orders-0.") and name.endswith("-stray")]
 
 
 async def test_without_the_metadata_file_topics_are_built_from_the_folders(tmp_path: Path) -> None:
     async with started(tmp_path) as broker:
         await create(broker, "orders", 3)
         before = image(broker)
-    (tmp_path / FILE_NAME).unlink()
+    shutil.rmtree(tmp_path / FOLDER)
     async with started(tmp_path) as broker:
         assert image(broker) == before
 
@@ -105,13 +113,13 @@ async def test_without_the_metadata_file_topics_are_built_from_the_folders(tmp_p
 async def test_folders_without_a_topic_id_get_one_that_stays(tmp_path: Path) -> None:
     async with started(tmp_path) as broker:
         await create(broker, "orders", 2)
-    (tmp_path / FILE_NAME).unlink()
+    shutil.rmtree(tmp_path / FOLDER)
     for folder in ("orders-0", "orders-1"):  # as brokers with ZooKeeper left them
         (tmp_path / folder / "partition.metadata").unlink()
     async with started(tmp_path) as broker:
         (given, _) = image(broker)["orders"]
         assert {read_topic_id(Files(), str(tmp_path / f"orders-{index}")) for index in (0, 1)} == {given}
-    (tmp_path / FILE_NAME).unlink()
+    shutil.rmtree(tmp_path / FOLDER)
     async with started(tmp_path) as broker:
         assert image(broker)["orders"] == (given, 2)
 
@@ -119,7 +127,7 @@ async def test_folders_without_a_topic_id_get_one_that_stays(tmp_path: Path) -> 
 async def test_partitions_that_another_broker_had_are_made_empty(tmp_path: Path) -> None:
     async with started(tmp_path) as broker:
         await create(broker, "orders", 3)
-    (tmp_path / FILE_NAME).unlink()
+    shutil.rmtree(tmp_path / FOLDER)
     shutil.rmtree(tmp_path / "orders-0")
     shutil.rmtree(tmp_path / "orders-1")
     async with started(tmp_path) as broker:
@@ -133,7 +141,7 @@ async def test_producer_ids_start_above_those_in_a_directory_that_is_taken_over(
     ):
         await create(broker, "orders")
         await write(client, "orders", data=record_set(2, producer_id=77, producer_epoch=0, base_sequence=0))
-    (tmp_path / FILE_NAME).unlink()
+    shutil.rmtree(tmp_path / FOLDER)
     async with started(tmp_path) as broker:
         assert broker.cluster.next_producer_id() == 78
 
@@ -170,7 +178,7 @@ async def test_nothing_changes_when_the_metadata_cannot_be_written(tmp_path: Pat
     files = BrittleFiles()
     async with started(tmp_path, files) as broker:
         await create(broker, "orders")
-        files.broken = FILE_NAME
+        files.broken = FOLDER
         assert set(await create(broker, "more")) == {"more"}
         assert set(await broker.topics.delete(["orders"])) == {"orders"}
         with pytest.raises(DiskFault):
@@ -212,8 +220,9 @@ async def test_a_stored_setting_that_cannot_be_used_is_left_out(tmp_path: Path) 
     async with started(tmp_path) as broker:
         await create(broker, "orders")
         with broker.topics.store.change() as state:
-            state.topics["orders"].configs.update({"retention.ms": "5", "of.the.future": "1"})  # type: ignore[attr-defined]
-            state.broker_configs["of.the.future"] = "1"
+            stored = state.topics["orders"]
+            state.topics["orders"] = replace(stored, configs={"retention.ms": "5", "of.the.future": "1"})
+            state.configs_of_brokers[broker.cluster.node_id] = {"of.the.future": "1"}
     async with started(tmp_path) as broker:
         assert broker.cluster.topics["orders"].settings.retention_ms == 5
         assert "of.the.future" in broker.cluster.topics["orders"].overrides

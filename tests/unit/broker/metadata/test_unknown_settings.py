@@ -4,6 +4,7 @@ Topics that are taken over without their settings keep everything until somebody
 """
 
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from stepdown.broker.metadata.config_resources import Change, alter_topic, repla
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING, MARKER
 from stepdown.config.dynamic_changes import Alteration, Operation
-from stepdown.storage.directories.metadata_store import FILE_NAME
+from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from support.admin import write
 from support.client import RawClient
 from support.clock import ManualClock
@@ -44,7 +45,7 @@ async def fill(directory: Path, *names: str, sets: int = 20) -> None:
         await broker.topics.create([NewTopic(name=name, partitions=1, settings=settings) for name in names])
         for name in names:
             await write(client, name, times=sets)
-    (directory / FILE_NAME).unlink()
+    shutil.rmtree(directory / FOLDER)
 
 
 def records_left(broker: Broker, name: str) -> tuple[int, int]:

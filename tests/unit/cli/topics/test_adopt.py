@@ -2,13 +2,15 @@
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from stepdown.broker.metadata.topics import NewTopic
-from stepdown.storage.directories.metadata_store import FILE_NAME, MetadataStore
 from stepdown.storage.files.files import Files
+from stepdown.storage.metadata.metadata_log_contents import FOLDER
+from stepdown.storage.metadata.metadata_store import MetadataStore
 from support.admin import write
 from support.client import RawClient
 from support.command import Finished, run_command
@@ -28,7 +30,7 @@ async def fill(directory: Path) -> None:
         await broker.topics.create([NewTopic(name=name, partitions=1, settings=settings) for name in NAMES])
         for name in NAMES:
             await write(client, name, times=20)
-    (directory / FILE_NAME).unlink()
+    shutil.rmtree(directory / FOLDER)
 
 
 @pytest.fixture(params=["running", "at rest"])

@@ -10,6 +10,7 @@ import pytest
 from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
 from stepdown.storage.directories.broker_identity import Identity
 from stepdown.storage.directories.log_manager import LogManager
+from stepdown.storage.directories.meta_properties import read_meta_properties
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import LogConfig
 from support.clock import ManualClock
@@ -164,7 +165,9 @@ def test_a_new_directory_gets_the_identity_of_the_others(tmp_path: Path) -> None
     dirs = open_dirs(tmp_path / "b", tmp_path / "a")
     assert (dirs.node_id, dirs.cluster_id) == (7, "c")
     assert "node.id=7\ncluster.id=c" in (tmp_path / "b" / "meta.properties").read_text()
-    assert (tmp_path / "a" / "meta.properties").read_text().startswith("version=0")
+    upgraded = read_meta_properties(dirs.files, str(tmp_path / "a"))
+    assert upgraded is not None
+    assert (upgraded.version, upgraded.node_id, upgraded.directory_id is None) == (1, 7, False)
 
 
 @pytest.mark.parametrize("name", ["remote-log-index-cache", "__cluster_metadata-0", "lost+found"])
@@ -291,10 +294,10 @@ class FilesOfABrokenDisk(Files):
         super().__init__()
         self.broken = "nowhere"
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         if path.startswith(self.broken):
             raise DiskFault(f"{path}: the disk is gone")
-        super().replace(path, data, sync=sync)
+        super().replace(path, data, sync=sync, private=private)
 
 
 def test_a_directory_that_fails_does_not_keep_the_others_from_their_checkpoints(tmp_path: Path) -> None:

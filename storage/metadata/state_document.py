@@ -1,13 +1,9 @@
-"""The cluster metadata that a broker keeps on disk: topics and their configs, dynamic configs, producer ids, quotas,
-access rules. A broker alone keeps its own, in a cluster the controller keeps it for all.
-
-Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one JSON document, see `metadata_store.py`:
+"""`stepdown-metadata.json`: where stepdown kept what Kafka keeps in its metadata log. It is read once, never written.
 
     {
       "version": 1,
-      "generation": 17,                       grows with every write; of two files the higher one counts
+      "generation": 17,                       grew with every write; of two files the higher one counts
       "topics": {"orders": {"id": "Q2x6TqCvQ1KJPgMHkWsTVw", "partitions": 3, "configs": {"retention.ms": "1000"}}},
-      "deleting": ["W3v0Zw8nS0mZr0m8o2hGkg"], ids of topics whose folders may still be there
       "broker_configs": {"log.retention.ms": "5000"},     of this broker
       "cluster_configs": {},                              default of all brokers
       "next_producer_id": 3000,               first id of the next block
@@ -17,109 +13,38 @@ Kafka keeps these in ZooKeeper or in `__cluster_metadata-0`. Here they are one J
       "scram_credentials": [{"user": "a", "mechanism": "SCRAM-SHA-256", "salt": …, "stored_key": …, "server_key": …,
                              "iterations": 4096}],           bytes in base64
       "features": {"metadata.version": 21},   finalized levels
-      "features_epoch": 4
+      "deleting": [], "features_epoch": 4     not used any more
     }
 
-In a cluster its controller keeps the document for all brokers, with two things more: a topic has "replicas", a list for
-each partition (see `partition_record.py`), and "configs_of_brokers" has the dynamic configs of each broker by its id.
+That of a cluster has two things more: a topic has "replicas", a list for each partition, its empty ends left out,
 
-Folders say which partitions exist; where both speak of a topic, the larger number of partitions counts.
+    [[1, 2, 3], [1, 3], 1, 4, 9, [], []]    replicas, isr, leader, leader epoch, partition epoch, adding, removing
+
+and "configs_of_brokers" has the dynamic configs of each broker by its id.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
-from ...protocol.scram import HASHES, ScramCredential, base64_bytes, base64_text
-from ..files.partition_metadata import decode_uuid, encode_uuid
-from .partition_record import PartitionRecord, decode_record, encode_record
+from ...protocol.scram import HASHES, ScramCredential, base64_bytes
+from ..files.partition_metadata import decode_uuid
+from .cluster_state import ClusterState, QuotaEntity, StoredTopic
+from .partition_record import PartitionRecord
 
 VERSION = 1
 MAX_PRODUCER_ID = (1 << 63) - 1
-
-QuotaEntity = tuple[tuple[str, str | None], ...]
-"""(entity type, name or None for the default), ordered by type."""
+NUMBERS = 3
+LISTS_BEFORE_NUMBERS = 2
 
 
 class MalformedState(ValueError):
-    """The document is not what `encode` writes; the message says where."""
+    """The document is not what stepdown wrote; the message says where."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTopic:
-    """A topic as it is remembered; `configs` are its own values only.
-
-    `replicas` has a record for each partition in a cluster, else none.
-    """
-
-    topic_id: UUID
-    partitions: int
-    configs: Mapping[str, str] = field(default_factory=dict)
-    replicas: tuple[PartitionRecord, ...] = ()
-
-
-@dataclass(slots=True, kw_only=True)
-class ClusterState:
-    """All that is remembered. Changes are saved through the store."""
-
-    generation: int = 0
-    topics: dict[str, StoredTopic] = field(default_factory=dict)
-    deleting: set[UUID] = field(default_factory=set)
-    broker_configs: dict[str, str] = field(default_factory=dict)
-    cluster_configs: dict[str, str] = field(default_factory=dict)
-    next_producer_id: int = 0
-    client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
-    acls: frozenset[Acl] = frozenset()
-    scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
-    """By user and mechanism."""
-    features: dict[str, int] = field(default_factory=dict)
-    features_epoch: int = 0
-    configs_of_brokers: dict[int, dict[str, str]] = field(default_factory=dict)
-
-    def copy(self) -> "ClusterState":
-        """The same state, not affected by what is put into or taken out of this one."""
-        return replace(
-            self,
-            topics=dict(self.topics),
-            deleting=set(self.deleting),
-            broker_configs=dict(self.broker_configs),
-            cluster_configs=dict(self.cluster_configs),
-            client_quotas=dict(self.client_quotas),
-            features=dict(self.features),
-            configs_of_brokers=dict(self.configs_of_brokers),
-            scram_credentials=dict(self.scram_credentials),
-        )
-
-
-def encode(state: ClusterState) -> dict[str, Any]:
-    """The document of this state."""
-    of_brokers = {str(node_id): configs for node_id, configs in state.configs_of_brokers.items() if configs}
-    return {
-        "version": VERSION,
-        "generation": state.generation,
-        "topics": {name: _encode_topic(topic) for name, topic in state.topics.items()},
-        "deleting": sorted(encode_uuid(topic_id) for topic_id in state.deleting),
-        "broker_configs": state.broker_configs,
-        "cluster_configs": state.cluster_configs,
-        "next_producer_id": state.next_producer_id,
-        "client_quotas": [
-            {"entity": dict(entity), "quotas": quotas} for entity, quotas in state.client_quotas.items() if quotas
-        ],
-        "acls": [_encode_acl(acl) for acl in sorted(state.acls)],
-        "scram_credentials": [
-            _encode_credential(user, mechanism, credential)
-            for (user, mechanism), credential in state.scram_credentials.items()
-        ],
-        "features": state.features,
-        "features_epoch": state.features_epoch,
-        **({"configs_of_brokers": of_brokers} if of_brokers else {}),
-    }
-
-
-def decode(document: object) -> ClusterState:
-    """The state behind a document.
+def decode(document: object, node_id: int) -> tuple[int, ClusterState]:
+    """The generation of a document, and the state in it; broker `node_id` wrote it.
 
     Raises: MalformedState.
     """
@@ -127,48 +52,39 @@ def decode(document: object) -> ClusterState:
     version = fields.get("version")
     if version != VERSION:
         raise MalformedState(f"version {VERSION} expected, found {version!r}; a newer stepdown may have written it")
-    return ClusterState(
-        generation=_whole(fields, "generation"),
-        topics={name: _topic(name, value) for name, value in _mapping(fields.get("topics"), "topics").items()},
-        deleting={_uuid(text, "deleting") for text in _list(fields.get("deleting"), "deleting")},
-        broker_configs=_texts(fields.get("broker_configs"), "broker_configs"),
+    of_brokers = dict(_configs_of_brokers(fields.get("configs_of_brokers", {})))
+    broker_configs = _texts(fields.get("broker_configs"), "broker_configs")
+    return _whole(fields, "generation"), ClusterState(
+        topics={name: _topic(name, each, node_id) for name, each in _mapping(fields.get("topics"), "topics").items()},
         cluster_configs=_texts(fields.get("cluster_configs"), "cluster_configs"),
+        configs_of_brokers={node_id: broker_configs, **of_brokers} if broker_configs else of_brokers,
         next_producer_id=_whole(fields, "next_producer_id"),
         client_quotas=dict(_quotas(value) for value in _list(fields.get("client_quotas"), "client_quotas")),
         scram_credentials=dict(
             _credential(value) for value in _list(fields.get("scram_credentials", []), "scram_credentials")
         ),
-        acls=frozenset(_acl(value) for value in _list(fields.get("acls", []), "acls")),
+        acls={_acl(value): uuid4() for value in _list(fields.get("acls", []), "acls")},
         features={name: _level(name, level) for name, level in _mapping(fields.get("features"), "features").items()},
-        features_epoch=_whole(fields, "features_epoch"),
-        configs_of_brokers=dict(_configs_of_brokers(fields.get("configs_of_brokers", {}))),
     )
 
 
-def _encode_topic(topic: StoredTopic) -> dict[str, Any]:
-    document = {"id": encode_uuid(topic.topic_id), "partitions": topic.partitions, "configs": dict(topic.configs)}
-    if topic.replicas:
-        document["replicas"] = [encode_record(record) for record in topic.replicas]
-    return document
-
-
-def _topic(name: str, value: object) -> StoredTopic:
+def _topic(name: str, value: object, node_id: int) -> StoredTopic:
     place = f"topics.{name}"
     fields = _mapping(value, place)
     partitions = _whole(fields, "partitions", place)
     if not 0 < partitions < 1 << 31:
         raise MalformedState(f"{place}.partitions: a number of partitions expected, found {partitions}")
+    alone = PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=node_id)
     return StoredTopic(
         topic_id=_uuid(fields.get("id"), f"{place}.id"),
-        partitions=partitions,
         configs=_texts(fields.get("configs"), f"{place}.configs"),
-        replicas=_records(fields.get("replicas", []), partitions, f"{place}.replicas"),
+        replicas=_records(fields.get("replicas", []), partitions, f"{place}.replicas") or (alone,) * partitions,
     )
 
 
 def _records(value: object, partitions: int, place: str) -> tuple[PartitionRecord, ...]:
     try:
-        records = tuple(map(decode_record, _list(value, place)))
+        records = tuple(map(_decode_record, _list(value, place)))
     except ValueError as fault:
         raise MalformedState(f"{place}: {fault}") from fault
     if records and len(records) != partitions:
@@ -194,18 +110,6 @@ def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
     return tuple(sorted(entity.items())), {key: float(number) for key, number in quotas.items()}
 
 
-def _encode_acl(acl: Acl) -> list[Any]:
-    return [
-        acl.resource_type,
-        acl.resource_name,
-        acl.pattern_type,
-        acl.principal,
-        acl.host,
-        acl.operation,
-        acl.permission_type,
-    ]
-
-
 def _acl(value: object) -> Acl:
     try:
         kind, name, pattern, principal, host, operation, permission = _list(value, "acls")
@@ -223,17 +127,6 @@ def _acl(value: object) -> Acl:
     if not all(isinstance(text, str) for text in (name, principal, host)):
         raise MalformedState(f"acls: texts expected for name, principal and host, found {value!r}")
     return acl
-
-
-def _encode_credential(user: str, mechanism: str, credential: ScramCredential) -> dict[str, Any]:
-    return {
-        "user": user,
-        "mechanism": mechanism,
-        "salt": base64_text(credential.salt),
-        "stored_key": base64_text(credential.stored_key),
-        "server_key": base64_text(credential.server_key),
-        "iterations": credential.iterations,
-    }
 
 
 def _credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
@@ -291,3 +184,29 @@ def _uuid(text: object, place: str) -> UUID:
         return decode_uuid(str(text))
     except ValueError as fault:
         raise MalformedState(f"{place}: {fault}") from fault
+
+
+def _decode_record(value: object) -> PartitionRecord:
+    """The record behind a list. Raises: ValueError."""
+    if not isinstance(value, list) or len(value) < LISTS_BEFORE_NUMBERS + NUMBERS:
+        raise ValueError(f"replicas, isr, leader and two epochs expected, found {value!r}")
+    replicas, isr, leader, leader_epoch, partition_epoch, *reassignment = value
+    numbers = leader, leader_epoch, partition_epoch
+    if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):
+        raise ValueError(f"a leader and two epochs expected, found {numbers!r}")
+    adding, removing = reassignment if reassignment else ((), ())
+    return PartitionRecord(
+        replicas=_ids(replicas),
+        isr=_ids(isr),
+        leader=leader,
+        leader_epoch=leader_epoch,
+        partition_epoch=partition_epoch,
+        adding=_ids(adding),
+        removing=_ids(removing),
+    )
+
+
+def _ids(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple) or not all(type(each) is int and each >= 0 for each in value):
+        raise ValueError(f"broker ids expected, found {value!r}")
+    return tuple(value)

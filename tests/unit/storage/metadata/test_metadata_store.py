@@ -1,22 +1,30 @@
 """What the broker remembers besides its logs."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.errors import DiskFault
-from stepdown.storage.directories.cluster_state import StoredTopic
-from stepdown.storage.directories.metadata_store import FILE_NAME, PRODUCER_ID_BLOCK, DamagedMetadata, MetadataStore
+from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
+from stepdown.storage.metadata.cluster_state import StoredTopic
+from stepdown.storage.metadata.metadata_log_contents import FOLDER, DamagedMetadata
+from stepdown.storage.metadata.metadata_store import DOCUMENT, PRODUCER_ID_BLOCK, MetadataStore
+from stepdown.storage.metadata.partition_record import PartitionRecord
 
+ALONE = PartitionRecord(replicas=(1,), isr=(1,), leader=1, directories=(UUID(int=0),))
 TOPIC_ID = UUID("436c7a4e-a0af-4352-893e-0307916b1357")
 
 
 class FullDisk(Files):
-    """Files whose replacements fail."""
+    """Files that cannot be written."""
 
-    def replace(self, path: str, data: bytes, *, sync: bool = True) -> None:
+    def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
+        raise DiskFault(f"{handle.path}: No space left on device")
+
+    def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         raise DiskFault(f"{path}: No space left on device")
 
 
@@ -40,12 +48,11 @@ def test_everything_saved_is_there_after_a_restart(tmp_path: Path) -> None:
     store = reopened(tmp_path)
     assert store.is_new
     state = store.state
-    state.topics["orders"] = StoredTopic(topic_id=TOPIC_ID, partitions=3, configs={"retention.ms": "1000"})
-    state.deleting.add(TOPIC_ID)
-    state.broker_configs["log.retention.ms"] = "5000"
+    state.topics["orders"] = StoredTopic(topic_id=TOPIC_ID, replicas=(ALONE,) * 3, configs={"retention.ms": "1000"})
+    state.configs_of_brokers[1] = {"log.retention.ms": "5000"}
     state.cluster_configs["compression.type"] = "lz4"
     state.client_quotas[(("client-id", None), ("user", "ä"))] = {"producer_byte_rate": 1024.5}
-    state.acls = frozenset([rule("User:a"), rule("User:b")])
+    state.acls = {rule("User:a"): uuid4(), rule("User:b"): uuid4()}
     state.features["metadata.version"] = 21
     store.save()
     again = reopened(tmp_path)
@@ -81,16 +88,16 @@ def test_producer_ids_start_above_those_already_in_use(tmp_path: Path) -> None:
     assert reopened(tmp_path).next_producer_id() == 4711 + PRODUCER_ID_BLOCK
 
 
-def test_the_file_is_found_in_whichever_log_directory_it_lies(tmp_path: Path) -> None:
+def test_the_log_is_found_in_whichever_log_directory_it_lies(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     for directory in (first, second):
         directory.mkdir()
-    store = reopened(second, first)
-    store.state.broker_configs["k"] = "v"
+    store = reopened(second)
+    store.state.cluster_configs["k"] = "v"
     store.save()
     again = reopened(first, second)
-    assert again.state.broker_configs == {"k": "v"}
-    assert again.path == str(second / FILE_NAME)
+    assert again.state.cluster_configs == {"k": "v"}
+    assert again.log.folder == str(second / FOLDER)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +115,8 @@ def test_the_file_is_found_in_whichever_log_directory_it_lies(tmp_path: Path) ->
     ids=["empty", "cut", "list", "newer", "fields missing", "bad id", "negative", "deep"],
 )
 def test_a_damaged_file_stops_the_start_and_says_which_and_what_to_do(tmp_path: Path, text: str) -> None:
-    (tmp_path / FILE_NAME).write_text(text)
-    with pytest.raises(DamagedMetadata, match=rf"{FILE_NAME} cannot be read: .*move it away"):
+    (tmp_path / DOCUMENT).write_text(text)
+    with pytest.raises(DamagedMetadata, match=rf"{DOCUMENT} cannot be read: .*move it away"):
         reopened(tmp_path)
 
 
@@ -117,7 +124,7 @@ def test_a_failed_write_leaves_the_last_state_in_the_file(tmp_path: Path) -> Non
     store = reopened(tmp_path)
     store.save()
     broken = MetadataStore.open(FullDisk(), [str(tmp_path)])
-    broken.state.broker_configs["k"] = "v"
+    broken.state.cluster_configs["k"] = "v"
     with pytest.raises(DiskFault):
         broken.save()
-    assert reopened(tmp_path).state.broker_configs == {}
+    assert reopened(tmp_path).state.cluster_configs == {}

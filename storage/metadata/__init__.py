@@ -1,0 +1,1 @@
+"""What survives a restart and is in no partition's folder: the state of the cluster, in Kafka's metadata log."""

@@ -1,0 +1,81 @@
+"""The metadata of a cluster: topics and their configs, dynamic configs, producer ids, quotas, access rules, passwords.
+
+Kafka keeps them as records in `__cluster_metadata-0`, and so does stepdown: `metadata_replay.py` makes the state of
+records, `state_difference.py` makes records of what changed in it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from ...protocol.acls import Acl
+from ...protocol.metadata_log import DelegationTokenRecord
+from ...protocol.scram import ScramCredential
+from .partition_record import PartitionRecord
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""(entity type, name or None for the default), ordered by type."""
+
+ConfigResource = tuple[int, str]
+"""Resource type and name."""
+
+METADATA_VERSION = "metadata.version"
+LOWEST_METADATA_VERSION = 1  # 3.0-IV1, of a log that names none
+HIGHEST_METADATA_VERSION = 21  # 3.9-IV0: Kafka 3.9 and 4.x both open it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTopic:
+    """A topic as it is remembered, with a record for each partition; `configs` are its own values only."""
+
+    topic_id: UUID
+    replicas: tuple[PartitionRecord, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def partitions(self) -> int:
+        return len(self.replicas)
+
+
+@dataclass(slots=True, kw_only=True)
+class ClusterState:
+    """All that is remembered. What is in its dictionaries is replaced, not changed; changes go through the store.
+
+    `other_configs` are those of resources that are neither topics nor brokers: groups, client metrics.
+    `registrations` are the broker epochs of brokers that a controller of Kafka has registered.
+    """
+
+    topics: dict[str, StoredTopic] = field(default_factory=dict)
+    cluster_configs: dict[str, str] = field(default_factory=dict)
+    configs_of_brokers: dict[int, dict[str, str]] = field(default_factory=dict)
+    other_configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
+    next_producer_id: int = 0
+    client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    acls: dict[Acl, UUID] = field(default_factory=dict)
+    """The access rules and the id of each."""
+    scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    """By user and mechanism."""
+    features: dict[str, int] = field(default_factory=dict)
+    delegation_tokens: dict[str, DelegationTokenRecord] = field(default_factory=dict)
+    zk_migration_state: int = 0
+    registrations: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def metadata_version(self) -> int:
+        return self.features.get(METADATA_VERSION, LOWEST_METADATA_VERSION)
+
+    def copy(self) -> "ClusterState":
+        """The same state, not affected by what is put into or taken out of this one."""
+        return replace(
+            self,
+            topics=dict(self.topics),
+            cluster_configs=dict(self.cluster_configs),
+            configs_of_brokers=dict(self.configs_of_brokers),
+            other_configs=dict(self.other_configs),
+            client_quotas=dict(self.client_quotas),
+            acls=dict(self.acls),
+            scram_credentials=dict(self.scram_credentials),
+            features=dict(self.features),
+            delegation_tokens=dict(self.delegation_tokens),
+            registrations=dict(self.registrations),
+        )

@@ -1,0 +1,271 @@
+"""The log `__cluster_metadata-0` and its snapshots, written as the only voter of a KRaft quorum writes them.
+
+The first change of a process begins an epoch, above all that the log or `quorum-state` know, with a LeaderChange. A
+change is one write and one sync: a batch, or several inside a metadata transaction (KIP-868) when it is large. It is
+acknowledged after the sync, so a torn tail was never acknowledged; it is cut before the next write. When the log has
+grown by `snapshot_bytes` a snapshot takes the place of what is before it. With kraft.version 1 the voters stand in the
+log (KIP-853); then one that lists others gets a list of this node alone.
+
+All files are readable by their owner only: they hold the keys of passwords. Source: Kafka 3.9 `KafkaRaftClient`,
+`KafkaMetadataLog`, `RecordsSnapshotWriter`.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from ...protocol.errors import DiskFault
+from ...protocol.metadata_log import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    PartitionRecord,
+    encode_metadata_record,
+)
+from ...protocol.quorum_records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    LeaderVoter,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    Voter,
+    VotersRecord,
+    encode_control_record,
+)
+from ...protocol.records.builder import build_batch
+from ...protocol.records.record import Record
+from ...protocol.schema import NO_UUID
+from ..files.clock import Clock
+from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file
+from ..files.files import Files
+from ..log.leader_epochs import LeaderEpochs
+from .metadata_log_contents import MetadataLogContents, read_metadata_log
+from .quorum_state import QuorumState, read_quorum_state, write_quorum_state
+from .state_difference import partition_record_version
+
+RECORDS_A_BATCH = 500
+FIRST_WITH_TRANSACTIONS = 13  # metadata.version 3.6-IV1
+DEFAULT_SNAPSHOT_BYTES = 20_971_520
+TRANSACTION_NAME = "stepdown"
+
+_OF_SEGMENT = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalVoter:
+    """This node, and the id of the log directory of the metadata log."""
+
+    node_id: int
+    directory_id: UUID = NO_UUID
+
+
+class MetadataLog:
+    """Appends to the log in `folder`; `end_offset` and `epoch` are those of the next record."""
+
+    def __init__(self, files: Files, folder: str, clock: Clock, voter: LocalVoter) -> None:
+        """Read what is there; nothing is written. Raises: DamagedMetadata, DiskFault."""
+        self.folder = folder
+        self.snapshot_bytes = DEFAULT_SNAPSHOT_BYTES
+        self._files = files
+        self._clock = clock
+        self._voter = voter
+        contents = read_metadata_log(files, folder)
+        quorum = read_quorum_state(files, folder)
+        self.contents = contents
+        self.end_offset = contents.end_offset
+        self.epoch = max(contents.epoch, quorum.leader_epoch) + 1
+        self.bytes_since_snapshot = contents.bytes_since_snapshot
+        self._leads = False
+        self._segment = f"{folder}/{contents.segment}" if contents.segment else ""
+        self._size = contents.segment_bytes
+        self._has_tail = contents.torn_bytes > 0
+        self._voters = contents.voters
+        if contents.torn_bytes:
+            _logger.warning(
+                "%s: the last %d bytes at position %d are no whole batch: they were being written when the broker "
+                "stopped, and are cut off", self._segment, contents.torn_bytes, self._size)  # fmt: skip
+        self._say_other_voters(contents, quorum)
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record, -1 for none."""
+        return self.end_offset - 1
+
+    def _say_other_voters(self, contents: MetadataLogContents, quorum: QuorumState) -> None:
+        ids = {voter.voter_id for voter in contents.voters} if contents.voters is not None else set(quorum.voters)
+        if ids - {self._voter.node_id}:
+            _logger.warning(
+                "%s is the metadata of a quorum of the nodes %s: node %d goes on with it as a cluster of its own. "
+                "Do not start it beside the others again",
+                self.folder,
+                sorted(ids),
+                self._voter.node_id,
+            )
+
+    def make_private(self) -> None:
+        """Have the files in the folder readable by its owner only. Raises: DiskFault."""
+        names = [name for name in self._files.names(self.folder) if name.endswith((LOG, ".checkpoint"))]
+        public = [name for name in names if self._files.make_private(f"{self.folder}/{name}")]
+        if public:
+            _logger.warning("%d files of %s could be read by others, passwords too: now by their owner only",
+                            len(public), self.folder)  # fmt: skip
+
+    # Changes
+
+    def append(self, records: Sequence[Any], metadata_version: int) -> None:
+        """Write records of one change; they are on the disk when this returns, all of them or none.
+
+        Raises: DiskFault, after which nothing of them counts.
+        """
+        now_ms = self._clock.now_ms()
+        offset = self.end_offset
+        batches: list[bytes] = []
+        if not self._leads:
+            self._begin_epoch()
+            offset = self._add(batches, offset, self._leader_change(), now_ms)
+            offset = self._add(batches, offset, self._own_voters(), now_ms)
+            if self.contents.is_in_transaction:
+                abort = [encode_metadata_record(AbortTransactionRecord(reason="the writer stopped"))]
+                offset = self._add(batches, offset, abort, now_ms)
+        for values in _in_batches(records, metadata_version):
+            offset = self._add(batches, offset, values, now_ms)
+        self._write(b"".join(batches))
+        if not self._leads:
+            self._note_epoch()
+        self.end_offset = offset
+
+    def _begin_epoch(self) -> None:
+        self._files.make_directory(self.folder)
+        for name in self.contents.superseded:
+            self._files.remove(f"{self.folder}/{name}")
+        version = self.contents.kraft_version
+        write_quorum_state(
+            self._files, self.folder, node_id=self._voter.node_id, leader_epoch=self.epoch, kraft_version=version
+        )
+
+    def _note_epoch(self) -> None:
+        self._leads = True
+        if self.contents.kraft_version > 0 and self._voters:
+            self._voters = self._voter_records()
+        with suppress(DiskFault):  # Kafka reads the epochs from the batches where the file lacks them
+            LeaderEpochs(self._files, self.folder).assign(self.epoch, self.end_offset)
+
+    def _leader_change(self) -> list[tuple[bytes, bytes]]:
+        voters = [LeaderVoter(voter_id=self._voter.node_id, voter_directory_id=self._voter.directory_id)]
+        version = min(self.contents.kraft_version, 1)
+        message = LeaderChangeMessage(
+            version=version, leader_id=self._voter.node_id, voters=voters, granting_voters=voters
+        )
+        return [encode_control_record(message)]
+
+    def _own_voters(self) -> list[tuple[bytes, bytes]]:
+        """The record that takes other voters off the list, none where there are none."""
+        if self.contents.kraft_version == 0 or not self._voters:
+            return []
+        own = self._voter_records()
+        return [encode_control_record(VotersRecord(voters=own))] if own != self._voters else []
+
+    def _voter_records(self) -> tuple[Voter, ...]:
+        """This node as the only voter, with the endpoints that the log has of it."""
+        known = self._voters or (Voter(),)
+        own = next((each for each in known if each.voter_id == self._voter.node_id), known[0])
+        return (
+            Voter(
+                voter_id=self._voter.node_id,
+                voter_directory_id=self._voter.directory_id,
+                endpoints=own.endpoints,
+                kraft_version_feature=own.kraft_version_feature,
+            ),
+        )
+
+    def _add(self, batches: list[bytes], offset: int, values: Sequence[Any], now_ms: int) -> int:
+        """The offset after these records: bytes, or key and value of control records."""
+        if not values:
+            return offset
+        batches.append(_batch(offset, self.epoch, values, now_ms))
+        return offset + len(values)
+
+    def _write(self, data: bytes) -> None:
+        is_new = self._size == 0
+        if is_new:
+            self._segment = segment_file(self.folder, self.end_offset, LOG)
+            self._files.make_private(self._segment)
+        handle = self._files.handle(self._segment)
+        try:
+            if self._has_tail:
+                handle.truncate(self._size)
+            self._has_tail = True
+            handle.write([data], self._size)
+            handle.sync()
+            if is_new:
+                self._files.sync_directory(self.folder)
+            self._has_tail = False
+        finally:
+            handle.close()
+        self._size += len(data)
+        self.bytes_since_snapshot += len(data)
+
+    # Snapshots
+
+    def write_snapshot(self, records: Iterable[Any], metadata_version: int) -> None:
+        """Have the whole state, which these records make up, in the place of the log so far. Raises: DiskFault."""
+        now_ms = self._clock.now_ms()
+        batches: list[bytes] = []
+        epoch = self.epoch if self._leads else self.contents.epoch
+        header = SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)
+        offset = self._add(batches, 0, [encode_control_record(header)], now_ms)
+        if self._voters is not None:
+            quorum = [KRaftVersionRecord(kraft_version=self.contents.kraft_version), VotersRecord(voters=self._voters)]
+            offset = self._add(batches, offset, [encode_control_record(each) for each in quorum], now_ms)
+        for values in _chunks(_values(records, metadata_version)):
+            offset = self._add(batches, offset, values, now_ms)
+        self._add(batches, offset, [encode_control_record(SnapshotFooterRecord())], now_ms)
+        name = f"{self.end_offset:020d}-{epoch:010d}.checkpoint"
+        self._files.replace(f"{self.folder}/{name}", b"".join(batches), private=True)
+        self._segment, self._size, self._has_tail, self.bytes_since_snapshot = "", 0, False, 0
+        self._remove_before(name)
+
+    def _remove_before(self, snapshot: str) -> None:
+        """Removes older snapshots and the segments that the snapshot stands for."""
+        for name in sorted(self._files.names(self.folder)):
+            is_older = name.endswith(".checkpoint") and name < snapshot
+            if is_older or (name.endswith(_OF_SEGMENT) and name[:20] < snapshot[:20]):
+                self._files.remove(f"{self.folder}/{name}")
+
+
+def _values(records: Iterable[Any], metadata_version: int) -> Iterator[bytes]:
+    version = partition_record_version(metadata_version)
+    for record in records:
+        yield encode_metadata_record(record, version if isinstance(record, PartitionRecord) else 0)
+
+
+def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
+    for value in values:
+        chunk.append(value)
+        if len(chunk) == RECORDS_A_BATCH:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _in_batches(records: Sequence[Any], metadata_version: int) -> Iterator[list[bytes]]:
+    """The values of each batch; several batches are one metadata transaction, where the level knows it."""
+    if len(records) > RECORDS_A_BATCH and metadata_version >= FIRST_WITH_TRANSACTIONS:
+        records = [BeginTransactionRecord(name=TRANSACTION_NAME), *records, EndTransactionRecord()]
+    return _chunks(_values(records, metadata_version))
+
+
+def _batch(offset: int, epoch: int, values: Sequence[Any], now_ms: int) -> bytes:
+    is_control = isinstance(values[0], tuple)
+    pairs = values if is_control else [(None, value) for value in values]
+    return build_batch(
+        [Record(offset=offset + n, timestamp=now_ms, key=key, value=value) for n, (key, value) in enumerate(pairs)],
+        partition_leader_epoch=epoch,
+        control=is_control,
+    )

@@ -1,0 +1,198 @@
+"""The state of a cluster and the metadata log that holds it: what survives a restart and is in no partition's folder.
+
+The log is `__cluster_metadata-0` of the first log directory, as Kafka has it, or in whichever of them has one. A
+change is written as the records that make the new state of the old one, and acts when they are on the disk. A
+`stepdown-metadata.json` of an earlier stepdown is taken over once, and then called `….migrated`; of that file and a
+log of Kafka's, the one that was written last counts.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ...protocol.errors import DiskFault
+from ...protocol.schema import NO_UUID
+from ..directories.meta_properties import read_meta_properties
+from ..files.clock import Clock, SystemClock
+from ..files.files import Files
+from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
+from .metadata_log import LocalVoter, MetadataLog
+from .metadata_log_contents import FOLDER, DamagedMetadata, read_metadata_file
+from .state_difference import difference
+from .state_document import MalformedState, decode
+
+DOCUMENT = "stepdown-metadata.json"
+MIGRATED = ".migrated"
+BOOTSTRAP = "bootstrap.checkpoint"
+MAX_BYTES = 1 << 30
+PRODUCER_ID_BLOCK = 1000  # as many as Kafka's controller allocates at a time
+DEFAULT_NODE_ID = 1
+LEAST_SNAPSHOT_BYTES = 1 << 20
+"""At a clean stop a log that is shorter is left as it is."""
+
+_logger = logging.getLogger(__name__)
+
+
+class MetadataStore:
+    """The state of one broker, or of a cluster in one process, and the log that holds it.
+
+    `is_new`: there is no metadata yet, so `state` is empty until it is filled and saved.
+    """
+
+    def __init__(self, log: MetadataLog, state: ClusterState, node_id: int) -> None:
+        self.log = log
+        self.state = state
+        self.is_new = log.end_offset == 0
+        self.node_id = node_id
+        self._saved = log.contents.state
+        self._next_producer_id = self._block_end = state.next_producer_id
+
+    @classmethod
+    def open(cls, files: Files, directories: Sequence[str], clock: Clock | None = None) -> "MetadataStore":
+        """The store of a broker with these log directories, which exist and are locked.
+
+        Raises: DamagedMetadata, DiskFault.
+        """
+        home = _home(files, directories)
+        meta = read_meta_properties(files, home)
+        node_id = meta.node_id if meta is not None and meta.node_id >= 0 else DEFAULT_NODE_ID
+        directory_id = (meta.directory_id if meta is not None else None) or NO_UUID
+        voter = LocalVoter(node_id=node_id, directory_id=directory_id)
+        log = MetadataLog(files, f"{home}/{FOLDER}", clock or SystemClock(), voter)
+        log.make_private()
+        state = log.contents.state.copy()
+        state.registrations.clear()  # those of Kafka's brokers ended with Kafka
+        store = cls(log, state, node_id)
+        if store.is_new and files.exists(f"{home}/{BOOTSTRAP}"):
+            store.state = read_metadata_file(files, f"{home}/{BOOTSTRAP}")
+        store._migrate(files, directories)
+        if store.is_new:
+            store.state.features.setdefault(METADATA_VERSION, HIGHEST_METADATA_VERSION)
+        return store
+
+    def _migrate(self, files: Files, directories: Sequence[str]) -> None:
+        """Takes over the document of an earlier stepdown, unless Kafka has written its log after it."""
+        found = list(_documents(files, directories, self.node_id))
+        if not found:
+            return
+        path, _, state = max(found, key=lambda each: each[1])
+        if files.modified_ms(path) >= self.log.contents.changed_ms:
+            self.state = _merge(self.state, state)
+            self._next_producer_id = self._block_end = self.state.next_producer_id
+            self.state.features.setdefault(METADATA_VERSION, HIGHEST_METADATA_VERSION)
+            self.save()
+            _logger.info("%s is in %s now", path, self.log.folder)
+        else:
+            _logger.warning(
+                "%s was written before the last change in %s, which counts. It is kept as %s%s",
+                path, self.log.folder, DOCUMENT, MIGRATED)  # fmt: skip
+        for path, _, _ in found:
+            files.make_private(path)
+            files.rename(path, path + MIGRATED)
+
+    def save(self) -> None:
+        """Write what has changed since the last time; it is on the disk when this returns.
+
+        Raises: DiskFault, the log then still holds the last state that was saved.
+        """
+        records = list(difference(self._saved, self.state, self.node_id))
+        if not records:
+            return
+        self.log.append(records, self.state.metadata_version)
+        self._saved = self.state.copy()
+        self.is_new = False
+        if self.log.bytes_since_snapshot > self.log.snapshot_bytes:
+            self._write_snapshot()
+
+    def close(self) -> None:
+        """Have the next start find a snapshot where the log would be long to read."""
+        if self.log.bytes_since_snapshot > LEAST_SNAPSHOT_BYTES:
+            self._write_snapshot()
+
+    def _write_snapshot(self) -> None:
+        records = difference(ClusterState(), self._saved, self.node_id)
+        try:
+            self.log.write_snapshot(records, self._saved.metadata_version)
+        except DiskFault as fault:
+            _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
+
+    @contextmanager
+    def change(self) -> Iterator[ClusterState]:
+        """The state, to be changed, and saved after that; when anything fails it is again as it was.
+
+        Raises: DiskFault.
+        """
+        before = self.state.copy()
+        try:
+            yield self.state
+            self.save()
+        except BaseException:
+            self.state = before
+            raise
+
+    def next_producer_id(self) -> int:
+        """A producer id that was never handed out before, and never will be again, whatever happens to this process.
+
+        Raises: DiskFault when a block is used up and the next one cannot be noted.
+        """
+        if self._next_producer_id >= self._block_end:
+            self._take_block()
+        taken = self._next_producer_id
+        self._next_producer_id += 1
+        return taken
+
+    def raise_producer_ids(self, first: int) -> None:
+        """Hand out no id below `first`; noted with the next `save`."""
+        if first > self._next_producer_id:
+            self.state.next_producer_id = max(self.state.next_producer_id, first)
+            self._next_producer_id = self._block_end = self.state.next_producer_id
+
+    def _take_block(self) -> None:
+        with self.change() as state:
+            start = state.next_producer_id
+            state.next_producer_id = start + PRODUCER_ID_BLOCK
+        self._next_producer_id, self._block_end = start, start + PRODUCER_ID_BLOCK
+
+
+def _home(files: Files, directories: Sequence[str]) -> str:
+    """The directory that holds the metadata log. Raises: DamagedMetadata where several do."""
+    found = [directory for directory in directories if files.is_directory(f"{directory}/{FOLDER}")]
+    if len(found) > 1:
+        raise DamagedMetadata(
+            f"{' and '.join(found)} have a {FOLDER} each, and only one can be right: Kafka uses that of the first of "
+            "log.dirs, or of metadata.log.dir. Move the others away"
+        )
+    return found[0] if found else directories[0]
+
+
+def _documents(files: Files, directories: Sequence[str], node_id: int) -> Iterator[tuple[str, int, ClusterState]]:
+    """Path, generation and state of each document. Raises: DamagedMetadata, DiskFault."""
+    for path in (f"{directory}/{DOCUMENT}" for directory in directories):
+        data = files.read_whole(path, MAX_BYTES)
+        if data is None:
+            continue
+        try:
+            yield path, *decode(json.loads(data), node_id)
+        except (MalformedState, ValueError, RecursionError) as fault:
+            raise DamagedMetadata(
+                f"{path} cannot be read: {fault}. Put a good copy in its place. Without one, move it away: topics and "
+                "partitions are then built from the log directories, but topic configs, dynamic broker configs, users, "
+                "quotas and access rules are lost"
+            ) from fault
+
+
+def _merge(log: ClusterState, document: ClusterState) -> ClusterState:
+    """The state of the document, with what only Kafka's log has."""
+    return replace(
+        log,
+        topics=document.topics,
+        cluster_configs=document.cluster_configs,
+        configs_of_brokers=document.configs_of_brokers,
+        client_quotas=document.client_quotas,
+        acls={acl: log.acls.get(acl, acl_id) for acl, acl_id in document.acls.items()},
+        scram_credentials=document.scram_credentials,
+        next_producer_id=max(log.next_producer_id, document.next_producer_id),
+        features=document.features | log.features,
+    )

@@ -1,0 +1,157 @@
+"""What has changed between two states of a cluster, as metadata records; a snapshot is the difference from nothing.
+
+A partition that has changed is written as a whole, not as its change: a leader epoch may rise by more than one that
+way. Feature levels come first, topics before their partitions. Source: Kafka 3.9 `MetadataImage.write`,
+`ReplicationControlManager.replay`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from ...protocol import metadata_log as records
+from ...protocol.acls import Acl
+from ...protocol.schema import NO_UUID
+from ...protocol.scram import SCRAM_MECHANISMS, ScramCredential
+from .cluster_state import METADATA_VERSION, ClusterState, QuotaEntity, StoredTopic
+from .metadata_replay import BROKER_RESOURCE, TOPIC_RESOURCE
+from .partition_record import PartitionRecord
+
+FIRST_WITH_DIRECTORIES = 17  # 3.7-IV2
+FIRST_WITH_ELR = 23  # 4.0-IV1
+
+_MECHANISMS = {name: number for number, name in SCRAM_MECHANISMS.items()}
+
+
+def partition_record_version(metadata_version: int) -> int:
+    """In which version partitions are written at a level of metadata.version."""
+    return (metadata_version >= FIRST_WITH_DIRECTORIES) + (metadata_version >= FIRST_WITH_ELR)
+
+
+def difference(before: ClusterState, after: ClusterState, node_id: int) -> Iterator[Any]:
+    """The records that make `after` of `before`; producer ids are noted for broker `node_id`."""
+    yield from _features(before.features, after.features)
+    for name, topic in before.topics.items():
+        present = after.topics.get(name)
+        if present is None or present.topic_id != topic.topic_id:
+            # Kafka gives them to a new topic of that name when it replays both at once.
+            yield from _configs(TOPIC_RESOURCE, name, topic.configs, {})
+            yield records.RemoveTopicRecord(topic_id=topic.topic_id)
+    for name, topic in after.topics.items():
+        known = before.topics.get(name)
+        if known is not topic:
+            yield from _topic(name, known, topic)
+    yield from _configs(BROKER_RESOURCE, "", before.cluster_configs, after.cluster_configs)
+    for broker_id in sorted(before.configs_of_brokers.keys() | after.configs_of_brokers.keys()):
+        own = (configs.get(broker_id, {}) for configs in (before.configs_of_brokers, after.configs_of_brokers))
+        yield from _configs(BROKER_RESOURCE, str(broker_id), *own)
+    for kind, name in sorted(before.other_configs.keys() | after.other_configs.keys()):
+        own = (configs.get((kind, name), {}) for configs in (before.other_configs, after.other_configs))
+        yield from _configs(kind, name, *own)
+    yield from _quotas(before.client_quotas, after.client_quotas)
+    if after.next_producer_id != before.next_producer_id:
+        yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
+    yield from _acls(before.acls, after.acls)
+    yield from _credentials(before.scram_credentials, after.scram_credentials)
+    for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
+        yield records.RemoveDelegationTokenRecord(token_id=token_id)
+    for token_id, token in after.delegation_tokens.items():
+        if before.delegation_tokens.get(token_id) != token:
+            yield token
+    if after.zk_migration_state != before.zk_migration_state:
+        yield records.ZkMigrationStateRecord(zk_migration_state=after.zk_migration_state)
+    for broker_id in before.registrations.keys() - after.registrations.keys():
+        yield records.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=before.registrations[broker_id])
+
+
+def _features(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Any]:
+    changed = {name for name in before.keys() | after.keys() if before.get(name, 0) != after.get(name, 0)}
+    for name in sorted(changed, key=lambda name: (name != METADATA_VERSION, name)):
+        yield records.FeatureLevelRecord(name=name, feature_level=after.get(name, 0))
+
+
+def _topic(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
+    if before is None or before.topic_id != after.topic_id:
+        yield records.TopicRecord(name=name, topic_id=after.topic_id)
+        before = StoredTopic(topic_id=after.topic_id, replicas=())
+    yield from _configs(TOPIC_RESOURCE, name, before.configs, after.configs)
+    known = before.replicas
+    for index, record in enumerate(after.replicas):
+        if index >= len(known) or (known[index] is not record and known[index] != record):
+            yield _partition(after.topic_id, index, record)
+
+
+def _partition(topic_id: UUID, index: int, record: PartitionRecord) -> records.PartitionRecord:
+    is_complete = len(record.directories) == len(record.replicas)
+    return records.PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=record.replicas,
+        isr=record.isr,
+        removing_replicas=record.removing,
+        adding_replicas=record.adding,
+        leader=record.leader,
+        leader_recovery_state=record.recovery_state,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        directories=record.directories if is_complete else (NO_UUID,) * len(record.replicas),
+        eligible_leader_replicas=record.eligible_leader_replicas or None,
+        last_known_elr=record.last_known_elr or None,
+    )
+
+
+def _configs(kind: int, resource: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Any]:
+    for name in [*(each for each in before if each not in after), *after]:
+        if before.get(name) != after.get(name):
+            yield records.ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=after.get(name))
+
+
+def _quotas(
+    before: Mapping[QuotaEntity, Mapping[str, float]], after: Mapping[QuotaEntity, Mapping[str, float]]
+) -> Iterator[Any]:
+    for entity in [*(each for each in before if each not in after), *after]:
+        old, new = before.get(entity, {}), after.get(entity, {})
+        if old is new:
+            continue
+        parts = [records.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+        for key in old.keys() - new.keys():
+            yield records.ClientQuotaRecord(entity=parts, key=key, remove=True)
+        for key, value in new.items():
+            if old.get(key) != value:
+                yield records.ClientQuotaRecord(entity=parts, key=key, value=value)
+
+
+def _acls(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
+    if before == after:
+        return
+    for acl in before.keys() - after.keys():
+        yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
+    for acl, acl_id in after.items():
+        if acl not in before:
+            yield records.AccessControlEntryRecord(
+                acl_id=acl_id,
+                resource_type=acl.resource_type,
+                resource_name=acl.resource_name,
+                pattern_type=acl.pattern_type,
+                principal=acl.principal,
+                host=acl.host,
+                operation=acl.operation,
+                permission_type=acl.permission_type,
+            )
+
+
+def _credentials(
+    before: Mapping[tuple[str, str], ScramCredential], after: Mapping[tuple[str, str], ScramCredential]
+) -> Iterator[Any]:
+    for user, mechanism in before.keys() - after.keys():
+        yield records.RemoveUserScramCredentialRecord(name=user, mechanism=_MECHANISMS[mechanism])
+    for (user, mechanism), credential in after.items():
+        if before.get((user, mechanism)) != credential:
+            yield records.UserScramCredentialRecord(
+                name=user,
+                mechanism=_MECHANISMS[mechanism],
+                salt=credential.salt,
+                stored_key=credential.stored_key,
+                server_key=credential.server_key,
+                iterations=credential.iterations,
+            )
