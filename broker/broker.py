@@ -21,6 +21,7 @@ from ..network.listener import Limits, Server
 from ..network.loop_watch import LoopWatch
 from ..network.sender import Sender
 from ..network.transport import PlainWire
+from ..network.turn import Turn
 from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
@@ -196,6 +197,7 @@ class Broker(Services):
         admission = self._admissions.get(peer.listener)
         wire = PlainWire(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
+        peer.turn = Turn(self.turns, self.long_requests)
         sender = Sender(wire, self.conversion_budget, self.buffers, self.workers, self.metrics)
         connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._request_rules)
         if admission is None:

@@ -13,6 +13,7 @@ from ..config import BrokerSettings
 from ..network.clock import Clock, LoopClock
 from ..network.memory_budget import MemoryBudget
 from ..network.output_buffer_pool import BufferPool
+from ..network.turn import Turns
 from ..network.worker_threads import WorkerThreads
 from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
@@ -70,6 +71,7 @@ class Core:
         self.sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
         )
+        self.turns = Turns(self.clock.elapsed_s)
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
@@ -120,10 +122,6 @@ class Core:
     async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
         return await self.workers.run(lambda: work(*args, **kwargs))
-
-    async def breathe(self) -> None:
-        """Lets others have the loop."""
-        await asyncio.sleep(0)
 
     def append(self, partition: Partition, prepared: PreparedAppend) -> AppendInfo:
         """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""

@@ -6,7 +6,7 @@ topic value that comes from a second synonym (log.retention.hours) names its rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from .keys.key import Key
@@ -39,22 +39,33 @@ class Row:
     doc: str
 
 
-def describe_topic(layers: Layers, overrides: Mapping[str, str]) -> list[Row]:
-    """Every setting of a topic whose own values are `overrides`, which are valid, but the internal ones not set."""
-    shown = (key for key in TOPIC_KEYS.values() if not key.internal or key.name in overrides)
-    return [_topic_row(layers, overrides, key) for key in shown]
+def describe_topic(
+    layers: Layers, overrides: Mapping[str, str], wanted: Collection[str] = frozenset()
+) -> Iterator[Row]:
+    """Every setting of a topic whose own values are `overrides`, which are valid, but the internal ones not set; or
+    those that are `wanted`.
+
+    As with the other two, each is made when it is asked for.
+    """
+    keys = (key for key in TOPIC_KEYS.values() if _is_wanted(key, wanted))
+    return (_topic_row(layers, overrides, key) for key in keys if not key.internal or key.name in overrides)
 
 
-def describe_broker(layers: Layers) -> list[Row]:
-    """Every setting of the broker but the internal ones that are not set."""
-    shown = (key for key in BROKER_KEYS.values() if not key.internal or any(layers.given(key.name)))
-    return [_broker_row(layers, key) for key in shown]
+def describe_broker(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[Row]:
+    """Every setting of the broker but the internal ones that are not set; or those that are `wanted`."""
+    keys = (key for key in BROKER_KEYS.values() if _is_wanted(key, wanted))
+    return (_broker_row(layers, key) for key in keys if not key.internal or any(layers.given(key.name)))
 
 
-def describe_cluster_defaults(layers: Layers) -> list[Row]:
-    """The dynamic defaults of the cluster that are set, and nothing else."""
+def describe_cluster_defaults(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[Row]:
+    """The dynamic defaults of the cluster that are set, or those of them that are `wanted`, and nothing else."""
     only = Layers(cluster=layers.cluster)
-    return [_broker_row(only, BROKER_KEYS[name]) for name in layers.cluster if name in BROKER_KEYS]
+    keys = [BROKER_KEYS[name] for name in layers.cluster if name in BROKER_KEYS]
+    return (_broker_row(only, key) for key in keys if _is_wanted(key, wanted))
+
+
+def _is_wanted(key: Key, wanted: Collection[str]) -> bool:
+    return not wanted or key.name in wanted
 
 
 def _topic_row(layers: Layers, overrides: Mapping[str, str], key: Key) -> Row:

@@ -5,15 +5,14 @@ meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel.
 frame, what was read ahead, and one response.
 
 Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
-handler waits for anything, when no whole frame is left, or when the connection's turn ends. A turn is `TURN_REQUESTS`
-or `TURN_S`, whichever comes first: then others have theirs.
+handler waits for anything, when no whole frame is left, or when the connection's turn ends (turn.py).
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -29,6 +28,7 @@ from .principal import ANONYMOUS, KafkaPrincipal
 from .sasl.exchange import SaslExchange
 from .sender import Sender
 from .transport import PlainWire
+from .turn import Turn, Turns
 from .worker_threads import forget_frames
 
 READ_BYTES = 128 * 1024
@@ -41,8 +41,6 @@ MOST_RESTRICTED_WAITING = 128
 """So many may wait with the first record of a larger one, 16 KiB over TLS."""
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
-TURN_REQUESTS = 64
-TURN_S = 0.0005
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +58,7 @@ class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
     `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more.
-    `latest_request` is its API, its version and the bytes of its body.
+    `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop.
     """
 
     host: str
@@ -73,6 +71,7 @@ class Peer:
     software_version: str = "unknown"
     latest_request: tuple[ApiKey, int, int] | None = None
     on_leave: Callable[[], None] | None = None
+    turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
 
     def leave(self) -> None:
         """The client sends no more: what waits for it may stop."""
@@ -152,8 +151,7 @@ class Connection:
         self._claim: Claim | None = None
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
-        self._turn_began_s = 0.0
-        self._turn_requests = 0
+        self._turn = peer.turn
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
@@ -177,9 +175,9 @@ class Connection:
                     else:
                         await self._more()
                     continue
-                if self._is_turn_over():
+                if self._turn.is_over():
                     await self._send_held(answerer)
-                    await self._end_turn()
+                    await self._turn.end()
                 if self._claim is not None:
                     self._claim.in_use()
                 self.has_asked = self.is_busy = self.is_waiting = True
@@ -240,18 +238,6 @@ class Connection:
         self._free_frame_bytes, self._read_ahead_bytes = CHARGED_FRAME_BYTES, READ_AHEAD_BYTES
         self._frame_memory = self._request_memory
         self._parser.max_bytes = self._unrestricted_frame_bytes
-
-    def _is_turn_over(self) -> bool:
-        """Whether others are to have their turn before the next request is answered."""
-        self._turn_requests += 1
-        return self._turn_requests > TURN_REQUESTS or self._clock.elapsed_s() - self._turn_began_s > TURN_S
-
-    async def _end_turn(self) -> None:
-        await asyncio.sleep(0)
-        self._begin_turn()
-
-    def _begin_turn(self) -> None:
-        self._turn_requests, self._turn_began_s = 0, self._clock.elapsed_s()
 
     def close(self) -> None:
         """Hangs up now. What has been read of a request is let go with its claim: others count on its memory."""
@@ -347,10 +333,7 @@ class Connection:
     async def _more(self) -> None:
         """Returns when there may be another frame, or the stream has ended."""
         await self._charge_frame()
-        if self._is_turn_over():
-            await self._end_turn()  # more may have been read ahead meanwhile
-            return
-        if self._read():
+        if not self._turn.is_over() and self._read():
             return
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
@@ -358,7 +341,7 @@ class Connection:
             await self._arrival
         finally:
             self._arrival = None
-        self._begin_turn()
+        self._turn.begin()
 
     async def _charge_frame(self) -> None:
         """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read.

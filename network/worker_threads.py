@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 def forget_frames(fault: BaseException) -> None:
-    """Lets go of what the functions held that it came through: in a worker they know, by the future, the fault itself,
-    so a request of 20 MB would stay until the collector comes by.
+    """Lets go of what the functions held that it came through. One of them may hold the fault itself, in a list of
+    answers or by the future of a worker: a request of 20 MB would stay until the collector comes by.
     """
     fault.__traceback__ = fault.__context__ = None
 

@@ -166,6 +166,10 @@ def error_name(code: int) -> str:
         return f"error {code}"
 
 
+MOST_MESSAGE_CHARS = 2_000
+"""Of a text in a response, which may quote what a request of megabytes says."""
+
+
 class ApiError(Exception):
     """Ends a request, or one item of it, with `code`; the message is sent where the response has room for one."""
 
@@ -178,7 +182,11 @@ class ApiError(Exception):
 
     @property
     def message(self) -> str | None:
-        return str(self) or None
+        """The text, as much of it as a field of a response can hold; None where there is none."""
+        text = str(self)
+        if len(text) > MOST_MESSAGE_CHARS:
+            return f"{text[:MOST_MESSAGE_CHARS]} …"
+        return text or None
 
 
 class MalformedFrame(Exception):

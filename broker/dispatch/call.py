@@ -1,24 +1,23 @@
 """One request on its way through its handler."""
 
-from collections.abc import Hashable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 from ...network.connection import Peer
 from ...network.principal import KafkaPrincipal
+from ...network.turn import Turn
 from ...protocol.api import ApiKey
 from ...protocol.frame import RequestHeader
 from ..quotas.request_charging import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
-from .requests_in_parts import Names, named_twice
 
 
 @dataclass(slots=True)
 class Call:
     """A request, read. `waited_s` is the part of its time that a purgatory held it; `access`, what it may do;
-    `quota`, how much, and `throttle_ms`, for how long its client is not listened to after it. `repeated` is what the
-    whole request names more than once where `request` is a part of it."""
+    `quota`, how much, and `throttle_ms`, for how long its client is not listened to after it. `has_many_items`: a
+    worker read it or writes its answer.
+    """
 
     key: ApiKey
     version: int
@@ -30,7 +29,7 @@ class Call:
     access: Access = EVERYTHING
     quota: RequestQuota = UNLIMITED
     throttle_ms: int = 0
-    repeated: AbstractSet[Hashable] | None = None
+    has_many_items: bool = False
 
     @property
     def client_id(self) -> str:
@@ -46,6 +45,10 @@ class Call:
         """Who asks, and from which address, as the log names it."""
         return f"{self.principal} at {self.peer.host}"
 
-    def repeats(self, names: Names) -> AbstractSet[Hashable]:
-        """What the whole request names more than once."""
-        return named_twice(names(self.request)) if self.repeated is None else self.repeated
+    @property
+    def turn(self) -> Turn:
+        """What loops over the request's items, or over as many answers, ask after each of them.
+
+        Not for handlers that wait for other requests: it may take one of the few places for long requests.
+        """
+        return self.peer.turn

@@ -24,7 +24,7 @@ from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header, response_encoder
-from ...protocol.primitives import size_of
+from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
@@ -33,14 +33,13 @@ from ..security.authorization.authorization_rule import Rule
 from ..security.authorization.guard import Handle, guarded
 from . import request_item_limits
 from .call import Call
-from .requests_in_parts import LONG_ANSWERS, PARTS, named_twice
 
 if TYPE_CHECKING:
     from ..core import Core
 
 LARGE_REQUEST_BYTES = 64 * 1024
-LONG_REQUEST_BYTES = 1024
-"""What has fewer bytes than this is not looked at: it cannot have many items."""
+FEW_BYTES = 4 * 1024
+"""A larger request may have so many items that a worker refuses them, or writes what each is answered."""
 CHARGED_ANSWER_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
@@ -48,11 +47,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """An API that this broker answers: `module` in handlers/, versions from `first` to `last` inclusive."""
+    """An API that this broker answers: `module` in handlers/, versions from `first` to `last` inclusive.
+
+    `coordinator`: the room of the coordinator that answers it, which is read with the handler.
+    """
 
     module: str
     first: int
     last: int
+    coordinator: str = ""
 
 
 class Route:
@@ -62,12 +65,9 @@ class Route:
         "decode",
         "encode",
         "handle",
-        "has_long_answers",
         "is_deprecated",
-        "is_long",
         "meter",
         "module",
-        "parts",
         "served",
         "spec",
         "version",
@@ -79,9 +79,6 @@ class Route:
         self.served = served
         self.module = module
         self.handle = handle
-        self.parts = PARTS.get(spec.key)
-        self.is_long = getattr(module, "is_long", None)
-        self.has_long_answers = spec.key in LONG_ANSWERS
         self.decode: Decode = decoder_of(spec.request, version)
         self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
@@ -112,7 +109,12 @@ class Dispatcher:
         began = perf_counter()
         header, body = decode_request_header(frame)
         peer.client_id = header.client_id or ""
-        route = self._routes.get((header.api_key, header.api_version)) or self._find(header, peer)
+        route = self._routes.get((header.api_key, header.api_version))
+        if route is None:
+            spec, served = self._look_up(header, peer)
+            if served.module not in self._modules:
+                return self._read_and_answer(served, frame, peer)
+            route = self._make_route(spec, served, header.api_version)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
         peer.latest_request = route.spec.key, route.version, len(body)
@@ -122,12 +124,6 @@ class Dispatcher:
             call = self._call(route, header, body, peer)
         except TooManyItems as fault:
             return self._refuse_too_many(route, header, peer, fault, began)
-        if route.parts is not None and len(body) > LONG_REQUEST_BYTES and route.parts.is_long(call.request):
-            return self._answer_long(route, call, began)
-        if route.is_long is not None and route.is_long(self._core, call.request, call):
-            return self._answer_long(route, call, began)
-        if route.has_long_answers:
-            return self._answer_long(route, call, began, is_encoded_here=True)
         return self._answer(route, call, began)
 
     def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
@@ -140,43 +136,20 @@ class Dispatcher:
             raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None
-        return Call(route.spec.key, route.version, header, peer, request, len(body))
+        call = Call(route.spec.key, route.version, header, peer, request, len(body))
+        call.has_many_items = len(body) > FEW_BYTES and route.spec.key is not ApiKey.PRODUCE
+        return call
 
     async def _answer_large(
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
     ) -> Reply:
-        """As `answer`; a worker reads the many items that it has, and writes as many answers."""
+        """As `answer`; a worker reads the many items that it has."""
         try:
             call = await self._core.heavy(self._call, route, header, body, peer)
         except TooManyItems as fault:
             return self._refuse_too_many(route, header, peer, fault, began)
-        return await self._answer_long(route, call, began)
-
-    async def _answer_long(self, route: Route, call: Call, began: float, *, is_encoded_here: bool = False) -> Reply:
-        """The reply to a request of many items, or with an answer of many: handled in parts where that may be, written
-        by a worker, and charged. The turn of the next comes when there is memory for this one.
-        """
-        async with self._core.long_requests:
-            response = await self._handled(route, call)
-            self._count(route, call, began)
-            pieces = claim = None
-            if response is not None:
-                if call.throttle_ms:
-                    response = telling(response, call.throttle_ms)
-                self._errors.add(route.spec.name, response)
-                if is_encoded_here:
-                    encoded = _encoded(route, call, response)
-                else:
-                    encoded = await self._core.heavy(_encoded, route, call, response)
-                pieces = self._passed(call, encoded)
-                del response
-                claim = await self._charge(pieces)
-        return Reply(pieces, self._metered(route), began, perf_counter(), call.throttle_ms, claim)
-
-    async def _charge(self, pieces: list[Piece]) -> Claim | None:
-        """A share of the memory for answers that are not read yet, where they are not small."""
-        size = sum(map(size_of, pieces))
-        return None if size <= CHARGED_ANSWER_BYTES else await self._core.answer_memory.claim(size)
+        reply = self._answer(route, call, began)
+        return reply if isinstance(reply, Reply) else await reply
 
     def _refuse_too_many(
         self, route: Route, header: RequestHeader, peer: Peer, fault: TooManyItems, began: float
@@ -198,6 +171,8 @@ class Dispatcher:
         try:
             response = route.handle(self._core, call.request, call)
         except Exception as error:
+            if call.request_bytes > FEW_BYTES:
+                return self._answer_later(route, call, self._refuse(route, call, error), began)
             response = _refused(route, call, error)
         if type(response) is CoroutineType:
             return self._answer_later(route, call, response, began)
@@ -206,11 +181,39 @@ class Dispatcher:
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
     ) -> Reply:
+        """As `_answer`. A worker writes the answer that took longer than a turn, and what is large is charged."""
+        turn = call.turn
         try:
-            response = await handling
-        except Exception as error:
-            response = _refused(route, call, error)
-        return self._reply(route, call, response, began)
+            try:
+                response = await handling
+            except Exception as error:
+                response = await self._refuse(route, call, error)
+            meter = self._count(route, call, began)
+            if response is None:
+                return Reply(None, meter, began, perf_counter(), call.throttle_ms)
+            response = self._note(route, call, response)
+            is_long = turn.has_place or call.has_many_items
+            encoded = (
+                await self._core.heavy(_encoded, route, call, response) if is_long else _encoded(route, call, response)
+            )
+            pieces = self._passed(call, encoded)
+            del response
+            claim = await self._charge(pieces)
+        finally:
+            turn.leave()
+        return Reply(pieces, meter, began, perf_counter(), call.throttle_ms, claim)
+
+    async def _charge(self, pieces: list[Piece]) -> Claim | None:
+        """A share of the memory for answers that are not read yet, where their bytes are not few."""
+        size = sum(size_of(piece) for piece in pieces if type(piece) in BUFFER_TYPES)
+        return None if size <= CHARGED_ANSWER_BYTES else await self._core.answer_memory.claim(size)
+
+    async def _refuse(self, route: Route, call: Call, error: Exception) -> Any | None:
+        """As `_refused`; a worker names all that a large request asks for."""
+        if call.request_bytes <= FEW_BYTES:
+            return _refused(route, call, error)
+        call.has_many_items = True
+        return await self._core.heavy(_refused, route, call, error)
 
     async def _handled(self, route: Route, call: Call) -> Any | None:
         """The response, with all that may step in between."""
@@ -221,41 +224,24 @@ class Dispatcher:
                 if response is not None:
                     break
             else:
-                response = await self._in_parts(route, call)
+                response = await _awaited(route.handle(self._core, call.request, call))
         except Exception as error:
-            response = _refused(route, call, error)
+            response = await self._refuse(route, call, error)
         for interceptor in interceptors:
             response = await interceptor.after(call, response)
         return response
-
-    async def _in_parts(self, route: Route, call: Call) -> Any | None:
-        """What the handler answers, to one part of the request after the other."""
-        parts = route.parts
-        if parts is None or not parts.is_long(call.request):
-            return await _awaited(route.handle(self._core, call.request, call))
-        whole, responses = call.request, []
-        if parts.names is not None:
-            call.repeated = await self._core.heavy(named_twice, parts.names(whole))
-        try:
-            for request, goes_on in parts.cut(whole):
-                call.request = request
-                responses.append((await _awaited(route.handle(self._core, request, call)), goes_on))
-                await self._core.breathe()
-        finally:
-            call.request = whole
-        return parts.joined(responses)
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         meter = self._count(route, call, began)
         if response is None:
             return Reply(None, meter, began, perf_counter(), call.throttle_ms)
-        if call.throttle_ms:
-            response = telling(response, call.throttle_ms)
+        response = self._note(route, call, response)
+        return Reply(_encoded(route, call, response), meter, began, perf_counter(), call.throttle_ms)
+
+    def _note(self, route: Route, call: Call, response: Any) -> Any:
+        """The response as it is sent, with its error codes counted."""
         self._errors.add(route.spec.name, response)
-        pieces = _encoded(route, call, response)
-        if self._core.interceptors:
-            pieces = self._passed(call, pieces)
-        return Reply(pieces, meter, began, perf_counter(), call.throttle_ms)
+        return telling(response, call.throttle_ms) if call.throttle_ms else response
 
     def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
         """The pieces as interceptors let them go."""
@@ -282,10 +268,10 @@ class Dispatcher:
             route.meter = RequestMeter(self._core.metrics, route.spec.name, route.version)
         return route.meter
 
-    def _find(self, header: RequestHeader, peer: Peer) -> Route:
-        """The route of an API and version that were not asked for yet.
+    def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, Served]:
+        """An API that was not asked for in this version yet.
 
-        Raises: MalformedFrame where they are not served; only ApiVersions has a route of another version then.
+        Raises: MalformedFrame where it is not served; only ApiVersions answers other versions then.
         """
         try:
             key = ApiKey(header.api_key)
@@ -294,18 +280,27 @@ class Dispatcher:
             raise MalformedFrame(
                 f"API key {header.api_key} version {header.api_version} is not served; is {peer} a Kafka client?"
             ) from None
-        version = header.api_version
-        if not served.first <= version <= served.last:
-            if key is not ApiKey.API_VERSIONS:
-                raise MalformedFrame(
-                    f"{spec.name} version {version} is not served, only {served.first} to {served.last}"
-                )
-            version = 0
-        route = self._routes.get((key, version))
+        if key is not ApiKey.API_VERSIONS and not served.first <= header.api_version <= served.last:
+            raise MalformedFrame(
+                f"{spec.name} version {header.api_version} is not served, only {served.first} to {served.last}"
+            )
+        return spec, served
+
+    def _make_route(self, spec: ApiSpec, served: Served, version: int) -> Route:
+        """The route of that version; of version 0 where it is not served."""
+        version = version if served.first <= version <= served.last else 0
+        route = self._routes.get((spec.key, version))
         if route is None:
-            module = self._module(served.module)
-            route = self._routes[key, version] = Route(spec, version, served, module, self._handle_of(key, module))
+            module = self._modules[served.module]
+            route = Route(spec, version, served, module, self._handle_of(spec.key, module))
+            self._routes[spec.key, version] = route
         return route
+
+    async def _read_and_answer(self, served: Served, frame: memoryview, peer: Peer) -> Reply:
+        """As `answer`, of an API that was not asked for yet: a worker reads its handler."""
+        await self._core.heavy(self._read_module, served)
+        reply = self.answer(frame, peer)
+        return reply if isinstance(reply, Reply) else await reply
 
     def _handle_of(self, key: ApiKey, module: ModuleType) -> Handle:
         """What handles requests: the module; it asks first if there is an authorizer, and is metered if there are
@@ -316,21 +311,21 @@ class Dispatcher:
             handle = guarded(module, self._rules[key], authorizer)
         return metered(handle, quotas) if quotas.limits_requests else handle
 
-    def _module(self, name: str) -> ModuleType:
-        """The handler, read when it is first needed: all of them take 10 MB.
+    def _read_module(self, served: Served) -> None:
+        """Reads a handler when it is first needed: all of them take 10 MB. With it its coordinator, which takes 0.1 s.
 
         Raises: CloseConnection when it cannot be read.
         """
-        module = self._modules.get(name)
-        if module is None:
-            try:
-                with self._core.spare_descriptors.free():
-                    module = self._modules[name] = import_module(f"..handlers.{name}", __package__)
-            except OSError as fault:  # not the peer's: EMFILE, most likely
-                raise CloseConnection(
-                    f"the handler {name} cannot be read, is the limit of open files too low? {fault}"
-                ) from fault
-        return module
+        try:
+            with self._core.spare_descriptors.free():
+                module = import_module(f"..handlers.{served.module}", __package__)
+                if served.coordinator:
+                    import_module(f"..{served.coordinator}.coordinator", __package__)
+        except OSError as fault:  # not the peer's: EMFILE, most likely
+            raise CloseConnection(
+                f"the handler {served.module} cannot be read, is the limit of open files too low? {fault}"
+            ) from fault
+        self._modules[served.module] = module
 
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
         refusal = route.module.unsupported(route.served)

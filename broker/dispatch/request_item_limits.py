@@ -6,7 +6,6 @@ partitions, groups or topics give the loop to others on their way: they may have
 """
 
 from ...protocol.api import ApiKey
-from .requests_in_parts import PARTS
 
 SETTING = "stepdown.request.max.items"
 
@@ -15,14 +14,29 @@ MOST_CHEAP_ITEMS_IN_ONE_GO = 20_000
 MOST_PROTOCOLS = 100
 """Of a JoinGroup: each member's are kept, and compared with those of all others. Clients have one to three."""
 
-IN_TURNS = frozenset(PARTS) | {
-    ApiKey.PRODUCE,
-    ApiKey.METADATA,
-    ApiKey.OFFSET_FETCH,
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.WRITE_TXN_MARKERS,
-}
+IN_TURNS = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.METADATA,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.DELETE_GROUPS,
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.DELETE_RECORDS,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    }
+)
 CHEAP = frozenset(
     {
         ApiKey.FETCH,

@@ -17,7 +17,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ...network.conversion_buffer import ClaimedBuffer
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from ..core import Core
 
 FIRST_VERSION_WITH_ZSTD = 10
-SLICES_A_TURN = 32
-TURN_S = 0.0005
 KEPT_SURPLUS_BYTES = 64 * 1024
 
 
@@ -160,7 +157,7 @@ class _Conversions:
         self._replaced: dict[int, ConvertedSlice | Refusal] = {}
         self._helpers_left = core.workers.most - 1
         self._helpers = asyncio.TaskGroup()
-        self._turn_ends_s = perf_counter() + TURN_S
+        self._turn = core.turns.begin()
 
     async def made(self) -> dict[int, ConvertedSlice | Refusal]:
         try:
@@ -184,9 +181,7 @@ class _Conversions:
                 self._replaced[index] = refusal
             elif reading.slice.size_bytes:
                 self._replaced[index] = await self._convert(reading)
-            if index % SLICES_A_TURN == SLICES_A_TURN - 1 or perf_counter() > self._turn_ends_s:
-                await core.breathe()
-                self._turn_ends_s = perf_counter() + TURN_S
+            await self._turn.next()
 
     async def _convert(self, reading: Reading) -> ConvertedSlice | Refusal:
         """A slice with its size promised, from the first batch on that becomes something.
@@ -214,7 +209,7 @@ class _Conversions:
                 )
                 if not reading.slice.size_bytes:
                     return converted
-                await self._core.breathe()
+                await self._turn.next()
         except ApiError as error:
             is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
             self._core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()

@@ -11,10 +11,11 @@ Rules (spec: fetch-down-conversion, section 5):
 - Sizes are those of stored bytes, before any conversion.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...network.turn import Turn
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_slice import EMPTY_SLICE, FileSlice
@@ -26,7 +27,7 @@ from .session import Interest
 FIRST_VERSION_WITH_SOFT_LIMITS = 3
 FIRST_VERSION_FROM_FOLLOWERS = 11
 NOBODY = -1
-PARTITIONS_A_TURN = 200
+PARTITIONS_A_STEP = 16
 
 
 class Terms(NamedTuple):
@@ -112,15 +113,12 @@ def _readable_topic(cluster: Cluster, interest: Interest, access: Access, *, is_
     return find_topic(cluster, interest)
 
 
-async def read_all(
-    cluster: Cluster, interests: Sequence[Interest], terms: Terms, breathe: Callable[[], Awaitable[None]]
-) -> list[Reading]:
+async def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms, turn: Turn) -> list[Reading]:
     """One `Reading` for each interest, in order; others get the loop in between."""
     readings: list[Reading] = []
-    for at in range(0, len(interests), PARTITIONS_A_TURN):
-        readings += read_few(cluster, interests[at : at + PARTITIONS_A_TURN], terms, before=readings)
-        if at + PARTITIONS_A_TURN <= len(interests):
-            await breathe()
+    for at in range(0, len(interests), PARTITIONS_A_STEP):
+        readings += read_few(cluster, interests[at : at + PARTITIONS_A_STEP], terms, before=readings)
+        await turn.next()
     return readings
 
 

@@ -329,10 +329,11 @@ class GroupCoordinator:
 
     async def expire_offsets(self) -> None:
         """Takes away what is older than its retention, and groups that have nothing left."""
+        turn = self._core.turns.begin()
         for group in self.groups:
             with self._core.rounds.item("offset expiry", group.group_id):
                 self._expire(group)
-            await self._core.breathe()
+            await turn.next()
 
     def _expire(self, group: Group) -> None:
         partition = self._topic.partition_of(group.group_id)

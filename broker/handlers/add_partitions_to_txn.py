@@ -23,11 +23,11 @@ from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from ..dispatch.call import Call
-from ..metadata.image import Cluster
 from ..metadata.topic_rules import INTERNAL_TOPICS
 from ..security.authorization.access import Access
 from ..transactions.errors_for_old_producers import code_for
 from ..transactions.transaction import TopicPartition
+from .offset_commit import has_partition
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -66,10 +66,16 @@ def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransa
 async def _answer(
     broker: "Services", asked: AddPartitionsToTxnTransaction, call: Call
 ) -> Mapping[TopicPartition, ErrorCode]:
-    partitions = _partitions(asked.topics)
-    faults = _missing(broker.cluster, partitions)
-    if call.version < FIRST_VERSION_OF_BROKERS:
-        faults |= _denied(call.access, partitions)
+    partitions, faults = [], {}
+    for topic in asked.topics:
+        is_denied = call.version < FIRST_VERSION_OF_BROKERS and not _may_write(call.access, topic.name)
+        for index in topic.partitions:
+            partitions.append((topic.name, index))
+            if is_denied:
+                faults[topic.name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif not has_partition(broker.cluster, topic.name, index):
+                faults[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            await call.turn.next()
     if faults:
         return {each: faults.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in partitions}
     producer = (asked.transactional_id, asked.producer_id, asked.producer_epoch)
@@ -86,23 +92,9 @@ def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartitio
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-def _denied(access: Access, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+def _may_write(access: Access, topic: str) -> bool:
     """Internal topics are nobody's to write in a transaction of their own (Kafka does not even ask)."""
-    allowed = {
-        name: access.may(AclOperation.WRITE, ResourceType.TOPIC, name)
-        for name in dict.fromkeys(name for name, _ in partitions)
-        if name not in INTERNAL_TOPICS
-    }
-    return {each: ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in partitions if not allowed.get(each[0])}
-
-
-def _missing(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-    found = {}
-    for name, index in partitions:
-        topic = cluster.topics.get(name)
-        if topic is None or index not in topic.partitions:
-            found[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return found
+    return topic not in INTERNAL_TOPICS and access.may(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 
 def _result(

@@ -7,6 +7,7 @@ disk, by one write, and in force when the answer goes out. v1 is flexible.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -37,6 +38,7 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
             before = broker.topics.store.state.client_quotas.get(entity, {})
             changes[entity] = changed_quotas(entity, before, _operations(entry))
         except ApiError as fault:
+            forget_frames(fault)
             error = fault
         results.append(_result(entry, error))
     if changes and not request.validate_only:

@@ -16,7 +16,7 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from ..dispatch.call import Call
-from ..dispatch.requests_in_parts import resources_named
+from ..dispatch.repeated_items import find_repeated
 from ..metadata.config_resources import (
     Change,
     ResourceType,
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
     replace = partial(_replace, broker, change=Change(by=call.requester, is_check=request.validate_only))
-    errors = await change_each(request.resources, call.repeats(resources_named), replace, broker.breathe)
+    named = ((each.resource_type, each.resource_name) for each in request.resources)
+    repeated = await find_repeated(named, call.turn)
+    errors = await change_each(request.resources, repeated, replace, call.turn)
     return AlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 
 

@@ -3,6 +3,7 @@
 The only replica list of a broker that is alone is itself: naming it succeeds and changes nothing.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
@@ -19,18 +20,15 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(
+async def handle(
     broker: "Services", request: AlterPartitionReassignmentsRequest, call: Call
 ) -> AlterPartitionReassignmentsResponse:
-    return AlterPartitionReassignmentsResponse(
-        error_message=None,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name, partitions=[_reassign(broker, topic.name, asked) for asked in topic.partitions]
-            )
-            for topic in request.topics
-        ],
-    )
+    responses = []
+    for topic in request.topics:
+        partitions = await call.turn.map(partial(_reassign, broker, topic.name), topic.partitions)
+        responses.append(ReassignableTopicResponse(name=topic.name, partitions=partitions))
+        await call.turn.next()
+    return AlterPartitionReassignmentsResponse(error_message=None, responses=responses)
 
 
 def refuse(

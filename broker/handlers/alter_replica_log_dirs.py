@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
+async def handle(broker: "Services", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
             for index in topic.partitions:
                 codes.setdefault(topic.name, {})[index] = _move(broker, topic.name, index, directory.path)
+                await call.turn.next()
     return _response(codes)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DONE = AclCreationResult(error_message=None)
 
 
-def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
+async def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
     acls = broker.acls
     wanted: list[Acl] = []
     results = []
@@ -29,6 +29,7 @@ def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> Create
             results.append(DONE)
         except ApiError as error:
             results.append(_failure(error))
+        await call.turn.next()
     acls.add(wanted)
     return CreateAclsResponse(results=results)
 

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -30,6 +31,7 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
     counts = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
+        await call.turn.next()
         error = NONE
         try:
             added = _check(broker, topic, is_repeated=counts[topic.name] > 1)
@@ -39,6 +41,7 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
                 await broker.topics.grow(topic.name, topic.count, assignment)
                 log.info("topic %s is given %d partitions by %s", topic.name, topic.count, call.requester)
         except ApiError as fault:
+            forget_frames(fault)
             error = fault
         results[topic.name] = _result(topic, error)
     return CreatePartitionsResponse(results=list(results.values()))

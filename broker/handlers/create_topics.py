@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ...config.describe_configs import describe_topic
-from ...network.loop_yield import Pauses
+from ...network.worker_threads import forget_frames
 from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import (
@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 UNSET = -1
 FIRST_VERSION_WITH_CONFIGS = 5
 FIRST_VERSION_WITH_STRICT_QUOTA = 6
-TOPICS_A_TURN = 50
 ConfigsOf = Callable[[frozenset[tuple[str, str]]], Sequence[CreatableTopicConfigs]]
 
 
@@ -44,14 +43,14 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     counts = Counter(topic.name for topic in request.topics)
     planned: dict[str, NewTopic] = {}
     failed: dict[str, ApiError] = {}
-    pause = Pauses(broker.breathe, TOPICS_A_TURN)
     for topic in request.topics:
-        await pause.next()
+        await call.turn.next()
         try:
             plan = _plan(broker, topic, is_repeated=counts[topic.name] > 1)
             call.quota.mutate(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             planned[topic.name] = plan
         except ApiError as error:
+            forget_frames(error)
             failed[topic.name] = error
     check_number(sum(topic.partitions for topic in planned.values()))
     if not request.validate_only and planned:
@@ -62,7 +61,7 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     answers = []
     configs_of = cache(partial(_configs, broker))
     for name in counts:
-        await pause.next()
+        await call.turn.next()
         answers.append(_failure(name, failed[name]) if name in failed else _success(planned[name], call, configs_of))
     return CreateTopicsResponse(topics=answers)
 

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
+async def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
     acls = broker.acls
     doomed: set[Acl] = set()
     results = []
     for wanted in request.filters:
+        await call.turn.next()
         try:
             found = acls.found(filter_of(wanted))
         except ApiError as error:

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: "Services", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
-    names = dict.fromkeys(request.groups_names)
-    codes = {group_id: await broker.groups.delete(group_id) for group_id in names}
-    return DeleteGroupsResponse(
-        results=tuple(DeletableGroupResult(group_id=group_id, error_code=code) for group_id, code in codes.items())
-    )
+    results = []
+    for group_id in dict.fromkeys(request.groups_names):
+        code = await broker.groups.delete(group_id)
+        results.append(DeletableGroupResult(group_id=group_id, error_code=code))
+        await call.turn.next()
+    return DeleteGroupsResponse(results=results)
 
 
 def refuse(request: DeleteGroupsRequest, error: ApiError, call: Call) -> DeleteGroupsResponse:

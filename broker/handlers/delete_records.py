@@ -8,6 +8,7 @@ internal topics.
 """
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -30,13 +31,11 @@ NO_LOW_WATERMARK = -1
 
 
 async def handle(broker: "Services", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
-    topics = [
-        DeleteRecordsTopicResult(
-            name=topic.name,
-            partitions=[_result(broker, topic.name, partition, call) for partition in topic.partitions],
-        )
-        for topic in request.topics
-    ]
+    topics = []
+    for topic in request.topics:
+        partitions = await call.turn.map(partial(_result, broker, call, topic.name), topic.partitions)
+        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
+        await call.turn.next()
     await broker.heavy(broker.log_manager.checkpoint_log_starts)
     return DeleteRecordsResponse(topics=topics)
 
@@ -52,7 +51,7 @@ def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> Delete
     )
 
 
-def _result(broker: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> DeleteRecordsPartitionResult:
+def _result(broker: "Services", call: Call, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     try:
         low_watermark = _delete(broker, name, asked, call)
     except ApiError as error:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...network.loop_yield import Pauses
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.delete_topics import (
@@ -31,7 +30,6 @@ log = logging.getLogger(__name__)
 
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
 FIRST_VERSION_WITH_STRICT_QUOTA = 5
-TOPICS_A_TURN = 100
 NONE = ApiError("", ErrorCode.NONE)
 
 
@@ -43,9 +41,8 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
     results: list[DeletableTopicResult] = []
     access = _access(call)
     doomed: dict[str, None] = {}  # a set that keeps the order
-    pause = Pauses(broker.breathe, TOPICS_A_TURN)
     for asked, count in Counter(_asked(request)).items():
-        await pause.next()
+        await call.turn.next()
         try:
             name = _resolve(broker, asked, count, access)
             if name in doomed:

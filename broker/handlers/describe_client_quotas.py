@@ -29,20 +29,20 @@ DEFAULT = 1
 SPECIFIED = 2
 
 
-def handle(broker: "Services", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
+async def handle(broker: "Services", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
     _check(request.components)
     quotas = broker.topics.store.state.client_quotas
-    return DescribeClientQuotasResponse(
-        error_message=None,
-        entries=[
-            EntryData(
-                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
-                values=[ValueData(key=key, value=value) for key, value in values.items()],
+    entries = []
+    for entity, values in tuple(quotas.items()):
+        if _matches(entity, request):
+            entries.append(
+                EntryData(
+                    entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+                    values=[ValueData(key=key, value=value) for key, value in values.items()],
+                )
             )
-            for entity, values in quotas.items()
-            if _matches(entity, request)
-        ],
-    )
+        await call.turn.next()
+    return DescribeClientQuotasResponse(error_message=None, entries=entries)
 
 
 def refuse(request: DescribeClientQuotasRequest, error: ApiError, call: Call) -> DescribeClientQuotasResponse:

@@ -31,25 +31,26 @@ LOGGER_SOURCE = 6
 UNKNOWN_TYPE = 0
 
 
-def handle(broker: "Services", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+async def handle(broker: "Services", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    distinct = {}
     for resource in request.resources:
         resource_type(resource.resource_type)  # an unknown type fails the request, as in Kafka
-    distinct = {
-        (resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ())): resource
-        for resource in request.resources
-    }
-    return DescribeConfigsResponse(results=[_result(broker, request, each, call) for each in distinct.values()])
+        keys = tuple(resource.configuration_keys or ())
+        distinct[resource.resource_type, resource.resource_name, keys] = resource
+        await call.turn.next()
+    return DescribeConfigsResponse(results=[await _result(broker, request, each, call) for each in distinct.values()])
 
 
 def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(results=[_failure(resource, error) for resource in request.resources])
 
 
-def _result(
+async def _result(
     broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> DescribeConfigsResult:
+    await call.turn.next()
     try:
-        configs = _configs(broker, request, resource, call.version)
+        configs = await _configs(broker, request, resource, call)
     except ApiError as error:
         return _failure(resource, error)
     return DescribeConfigsResult(
@@ -70,8 +71,8 @@ def _failure(resource: DescribeConfigsResource, error: ApiError) -> DescribeConf
     )
 
 
-def _configs(
-    broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, version: int
+async def _configs(
+    broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> list[DescribeConfigsResourceResult]:
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.CLIENT_METRICS:
@@ -79,24 +80,25 @@ def _configs(
     wanted = frozenset(resource.configuration_keys or ())
     if kind is ResourceType.BROKER_LOGGER:
         return _loggers(broker, resource.resource_name, wanted)
-    rows = _topic(broker, resource) if kind is ResourceType.TOPIC else _broker(broker, resource)
-    return [_entry(row, request, version) for row in rows if not wanted or row.name in wanted]
+    find = _topic if kind is ResourceType.TOPIC else _broker
+    rows = find(broker, resource, wanted)
+    return await call.turn.map(lambda row: _entry(row, request, call.version), rows)
 
 
-def _topic(broker: "Services", resource: DescribeConfigsResource) -> Iterable[Row]:
+def _topic(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[Row]:
     name = resource.resource_name
     check_name(name)
     topic = broker.cluster.topics.get(name)
     if topic is None:
         raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return describe_topic(broker.topics.configuration.layers, topic.overrides)
+    return describe_topic(broker.topics.configuration.layers, topic.overrides, wanted)
 
 
-def _broker(broker: "Services", resource: DescribeConfigsResource) -> Iterable[Row]:
+def _broker(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[Row]:
     layers = broker.topics.configuration.layers
     if is_cluster_default(broker.cluster, resource.resource_name):
-        return describe_cluster_defaults(layers)
-    return describe_broker(layers)
+        return describe_cluster_defaults(layers, wanted)
+    return describe_broker(layers, wanted)
 
 
 def _entry(row: Row, request: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:

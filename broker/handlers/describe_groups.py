@@ -35,6 +35,7 @@ def refuse(request: DescribeGroupsRequest, error: ApiError, call: Call) -> Descr
 
 
 async def _describe(broker: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
+    await call.turn.next()
     operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
         return await broker.groups.describe_classic(group_id, operations)

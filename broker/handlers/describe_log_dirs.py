@@ -7,6 +7,7 @@ the segment files, without indexes. Partitions that are not here are left out.
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, DiskFault
 from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -23,19 +24,21 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+async def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
     logs, offline = broker.log_manager.logs, broker.log_manager.offline
-    asked: Collection[tuple[str, int]] = logs
+    asked: Collection[tuple[str, int]] = tuple(logs)
     if request.topics is not None:
         asked = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
     by_directory: dict[str, list[Log]] = {path: [] for path in broker.log_manager.directories}
     for key in asked:
-        if key in logs:
-            by_directory[logs[key].directory.rpartition("/")[0]].append(logs[key])
+        found = logs.get(key)
+        if found is not None:
+            by_directory.setdefault(found.directory.rpartition("/")[0], []).append(found)
+        await call.turn.next()
     moves = [move for move in broker.topics.moves.under_way() if (move.log.topic, move.log.partition) in asked]
     return DescribeLogDirsResponse(
         results=[
-            _result(broker, path, found, [move for move in moves if move.destination == path])
+            await _result(broker, path, found, [move for move in moves if move.destination == path], call.turn)
             for path, found in by_directory.items()
             if path not in offline
         ]
@@ -47,7 +50,9 @@ def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> Desc
     return DescribeLogDirsResponse(error_code=error.code)
 
 
-def _result(broker: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove]) -> DescribeLogDirsResult:
+async def _result(
+    broker: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove], turn: Turn
+) -> DescribeLogDirsResult:
     try:
         total_bytes, usable_bytes = broker.log_manager.files.space(path)
     except DiskFault as fault:
@@ -61,6 +66,7 @@ def _result(broker: "Services", path: str, logs: Iterable[Log], moves: Iterable[
                 offset_lag=_lag(broker, found),
             )
         )
+        await turn.next()
     for move in moves:
         topics.setdefault(move.log.topic, []).append(_copy(move))
     return DescribeLogDirsResult(

@@ -13,23 +13,19 @@ from ...protocol.messages.describe_producers import (
 )
 from ...storage.producers.producer_state import ProducerEntry
 from ..dispatch.call import Call
-from ..dispatch.requests_in_parts import partitions_once
+from ..dispatch.repeated_items import merge_topics
 from ..metadata.topic_rules import check_name
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_partition(broker, topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in partitions_once(request.topics)
-        ]
-    )
+async def handle(broker: "Services", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    topics = []
+    for name, indexes in (await merge_topics(request.topics, call.turn)).items():
+        partitions = [await _partition(broker, name, index, call) for index in indexes]
+        topics.append(TopicResponse(name=name, partitions=partitions))
+    return DescribeProducersResponse(topics=topics)
 
 
 def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> DescribeProducersResponse:
@@ -41,15 +37,16 @@ def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> De
     )
 
 
-def _partition(broker: "Services", name: str, index: int) -> PartitionResponse:
+async def _partition(broker: "Services", name: str, index: int, call: Call) -> PartitionResponse:
+    await call.turn.next()
     try:
         check_name(name)
         partition = broker.cluster.partition(name, index)
         broker.cluster.check_led_here(partition)
     except ApiError as error:
         return _failure(index, error)
-    producers = partition.log.producers.state.producers.values()
-    return PartitionResponse(partition_index=index, active_producers=[_state(producer) for producer in producers])
+    producers = tuple(partition.log.producers.state.producers.values())
+    return PartitionResponse(partition_index=index, active_producers=await call.turn.map(_state, producers))
 
 
 def _state(producer: ProducerEntry) -> ProducerState:

@@ -27,36 +27,42 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopicPartitionsResponse:
+async def handle(
+    broker: "Services", request: DescribeTopicPartitionsRequest, call: Call
+) -> DescribeTopicPartitionsResponse:
     cursor = request.cursor
     first_name = cursor.topic_name if cursor is not None else ""
     asked = {topic.name for topic in request.topics}
     names = sorted(name for name in asked or broker.cluster.topics if name >= first_name)
     _check(cursor, asked)
     may = call.access.may if asked else call.access.may_see
-    is_seen = {name: may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
-    page = _page(broker, request, [name for name in names if is_seen[name]], call.access)
+    is_seen = {}
+    for name in names:
+        is_seen[name] = may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+        await call.turn.next()
+    page = await _page(broker, request, [name for name in names if is_seen[name]], call)
     hidden = [_refused(name) for name in asked if not is_seen.get(name, True)]
     return replace(page, topics=[*page.topics, *hidden]) if hidden else page
 
 
-def _page(
-    broker: "Services", request: DescribeTopicPartitionsRequest, names: Iterable[str], access: Access
+async def _page(
+    broker: "Services", request: DescribeTopicPartitionsRequest, names: Iterable[str], call: Call
 ) -> DescribeTopicPartitionsResponse:
     topics = broker.cluster.topics
     cursor = request.cursor
     remaining = max(1, min(broker.settings.max_request_partition_size_limit, request.response_partition_limit))
     answers: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
+        await call.turn.next()
         if remaining <= 0:
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=Cursor(topic_name=name))
         topic = topics.get(name)
         if topic is None:
-            answers.append(_absent(name, access))
+            answers.append(_absent(name, call.access))
             continue
         start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         end = min(len(topic.partitions), start + remaining)
-        answers.append(_described(topic, range(start, end), access, broker.cluster))
+        answers.append(await _described(topic, range(start, end), call, broker.cluster))
         if end < len(topic.partitions):
             next_cursor = Cursor(topic_name=name, partition_index=end)
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=next_cursor)
@@ -97,15 +103,15 @@ def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _described(
-    topic: Topic, indexes: Iterable[int], access: Access, cluster: Cluster
+async def _described(
+    topic: Topic, indexes: Iterable[int], call: Call, cluster: Cluster
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[_partition(topic.partitions[index], cluster) for index in indexes],
-        topic_authorized_operations=access.operations(ResourceType.TOPIC, topic.name),
+        partitions=await call.turn.map(lambda index: _partition(topic.partitions[index], cluster), indexes),
+        topic_authorized_operations=call.access.operations(ResourceType.TOPIC, topic.name),
     )
 
 

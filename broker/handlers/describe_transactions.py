@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
+async def handle(broker: "Services", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
+    names = dict.fromkeys(request.transactional_ids)
     return DescribeTransactionsResponse(
-        transaction_states=[
-            _describe(broker, transactional_id, call) for transactional_id in dict.fromkeys(request.transactional_ids)
-        ]
+        transaction_states=await call.turn.map(lambda name: _describe(broker, name, call), names)
     )
 
 

@@ -4,6 +4,7 @@ ELECTION_NOT_NEEDED for partitions that are named and have such a leader, nothin
 is alone leads everything. Version notes: v0 knows preferred elections only and has no error of its own.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -23,23 +24,22 @@ UNCLEAN = 1
 FIRST_VERSION_WITH_ERROR = 1
 
 
-def handle(broker: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
+async def handle(broker: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
     asks_for_none = request.topic_partitions is not None and not request.topic_partitions
     if request.election_type not in (PREFERRED, UNCLEAN) and not asks_for_none:
         raise ApiError(f"election type {request.election_type} is not known", ErrorCode.INVALID_REQUEST)
     is_unclean = request.election_type == UNCLEAN
     if request.topic_partitions is None:
-        results = [_elect_all(broker, name, is_unclean=is_unclean) for name in tuple(broker.cluster.topics)]
+        asked = [(topic.name, tuple(topic.partitions)) for topic in broker.cluster.topics.values()]
     else:
-        results = [
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[
-                    _elect(broker, topic.topic, index, is_unclean=is_unclean) for index in topic.partitions
-                ],
-            )
-            for topic in request.topic_partitions
-        ]
+        asked = [(topic.topic, tuple(topic.partitions)) for topic in request.topic_partitions]
+    results = []
+    for name, indexes in asked:
+        found = await call.turn.map(partial(_elect, broker, name, is_unclean=is_unclean), indexes)
+        if request.topic_partitions is None:
+            found = [each for each in found if each.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        results.append(ReplicaElectionResult(topic=name, partition_result=found))
+        await call.turn.next()
     return ElectLeadersResponse(replica_election_results=results)
 
 
@@ -53,13 +53,6 @@ def refuse(request: ElectLeadersRequest, error: ApiError, call: Call) -> ElectLe
             for topic in request.topic_partitions or ()
         ],
     )
-
-
-def _elect_all(broker: "Services", name: str, *, is_unclean: bool) -> ReplicaElectionResult:
-    indexes = tuple(broker.cluster.topics[name].partitions)
-    results = [_elect(broker, name, index, is_unclean=is_unclean) for index in indexes]
-    told = [each for each in results if each.error_code != ErrorCode.ELECTION_NOT_NEEDED]
-    return ReplicaElectionResult(topic=name, partition_result=told)
 
 
 def _elect(broker: "Services", name: str, index: int, *, is_unclean: bool) -> PartitionResult:

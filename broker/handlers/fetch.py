@@ -13,13 +13,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ...network.loop_yield import Pauses
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
 from ..dispatch.call import Call
-from ..fetch.downconversion import SLICES_A_TURN, Refusal, convert_for, refuse_for, target_magic
-from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, PARTITIONS_A_TURN, Enough, Reading, Terms, read_all, read_few
+from ..fetch.downconversion import Refusal, convert_for, refuse_for, target_magic
+from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Enough, Reading, Terms, read_all, read_few
 from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..metadata.image import Topic
@@ -42,6 +41,8 @@ EXPECTED_FAILURES = (
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 )
 
+FEW_PARTITIONS = 32
+"""Of more, few fetches are made at once: what they hold while others have the loop adds up."""
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -51,7 +52,7 @@ def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchRespon
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     fetch = Fetch(broker, context, _terms(broker, request, call), request.max_wait_ms, call)
-    if len(context.interests) > SLICES_A_TURN:
+    if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_in_turn()
     readings = read_few(broker.cluster, context.interests, fetch.terms)
     if not fetch.is_due(readings):
@@ -113,7 +114,8 @@ class Fetch:
 
     async def answer_in_turn(self) -> FetchResponse:
         """The answer about many partitions, at once or when there is enough."""
-        async with self._turn():
+        self._call.has_many_items = True
+        async with self._place():
             readings = await self._read()
             if self.is_due(readings):
                 return await self.convert(readings)
@@ -132,30 +134,26 @@ class Fetch:
         call.waited_s = perf_counter() - parked
         if not in_time:
             broker.metrics.fetch_expirations.of("follower" if terms.is_follower else "consumer").add()
-        async with self._turn():
+        async with self._place():
             return await self.convert(await self._read())
 
-    def _turn(self) -> AbstractAsyncContextManager[None]:
-        """Few of the fetches that give the loop to others on their way are made at once: what they hold meanwhile adds
-        up.
-
-        They get their turns in the order they came; others pass.
-        """
-        return self._broker.long_fetches if len(self._context.interests) > SLICES_A_TURN else nullcontext()
+    def _place(self) -> AbstractAsyncContextManager[None]:
+        """One of the few places for fetches of many partitions, which are given in the order they came."""
+        return self._broker.long_fetches if len(self._context.interests) > FEW_PARTITIONS else nullcontext()
 
     async def _read(self) -> list[Reading]:
-        return await read_all(self._broker.cluster, self._context.interests, self.terms, self._broker.breathe)
+        return await read_all(self._broker.cluster, self._context.interests, self.terms, self._broker.turns.begin())
 
     async def convert(self, readings: Sequence[Reading]) -> FetchResponse:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
         replaced = await convert_for(self._broker, readings, self.terms)
-        pause = Pauses(self._broker.breathe, PARTITIONS_A_TURN)
+        turn = self._broker.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
-            await pause.next()
             answers.append(self._partition(reading, replaced.get(at)))
+            await turn.next()
         return self._respond(readings, answers)
 
     def answer(self, readings: Sequence[Reading], replaced: Mapping[int, SizedPiece | Refusal]) -> FetchResponse:

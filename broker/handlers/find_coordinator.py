@@ -61,6 +61,7 @@ def _topic(key_type: int, version: int) -> str:
 
 
 async def _find(broker: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
+    await call.turn.next()
     try:
         topic = await broker.topics.ensure(topic_name)
         leader_id = broker.cluster.leader_of(topic.partitions[partition_of(key, len(topic.partitions))])

@@ -19,7 +19,7 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ..dispatch.call import Call
-from ..dispatch.requests_in_parts import resources_named
+from ..dispatch.repeated_items import find_repeated
 from ..metadata.config_resources import (
     Change,
     ResourceType,
@@ -39,7 +39,9 @@ async def handle(
     broker: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
     alter = partial(_alter, broker, change=Change(by=call.requester, is_check=request.validate_only))
-    errors = await change_each(request.resources, call.repeats(resources_named), alter, broker.breathe)
+    named = ((each.resource_type, each.resource_name) for each in request.resources)
+    repeated = await find_repeated(named, call.turn)
+    errors = await change_each(request.resources, repeated, alter, call.turn)
     return IncrementalAlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 
 
@@ -48,11 +50,11 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
 
 
 def _alter(broker: "Services", resource: AlterConfigsResource, *, change: Change) -> None:
-    alterations = [_alteration(config) for config in resource.configs]
     check_changes(
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],
     )
+    alterations = [_alteration(config) for config in resource.configs]
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:

@@ -17,24 +17,28 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
+async def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
     states, types = _folded(request.states_filter), _folded(request.types_filter)
     access = _access(call)
     loading = broker.groups.is_loading()
-    return ListGroupsResponse(
-        error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE,
-        groups=tuple(
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state_name,
-                group_type=group.type_name,
-            )
-            for group in broker.groups.groups
-            if (not states or group.state_name.lower() in states)
+    listed = []
+    for group in tuple(broker.groups.groups):
+        if (
+            (not states or group.state_name.lower() in states)
             and (not types or group.type_name in types)
             and access.may_see(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
-        ),
+        ):
+            listed.append(
+                ListedGroup(
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type or "",
+                    group_state=group.state_name,
+                    group_type=group.type_name,
+                )
+            )
+        await call.turn.next()
+    return ListGroupsResponse(
+        error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE, groups=listed
     )
 
 

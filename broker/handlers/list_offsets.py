@@ -14,7 +14,7 @@ negative timestamp that the version does not have gives UNSUPPORTED_VERSION. Not
 epoch -1, no error.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -27,7 +27,7 @@ from ...protocol.messages.list_offsets import (
 )
 from ...storage.log.offset_lookup import TimestampOffset
 from ..dispatch.call import Call
-from ..dispatch.requests_in_parts import partitions_named
+from ..dispatch.repeated_items import find_repeated
 from ..metadata.partition import DEBUGGING_REPLICA, Partition
 
 if TYPE_CHECKING:
@@ -46,35 +46,32 @@ FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
 NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 
 
-def handle(broker: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
-    if call.version == 0:
-        return _answer(request, lambda name, asked: _old_style(broker, request, name, asked))
-    repeated = call.repeats(partitions_named)
+async def handle(broker: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+    named = ((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    repeated = await find_repeated(named, call.turn) if call.version > 0 else set()
 
     def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-        if (name, asked.partition_index) in repeated:
-            raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
-        return _new_style(broker, request, name, asked, call.version)
-
-    return _answer(request, answer)
-
-
-def refuse(request: ListOffsetsRequest, error: ApiError, call: Call) -> ListOffsetsResponse:
-    return _answer(request, lambda name, asked: _failure(asked, error))
-
-
-def _answer(
-    request: ListOffsetsRequest, answer: Callable[[str, ListOffsetsPartition], ListOffsetsPartitionResponse]
-) -> ListOffsetsResponse:
-    def of(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:
-            return answer(name, asked)
+            if call.version == 0:
+                return _old_style(broker, request, name, asked)
+            if (name, asked.partition_index) in repeated:
+                raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
+            return _new_style(broker, request, name, asked, call.version)
         except ApiError as error:
             return _failure(asked, error)
 
+    topics = []
+    for topic in request.topics:
+        partitions = await call.turn.map(partial(answer, topic.name), topic.partitions)
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+        await call.turn.next()
+    return ListOffsetsResponse(topics=topics)
+
+
+def refuse(request: ListOffsetsRequest, error: ApiError, call: Call) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(name=topic.name, partitions=[of(topic.name, asked) for asked in topic.partitions])
+            ListOffsetsTopicResponse(name=topic.name, partitions=[_failure(asked, error) for asked in topic.partitions])
             for topic in request.topics
         ]
     )

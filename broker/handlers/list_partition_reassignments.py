@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(
+async def handle(
     broker: "Services", request: ListPartitionReassignmentsRequest, call: Call
 ) -> ListPartitionReassignmentsResponse:
     wanted = None if request.topics is None else {topic.name: set(topic.partition_indexes) for topic in request.topics}
@@ -36,6 +36,7 @@ def handle(
         ]
         if told:
             topics.append(OngoingTopicReassignment(name=name, partitions=told))
+        await call.turn.next()
     return ListPartitionReassignmentsResponse(error_message=None, topics=topics)
 
 

@@ -21,35 +21,38 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+async def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
     if broker.transactions.is_loading():
         raise ApiError("the transactions are being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     now_ms = broker.clock.now_ms()
-    return ListTransactionsResponse(
-        unknown_state_filters=[name for name in dict.fromkeys(request.state_filters) if state_named(name) is None],
-        transaction_states=[
-            TransactionState(
-                transactional_id=transaction.transactional_id,
-                producer_id=transaction.now.producer_id,
-                transaction_state=transaction.now.state.label,
+    states, producers = frozenset(request.state_filters), frozenset(request.producer_id_filters)
+    listed = []
+    for transaction in tuple(broker.transactions.transactions):
+        name = transaction.transactional_id
+        if _is_wanted(transaction, states, producers, request.duration_filter, now_ms) and call.access.may_see(
+            AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name
+        ):
+            now = transaction.now
+            listed.append(
+                TransactionState(transactional_id=name, producer_id=now.producer_id, transaction_state=now.state.label)
             )
-            for transaction in broker.transactions.transactions
-            if _is_wanted(transaction, request, now_ms)
-            and call.access.may_see(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
-        ],
-    )
+        await call.turn.next()
+    unknown = [name for name in dict.fromkeys(request.state_filters) if state_named(name) is None]
+    return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed)
 
 
 def refuse(request: ListTransactionsRequest, error: ApiError, call: Call) -> ListTransactionsResponse:
     return ListTransactionsResponse(error_code=error.code)
 
 
-def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
+def _is_wanted(
+    transaction: Transaction, states: frozenset[str], producers: frozenset[int], duration_ms: int, now_ms: int
+) -> bool:
     now = transaction.now
     if transaction.pending is not None and transaction.pending.state is State.DEAD:
         return False
-    if request.producer_id_filters and now.producer_id not in request.producer_id_filters:
+    if producers and now.producer_id not in producers:
         return False
-    if request.state_filters and now.state.label not in request.state_filters:
+    if states and now.state.label not in states:
         return False
-    return request.duration_filter < 0 or now_ms - now.start_ms > request.duration_filter
+    return duration_ms < 0 or now_ms - now.start_ms > duration_ms

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ...network.loop_yield import Pauses
+from ...network.turn import Turn
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.metadata import (
@@ -37,7 +37,6 @@ from ..metadata.topics import NewTopic
 from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
 if TYPE_CHECKING:
-    from ..core import Core
     from ..services import Services
 
 TOPIC = ResourceType.TOPIC
@@ -45,8 +44,6 @@ DESCRIBE, CREATE = AclOperation.DESCRIBE, AclOperation.CREATE
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING = 4
 FIRST_VERSION_BY_ID = 12
-TOPICS_A_TURN = 250
-PARTITIONS_A_STEP = 2
 LAST_VERSION_WITH_CLUSTER_OPERATIONS = 10
 FIRST_VERSION_WITH_OPERATIONS = 8
 
@@ -56,16 +53,19 @@ log = logging.getLogger(__name__)
 async def handle(broker: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
     cluster = broker.cluster
     access = call.access
-    pause = Pauses(broker.breathe, TOPICS_A_TURN)
-    names, ids = await _asked(request.topics or (), call.version, pause)
+    turn = call.turn
+    names, ids = await _asked(request.topics or (), call.version, turn)
     operations = Operations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
-        seen = [topic for topic in cluster.topics.values() if access.may_see(DESCRIBE, TOPIC, topic.name)]
-        topics = [await _in_turn(_described(topic, operations, cluster), pause) for topic in seen]
+        topics = []
+        for topic in tuple(cluster.topics.values()):
+            if access.may_see(DESCRIBE, TOPIC, topic.name):
+                topics.append(await _described(topic, operations, cluster, turn))
+            await turn.next()
     elif ids:
-        topics = [await _in_turn(_by_id(cluster, topic_id, access, operations), pause) for topic_id in ids]
+        topics = [await _by_id(cluster, topic_id, access, operations, turn) for topic_id in ids]
     else:
-        topics = await _by_name(broker, names, request, call, operations, pause)
+        topics = await _by_name(broker, names, request, call, operations)
     return MetadataResponse(
         brokers=_brokers(cluster, call.peer.listener),
         cluster_id=cluster.cluster_id,
@@ -73,24 +73,6 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
         topics=topics,
         cluster_authorized_operations=_cluster_operations(request, call),
     )
-
-
-def is_long(broker: "Core", request: MetadataRequest, call: Call) -> bool:
-    """Whether the answer has many topics or partitions."""
-    topics = broker.cluster.topics
-    if request.topics is None or (call.version == 0 and not request.topics):
-        return sum(1 + len(topic.partitions) for topic in topics.values()) > TOPICS_A_TURN
-    if len(request.topics) > TOPICS_A_TURN:
-        return True
-    named = (topics.get(each.name or "") or broker.cluster.topic_of(each.topic_id) for each in request.topics)
-    return sum(len(topic.partitions) for topic in named if topic is not None) > TOPICS_A_TURN
-
-
-async def _in_turn(described: MetadataResponseTopic, pause: Pauses) -> MetadataResponseTopic:
-    """The topic, and others have the loop if it is their turn: one of many partitions counts for as many."""
-    for _ in range(1 + len(described.partitions) // PARTITIONS_A_STEP):
-        await pause.next()
-    return described
 
 
 def refuse(request: MetadataRequest, error: ApiError, call: Call) -> MetadataResponse:
@@ -121,13 +103,13 @@ class Operations:
 
 
 async def _asked(
-    topics: Sequence[MetadataRequestTopic], version: int, pause: Pauses
+    topics: Sequence[MetadataRequestTopic], version: int, turn: Turn
 ) -> tuple[Iterable[str], Iterable[UUID]]:
     """The names and ids, each once. Raises ApiError INVALID_REQUEST for ids where there may be none."""
     names: dict[str, None] = {}
     ids: dict[UUID, None] = {}
     for topic in topics:
-        await pause.next()
+        await turn.next()
         if version < FIRST_VERSION_BY_ID and (topic.name is None or topic.topic_id.int):
             raise ApiError(f"version {version} asks for topics by name only", ErrorCode.INVALID_REQUEST)
         if topic.topic_id.int:
@@ -137,13 +119,16 @@ async def _asked(
     return names, ids
 
 
-def _by_id(cluster: Cluster, topic_id: UUID, access: Access, operations: Operations) -> MetadataResponseTopic:
+async def _by_id(
+    cluster: Cluster, topic_id: UUID, access: Access, operations: Operations, turn: Turn
+) -> MetadataResponseTopic:
+    await turn.next()
     topic = cluster.topic_of(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
     if not access.may(DESCRIBE, TOPIC, topic.name):
         return MetadataResponseTopic(error_code=DENIED, name=None, topic_id=topic_id)
-    return _described(topic, operations, cluster)
+    return await _described(topic, operations, cluster, turn)
 
 
 async def _by_name(
@@ -152,18 +137,18 @@ async def _by_name(
     request: MetadataRequest,
     call: Call,
     operations: Operations,
-    pause: Pauses,
 ) -> list[MetadataResponseTopic]:
     creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
     topics: list[MetadataResponseTopic] = []
     missing: list[str] = []
+    turn = call.turn
     for name in names:
-        await pause.next()
+        await turn.next()
         topic = broker.cluster.topics.get(name)
         if not call.access.may(DESCRIBE, TOPIC, name):
             topics.append(MetadataResponseTopic(error_code=DENIED, name=name))
         elif topic is not None:
-            topics.append(_described(topic, operations, broker.cluster))
+            topics.append(await _described(topic, operations, broker.cluster, turn))
         else:
             missing.append(name)
     if creates:
@@ -172,9 +157,9 @@ async def _by_name(
     while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
-    created = await _create(broker, missing, call, pause) if creates and missing else set()
+    created = await _create(broker, missing, call) if creates and missing else set()
     for name in missing:
-        await pause.next()
+        await turn.next()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
         topics.append(_absent(name, while_creating if name in created else code, operations))
     return topics
@@ -192,11 +177,11 @@ def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[Me
     ]
 
 
-async def _create(broker: "Services", names: Sequence[str], call: Call, pause: Pauses) -> set[str]:
+async def _create(broker: "Services", names: Sequence[str], call: Call) -> set[str]:
     """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
     planned: list[NewTopic] = []
     for name in names:
-        await pause.next()
+        await call.turn.next()
         try:
             planned.append(broker.topics.plan_default(name))
         except ApiError:
@@ -222,12 +207,13 @@ def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataRespo
     )
 
 
-def _described(topic: Topic, operations: Operations, cluster: Cluster) -> MetadataResponseTopic:
+async def _described(topic: Topic, operations: Operations, cluster: Cluster, turn: Turn) -> MetadataResponseTopic:
+    partitions = await turn.map(lambda partition: _partition(partition, cluster), tuple(topic.partitions.values()))
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[_partition(partition, cluster) for partition in topic.partitions.values()],
+        partitions=partitions,
         topic_authorized_operations=operations.on(topic.name),
     )
 

@@ -26,14 +26,17 @@ from ..metadata.image import Cluster
 if TYPE_CHECKING:
     from ..services import Services
 
+OFFSETS_A_BATCH = 100
+"""Of one request that are written together: it takes some of a millisecond."""
+
 
 async def handle(broker: "Services", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
-    new = [
-        _new_offset(topic.name, partition, request.retention_time_ms)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    known = [each for each in new if has_partition(broker.cluster, each.topic, each.partition)]
+    known = []
+    for topic in request.topics:
+        for partition in topic.partitions:
+            if has_partition(broker.cluster, topic.name, partition.partition_index):
+                known.append(_new_offset(topic.name, partition, request.retention_time_ms))
+            await call.turn.next()
     committer = Committer(
         group_id=request.group_id,
         member_id=request.member_id,
@@ -42,10 +45,14 @@ async def handle(broker: "Services", request: OffsetCommitRequest, call: Call) -
         version=call.version,
     )
     codes: dict[TopicPartition, ErrorCode] = {}
-    try:
-        codes = await broker.groups.commit(committer, known) if known else {}
-    except ApiError as error:
-        codes = {(each.topic, each.partition): error.code for each in known}
+    for at in range(0, len(known), OFFSETS_A_BATCH):
+        if at:
+            await call.turn.next()
+        batch = known[at : at + OFFSETS_A_BATCH]
+        try:
+            codes |= await broker.groups.commit(committer, batch)
+        except ApiError as error:
+            codes |= {(each.topic, each.partition): error.code for each in batch}
     return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

@@ -11,19 +11,35 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from ..dispatch.call import Call
-from .offset_commit import has_partition
+from ..groups.offsets.committed_offsets import TopicPartition
+from .offset_commit import OFFSETS_A_BATCH, has_partition
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
 async def handle(broker: "Services", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
-    asked = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    names = dict.fromkeys(topic.name for topic in request.topics)
-    denied = {name for name in names if not call.access.may(AclOperation.READ, ResourceType.TOPIC, name)}
-    known = [where for where in asked if where[0] not in denied and has_partition(broker.cluster, *where)]
-    codes = await broker.groups.delete_offsets(request.group_id, known)
-    codes = {**codes, **{where: ErrorCode.TOPIC_AUTHORIZATION_FAILED for where in asked if where[0] in denied}}
+    codes: dict[TopicPartition, ErrorCode] = {}
+    known = []
+    for topic in request.topics:
+        may = call.access.may(AclOperation.READ, ResourceType.TOPIC, topic.name)
+        for each in topic.partitions:
+            where = topic.name, each.partition_index
+            if not may:
+                codes[where] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif has_partition(broker.cluster, *where):
+                known.append(where)
+            await call.turn.next()
+    for at in range(0, max(1, len(known)), OFFSETS_A_BATCH):
+        if at:
+            await call.turn.next()
+        batch = known[at : at + OFFSETS_A_BATCH]
+        try:
+            codes |= await broker.groups.delete_offsets(request.group_id, batch)
+        except ApiError as error:
+            if not at:
+                raise
+            codes |= dict.fromkeys(batch, error.code)  # what came before is done
     return OffsetDeleteResponse(
         topics=tuple(
             OffsetDeleteResponseTopic(

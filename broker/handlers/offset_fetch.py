@@ -9,10 +9,10 @@ ask for all. With `require_stable` (v7+) a partition whose commit is not settled
 checks the epoch of KIP-848 members.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ...network.loop_yield import Pauses
 from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.offset_fetch import (
@@ -27,7 +27,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from ..dispatch.call import Call
-from ..dispatch.requests_in_parts import partitions_once
+from ..dispatch.repeated_items import merge_topics
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
 from .offset_commit import has_partition
 
@@ -36,24 +36,20 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_SEVERAL_GROUPS = 8
 FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
-OFFSETS_A_TURN = 250
 
 
 async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
-    pause = Pauses(broker.breathe, OFFSETS_A_TURN)
+    turn = call.turn
     groups = []
     for asked in _asked(request, call.version):
-        await pause.next()
-        groups.append(await _of_group(broker, asked, request.require_stable, call, pause))
+        groups.append(await _of_group(broker, asked, request.require_stable, call))
+        await turn.next()
     if call.version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=groups)
-    flat = []
-    for topic in groups[0].topics:
-        partitions = []
-        for each in topic.partitions:
-            await pause.next()
-            partitions.append(_flat(each))
-        flat.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
+    flat = [
+        OffsetFetchResponseTopic(name=topic.name, partitions=await turn.map(_flat, topic.partitions))
+        for topic in groups[0].topics
+    ]
     return OffsetFetchResponse(error_code=groups[0].error_code, topics=flat)
 
 
@@ -79,25 +75,22 @@ def _asked(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchReq
 
 
 async def _of_group(
-    broker: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call, pause: Pauses
+    broker: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call
 ) -> OffsetFetchResponseGroup:
     try:
         await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
     except ApiError as error:
         return _failed(asked, error.code, call.version)
     if asked.topics is None:
-        topics: Sequence[OffsetFetchRequestTopics] = _all_topics(broker, asked.group_id, call)
+        topics: Mapping[str, Iterable[int]] = await _all_topics(broker, asked.group_id, call)
     else:
-        topics = partitions_once(asked.topics)
+        topics = await merge_topics(asked.topics, call.turn)
     told = []
-    for topic in topics:
-        may = call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
-        partitions = []
-        for index in topic.partition_indexes:
-            await pause.next()
-            found = _offset(broker, asked.group_id, topic.name, index, stable, call.version) if may else _denied(index)
-            partitions.append(found)
-        told.append(OffsetFetchResponseTopics(name=topic.name, partitions=tuple(partitions)))
+    for name, indexes in topics.items():
+        answer = _denied
+        if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            answer = partial(_offset, broker, asked.group_id, name, stable=stable, version=call.version)
+        told.append(OffsetFetchResponseTopics(name=name, partitions=await call.turn.map(answer, indexes)))
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(told))
 
 
@@ -110,20 +103,18 @@ def _denied(index: int) -> OffsetFetchResponsePartitions:
     )
 
 
-def _all_topics(broker: "Services", group_id: str, call: Call) -> list[OffsetFetchRequestTopics]:
-    """Those that the client may see."""
+async def _all_topics(broker: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
+    """The partitions of those that the client may see."""
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in broker.groups.offsets_of(group_id):
-        by_topic.setdefault(topic, []).append(partition)
-    return [
-        OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
-        for name, indexes in by_topic.items()
-        if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
-    ]
+    for topic, partition in tuple(broker.groups.offsets_of(group_id)):
+        if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
+            by_topic.setdefault(topic, []).append(partition)
+        await call.turn.next()
+    return by_topic
 
 
 def _offset(
-    broker: "Services", group_id: str, topic: str, partition: int, stable: bool, version: int
+    broker: "Services", group_id: str, topic: str, partition: int, *, stable: bool, version: int
 ) -> OffsetFetchResponsePartitions:
     code = ErrorCode.NONE
     try:

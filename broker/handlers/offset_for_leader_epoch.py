@@ -5,6 +5,7 @@ the offset belongs to; v2 names the client's current epoch, and fences an old on
 clients).
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
@@ -23,15 +24,13 @@ if TYPE_CHECKING:
 UNDEFINED = -1
 
 
-def handle(broker: "Services", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+async def handle(broker: "Services", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
+    topics = []
+    for topic in request.topics:
+        partitions = await call.turn.map(partial(_answer, broker, topic.topic), topic.partitions)
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions))
+        await call.turn.next()
+    return OffsetForLeaderEpochResponse(topics=topics)
 
 
 def refuse(request: OffsetForLeaderEpochRequest, error: ApiError, call: Call) -> OffsetForLeaderEpochResponse:

@@ -55,8 +55,9 @@ ACKS_ALL = -1
 ACKS = (ACKS_ALL, ACKS_NONE, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_ABORTABLE = 11
-PARTITIONS_A_TURN = 16
-JOBS_A_TURN = 16
+FEW_PARTITIONS = 16
+"""Their records are appended without a look at the time."""
+MOST_JOBS_AT_ONCE = 16
 
 
 Answer = ProduceResponse | None
@@ -70,7 +71,7 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     items = _items(request)
     _check_transactions(request, items)
     effort = Effort()
-    if len(items) > PARTITIONS_A_TURN:
+    if len(items) > FEW_PARTITIONS:
         return _handle_in_turns(broker, request, call, items, effort)
     jobs: Jobs = []
     outcomes = [_produce(broker, request, name, data, call, effort, jobs) for name, data in items]
@@ -84,10 +85,10 @@ async def _handle_in_turns(
 ) -> Answer:
     outcomes: list[Outcome] = []
     jobs: Jobs = []
+    turn = broker.turns.begin()
     for name, data in items:
         outcomes.append(_produce(broker, request, name, data, call, effort, jobs))
-        if len(outcomes) % PARTITIONS_A_TURN == 0:
-            await broker.breathe()
+        await turn.next()
     return await _handle_rest(broker, request, call, outcomes, jobs, effort)
 
 
@@ -95,8 +96,8 @@ async def _handle_rest(
     broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], jobs: Jobs, effort: Effort
 ) -> Answer:
     """The answer, after workers have seen to what is left to do."""
-    for start in range(0, len(jobs), JOBS_A_TURN):
-        await _produce_by_worker(broker, jobs[start : start + JOBS_A_TURN], call, effort)
+    for start in range(0, len(jobs), MOST_JOBS_AT_ONCE):
+        await _produce_by_worker(broker, jobs[start : start + MOST_JOBS_AT_ONCE], call, effort)
     answer = _answer(broker, request, call, outcomes, effort)
     return await answer if isinstance(answer, Coroutine) else answer
 

@@ -9,7 +9,7 @@ crash producers before 2.0; v2 gives the leader epoch, v3 the group's member and
 is given; v4 says that the producer knows TRANSACTION_ABORTABLE.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.coordinator.partitioning import partition_of
@@ -27,7 +27,7 @@ from ..groups.offsets.offset_requests import Committer, NewOffset
 from ..groups.state.record_store_interface import Producer
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..transactions.verification import verify
-from .offset_commit import has_partition
+from .offset_commit import OFFSETS_A_BATCH, has_partition
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -37,14 +37,20 @@ FIRST_VERSION_WITH_ABORTABLE = 4
 
 
 async def handle(broker: "Services", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
-    new = _offsets(request.topics)
-    known = [each for each in new if has_partition(broker.cluster, each.topic, each.partition)]
-    codes: Mapping[TopicPartition, ErrorCode] = {}
-    if known:
+    known = []
+    for each in _offsets(request.topics):
+        if has_partition(broker.cluster, each.topic, each.partition):
+            known.append(each)
+        await call.turn.next()
+    codes: dict[TopicPartition, ErrorCode] = {}
+    for at in range(0, len(known), OFFSETS_A_BATCH):
+        if at:
+            await call.turn.next()
+        batch = known[at : at + OFFSETS_A_BATCH]
         try:
-            codes = await _commit(broker, request, known, call.version)
+            codes |= await _commit(broker, request, batch, call.version)
         except ApiError as error:
-            codes = {(each.topic, each.partition): error.code for each in known}
+            codes |= {(each.topic, each.partition): error.code for each in batch}
     return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, call.version)
 
 
@@ -52,8 +58,8 @@ def refuse(request: TxnOffsetCommitRequest, error: ApiError, call: Call) -> TxnO
     return _response(request, {}, error.code, call.version)
 
 
-def _offsets(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[NewOffset]:
-    return [
+def _offsets(topics: Sequence[TxnOffsetCommitRequestTopic]) -> Iterator[NewOffset]:
+    return (
         NewOffset(
             topic=topic.name,
             partition=each.partition_index,
@@ -63,7 +69,7 @@ def _offsets(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[NewOffset]:
         )
         for topic in topics
         for each in topic.partitions
-    ]
+    )
 
 
 async def _commit(

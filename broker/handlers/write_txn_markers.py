@@ -5,13 +5,10 @@ coordinator knows any more. Each partition is answered by itself: UNKNOWN_TOPIC_
 when it knows a later epoch, TRANSACTION_COORDINATOR_FENCED when a later coordinator has written there.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -40,15 +37,19 @@ async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call
             coordinator_epoch=asked.coordinator_epoch,
             committed=asked.transaction_result,
         )
-        _note(codes, asked, partial(_write_one, broker, marker))
-        await broker.breathe()
+        for topic in asked.topics:
+            for index in dict.fromkeys(topic.partition_indexes):
+                _note(codes, asked.producer_id, topic.name, index, _write_one(broker, marker, topic.name, index))
+                await call.turn.next()
     return _response(codes)
 
 
 def refuse(request: WriteTxnMarkersRequest, error: ApiError, call: Call) -> WriteTxnMarkersResponse:
     codes: Codes = {}
     for asked in request.markers:
-        _note(codes, asked, lambda topic, index: error.code)
+        for topic in asked.topics:
+            for index in topic.partition_indexes:
+                _note(codes, asked.producer_id, topic.name, index, error.code)
     return _response(codes)
 
 
@@ -62,11 +63,8 @@ def _check_producers(request: WriteTxnMarkersRequest) -> None:
             )
 
 
-def _note(codes: Codes, asked: WritableTxnMarker, code_of: Callable[[str, int], ErrorCode]) -> None:
-    for topic in asked.topics:
-        for index in dict.fromkeys(topic.partition_indexes):
-            of_topic = codes.setdefault(asked.producer_id, {}).setdefault(topic.name, {})
-            of_topic[index] = code_of(topic.name, index)
+def _note(codes: Codes, producer_id: int, topic: str, index: int, code: ErrorCode) -> None:
+    codes.setdefault(producer_id, {}).setdefault(topic, {})[index] = code
 
 
 def _response(codes: Codes) -> WriteTxnMarkersResponse:

@@ -36,7 +36,7 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
 
     async def render() -> Page:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Snapshot([family async for family in core.metrics.instruments.read(core.breathe)]))
+        registry.register(_Snapshot([family async for family in core.metrics.instruments.read(core.turns.begin())]))
         return Page(body=await core.heavy(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)
 
     async def metrics() -> Page:

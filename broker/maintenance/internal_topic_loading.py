@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 Entry = TypeVar("Entry")
 
-RECORDS_A_TURN = 200
-
 
 class PartitionLoading(ABC):
     """The partitions that are not loaded yet, and the tasks that load them."""
@@ -69,7 +67,7 @@ async def read_back(
 ) -> AsyncIterator[Entry]:
     """All entries of a log's batches in their order; others have the loop in between. Raises: ApiError."""
     offset, end = source.log_start_offset, source.log_end_offset
-    turn = 0
+    turn = core.turns.begin()
     while offset < end:
         found = source.read(offset, chunk_bytes, below=end, min_one_message=True)
         chunk = found.read(0, found.size_bytes)
@@ -80,6 +78,4 @@ async def read_back(
             offset = batch.last_offset + 1
             for entry in entries(batch):
                 yield entry
-                turn += 1
-                if turn % RECORDS_A_TURN == 0:
-                    await core.breathe()
+                await turn.next()

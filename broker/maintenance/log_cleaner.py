@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..metadata.topics import Topics
     from .single_log_cleaning import Cleaning
 
-LOGS_A_TURN: Final = 20
 MOST_THREADS: Final = 64
 NICENESS: Final = 10
 
@@ -139,26 +138,24 @@ class Cleaner:
 
     async def _compacted(self) -> list[Partition]:
         """Compacted partitions that nobody works on."""
-        found = []
-        for at, partition in enumerate(self._core.cluster.partitions(), 1):
+        found, turn = [], self._core.turns.begin()
+        for partition in self._core.cluster.partitions():
             if partition.log.config.is_compacted and partition.key not in self._in_progress:
                 found.append(partition)
-            if at % (LOGS_A_TURN * LOGS_A_TURN) == 0:
-                await self._core.breathe()
+            await turn.next()
         return found
 
     async def _dirtiest(self) -> tuple[Partition, Cleanable] | None:
         best: tuple[Partition, Cleanable] | None = None
         self._looked_ms = now_ms = self._core.clock.now_ms()
-        highest = 0.0
-        for at, partition in enumerate(await self._compacted(), 1):
+        highest, turn = 0.0, self._core.turns.begin()
+        for partition in await self._compacted():
             what = self._cleanable(partition, now_ms)
             if what is not None:
                 highest = max(highest, what.dirty_ratio)
             if what is not None and what.is_due and (best is None or what.dirty_ratio > best[1].dirty_ratio):
                 best = partition, what
-            if at % LOGS_A_TURN == 0:
-                await self._core.breathe()
+            await turn.next()
         self.max_dirty_ratio = highest
         return None if best is None or best[0].key in self._in_progress else best
 
@@ -210,9 +207,9 @@ class Cleaner:
 
     async def _retain(self) -> None:
         """Deletes old segments of compacted logs, by time and size only if their policy has delete too."""
-        for at, partition in enumerate(await self._compacted(), 1):
+        turn = self._core.turns.begin()
+        for partition in await self._compacted():
             if partition.key not in self._in_progress and partition.log.fault is None:
                 with self._core.rounds.item("retention", partition.log.name):
                     delete_old_segments(self._core, partition)
-            if at % LOGS_A_TURN == 0:
-                await self._core.breathe()
+            await turn.next()

@@ -27,7 +27,6 @@ from ..scheduling.periodic_task import Periodic
 if TYPE_CHECKING:
     from ..core import Core
 
-LOGS_A_TURN = 50
 TIDY_INTERVAL_MS = 1000
 
 log = logging.getLogger(__name__)
@@ -77,13 +76,13 @@ class Upkeep:
 
     async def _retain(self) -> None:
         """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
-        for at, partition in enumerate(self._core.cluster.partitions()):
+        turn = self._core.turns.begin()
+        for partition in self._core.cluster.partitions():
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
                 with self._core.rounds.item("retention", which.name):
                     delete_old_segments(self._core, partition)
-            if at % LOGS_A_TURN == 0:
-                await self._core.breathe()
+            await turn.next()
 
     async def _flush(self) -> None:
         for due in list(self._core.log_manager.due_for_flush(self._core.clock.now_ms())):

@@ -9,7 +9,7 @@
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -18,6 +18,8 @@ from ...config import ConfigError
 from ...config.dynamic_changes import Alteration, Operation, altered
 from ...config.keys.key import Key
 from ...config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
+from ...network.turn import Turn
+from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, ErrorCode
 from .topic_rules import check_name
 
@@ -107,23 +109,22 @@ def _shown(name: str, texts: Mapping[str, str], keys: Mapping[str, Key]) -> str:
 
 
 async def change_each(
-    resources: Sequence[R],
-    named_twice: Container[Hashable],
-    change: Callable[[R], None],
-    breathe: Callable[[], Awaitable[None]],
+    resources: Sequence[R], repeated: Container[Hashable], change: Callable[[R], None], turn: Turn
 ) -> list[ApiError]:
-    """What went wrong with each resource; `NO_ERROR` where nothing did. One that is named twice is not changed."""
+    """What went wrong with each resource; `NO_ERROR` where nothing did. One that is in `repeated` is not
+    changed."""
     errors = []
     for resource in resources:
         error = NO_ERROR
         try:
-            if (resource.resource_type, resource.resource_name) in named_twice:
+            if (resource.resource_type, resource.resource_name) in repeated:
                 raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
             change(resource)
         except ApiError as fault:
+            forget_frames(fault)
             error = fault
         errors.append(error)
-        await breathe()  # the change was written and synced
+        await turn.next()  # the change was written and synced
     return errors
 
 

@@ -10,6 +10,7 @@ So an acknowledged topic is never lost and a deleted one never comes back. In a 
 its place. Changes run one after the other; they let other work have the loop between partitions.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...config import Layers, TopicSettings
-from ...network.serial_queue import Turns
+from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.log.log import Log
 from ...storage.metadata.cluster_state import StoredTopic
@@ -42,8 +43,6 @@ from .unknown_settings import warn_of_unknown
 if TYPE_CHECKING:
     from ..core import Core
     from ..maintenance.log_moves import LogMoves
-
-PARTITIONS_A_TURN = 4
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,8 @@ class Topics:
         self._core = core
         self.cluster = core.cluster
         self._log_manager = core.log_manager
-        self._turns = Turns(core.breathe, PARTITIONS_A_TURN)
+        self._changes = asyncio.Lock()
+        self._turn = core.turns.begin()
         core.settings = self.configuration.settings
         core.cluster.draw_producer_ids_from(self.store.next_producer_id)
 
@@ -142,7 +142,7 @@ class Topics:
 
     async def create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
         """Creates topics; what could not be created, and why, by name."""
-        async with self._turns:
+        async with self._changes:
             return await self._create(wanted)
 
     async def ensure(self, name: str) -> Topic:
@@ -152,7 +152,7 @@ class Topics:
         """
         if name in self.cluster.topics:
             return self.cluster.topics[name]
-        async with self._turns:
+        async with self._changes:
             if name not in self.cluster.topics:
                 failed = await self._create([self.plan_default(name)])
                 if name in failed:
@@ -206,6 +206,7 @@ class Topics:
             await self._make_partitions(topic, range(new.partitions))
         except DiskFault as fault:
             log.error("topic %s could not be created: %s", new.name, fault)
+            forget_frames(fault)
             failed[new.name] = fault
             self._undo(topic)
             return
@@ -222,7 +223,7 @@ class Topics:
         for index in indexes:
             made = self._log_manager.create(topic.name, index, topic.topic_id, config)
             topic.partitions[index] = self._partition(topic.name, index, made)
-            await self._turns.next()
+            await self._turn.next()
 
     def _new_record(self) -> PartitionRecord:
         """Of a new partition, which this broker leads."""
@@ -247,7 +248,7 @@ class Topics:
 
         `assignment` has the replicas of each new partition, if given.
         """
-        async with self._turns:
+        async with self._changes:
             topic = self.cluster.topics.get(name)
             if topic is None:
                 raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -329,7 +330,7 @@ class Topics:
 
     async def delete(self, names: Iterable[str]) -> dict[str, ApiError]:
         """Deletes topics; what could not be deleted, and why, by name."""
-        async with self._turns:
+        async with self._changes:
             return await self._delete([name for name in names if name in self.cluster.topics])
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
@@ -353,7 +354,7 @@ class Topics:
     async def _delete_logs(self, topic: Topic) -> None:
         for partition in topic.partitions.values():
             self._delete_log(partition)
-            await self._turns.next()
+            await self._turn.next()
 
     def _delete_log(self, partition: Partition) -> None:
         """Removes the log, if there is one here; those who wait for it are told."""

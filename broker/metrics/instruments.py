@@ -5,13 +5,14 @@ one event loop's thread and a bisection, and turn into the library's metric fami
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from ...network.turn import Turn
 from .counts import Counter, Histogram
 
 DURATION_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -168,11 +169,11 @@ class Instruments(Collector):
         own = [family.collect() for family in self._families]
         return [*own, *(family for other in self._others for family in other.collect())]
 
-    async def read(self, breathe: Callable[[], Awaitable[None]]) -> AsyncIterator[Callable[[], Metric]]:
+    async def read(self, turn: Turn) -> AsyncIterator[Callable[[], Metric]]:
         """A snapshot of each family of `collect`, with a turn for others after each."""
         for family in self._families:
             yield family.snapshot()
-            await breathe()
+            await turn.next()
         for other in self._others:
             for shown in other.collect():
                 yield partial(_itself, shown)

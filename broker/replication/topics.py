@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...config import Layers
+from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.partition_record import PartitionRecord
@@ -80,6 +81,7 @@ class ReplicatedTopics(Topics):
             try:
                 planned[topic.name] = self._planned(topic)
             except ApiError as error:
+                forget_frames(error)
                 failed[topic.name] = error
         self._commit(planned, failed)
 

@@ -6,6 +6,7 @@ for a few partitions in the same turn of the loop. After a restart decided trans
 and open ones are left to their producers or to their timeouts.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -277,23 +278,24 @@ class TransactionCoordinator:
             return
         await self.write(transaction, transaction.prepared(PREPARED[committed], self._core.clock.now_ms()))
         self._completion.begin(transaction)
-        await self._core.breathe()
+        await asyncio.sleep(0)
 
     # Periodic
 
     async def abort_timed_out(self) -> None:
         """Aborts transactions that are open for longer than their producers asked for, and fences the producers."""
+        turn = self._core.turns.begin()
         for transaction in self.transactions:
             with self._core.rounds.item("transaction timeouts", transaction.transactional_id):
                 if transaction.has_timed_out(self._core.clock.now_ms()):
                     await self._abort_timed_out(transaction)
+            await turn.next()
 
     async def _abort_timed_out(self, transaction: Transaction) -> None:
         name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
         log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
         await self._fence(transaction)
         self._core.metrics.transactions_timed_out.add()
-        await self._core.breathe()
 
     async def remove_expired(self) -> None:
         """Forgets ids that were not used for `transactional.id.expiration.ms`."""

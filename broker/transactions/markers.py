@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..core import Core
     from ..groups.coordinator import GroupCoordinator
 
-PARTITIONS_A_TURN: Final = 32
 OUTDATED: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 log = logging.getLogger(__name__)
@@ -58,15 +57,14 @@ class Markers:
 
     async def write_all(self, marker: MarkerOf, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Those of `partitions` that have to be tried again; the loop is left to others in between."""
-        left = set()
-        for at, (topic, index) in enumerate(sorted(partitions), 1):
+        left, turn = set(), self._core.turns.begin()
+        for topic, index in sorted(partitions):
             try:
                 self.write(marker, topic, index)
             except ApiError as error:
                 if not self._is_settled(error, marker, topic, index):
                     left.add((topic, index))
-            if at % PARTITIONS_A_TURN == 0:
-                await self._core.breathe()
+            await turn.next()
         return left
 
     def _is_settled(self, error: ApiError, marker: MarkerOf, topic: str, index: int) -> bool:

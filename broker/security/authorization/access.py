@@ -52,6 +52,9 @@ ALL_OPERATIONS = {kind: _bit_field(operations) for kind, operations in OPERATION
 NOT_ASKED = -(1 << 31)
 """In the place of a bit field that the client did not ask for."""
 
+MOST_LOGGED = 100
+"""Denials of one request."""
+
 log = logging.getLogger(__name__)
 
 
@@ -100,11 +103,13 @@ class RestrictedAccess(Access):
 
     def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         allowed = self.may_see(operation, kind, name)
-        if not allowed and (operation, kind, name) not in self._denied:
-            self._denied.add((operation, kind, name))
+        key = operation, kind, name
+        if not allowed and len(self._denied) < MOST_LOGGED and key not in self._denied:
+            self._denied.add(key)
             log.info(
-                "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s",
+                "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s%s",
                 *(self._principal, operation.name, self._host, kind.name, name, self._request),
+                "" if len(self._denied) < MOST_LOGGED else "; more denials of this request are not logged",
             )
         return allowed
 

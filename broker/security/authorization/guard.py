@@ -2,7 +2,7 @@
 handled.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,9 @@ from .authorizer import Authorizer
 if TYPE_CHECKING:
     from ...core import Core
     from ...dispatch.call import Call
+
+FEW_ITEMS = 16
+REFUSALS_A_STEP = 64
 
 Handle = Callable[[Any, Any, "Call"], Any]
 """What a handler's module has: the response, or what to await for it."""
@@ -30,62 +33,66 @@ def guarded(module: ModuleType, rule: Rule, authorizer: Authorizer) -> Handle:
             error = check(access, request, call.version)
             if error is not None:
                 raise error
-        if rule.items is not None:
-            allowed, refused = _split(rule.items, rule.items.judge(access, request, call.version), request)
-            if refused:
-                return _handle_allowed(module, rule.items, core, request, call, allowed, refused)
-        return module.handle(core, request, call)
+        if rule.items is None:
+            return module.handle(core, request, call)
+        asked = getattr(request, rule.items.field) or ()
+        if len(asked) > FEW_ITEMS:
+            return _handle_in_turns(module, rule.items, core, request, call)
+        judge = rule.items.judge(access, request, call.version)
+        errors = [judge(item) for item in asked]
+        if not any(errors):
+            return module.handle(core, request, call)
+        return _handle_allowed(module, rule.items, core, request, call, _Judged(asked, errors))
 
     return handle
 
 
-Refused = dict[ErrorCode, tuple[ApiError, list[Any]]]
-
-
-def _split(items: Items, judged: Callable[[Any], ApiError | None], request: Any) -> tuple[list[Any], Refused]:
+class _Judged:
     """The items that are allowed, and those that are not, by the error they get."""
-    allowed: list[Any] = []
-    refused: Refused = {}
-    for item in getattr(request, items.field) or ():
-        error = judged(item)
-        if error is None:
-            allowed.append(item)
-        else:
-            refused.setdefault(error.code, (error, []))[1].append(item)
-    return allowed, refused
+
+    def __init__(self, items: Iterable[Any], errors: Iterable[ApiError | None]) -> None:
+        self.allowed: list[Any] = []
+        self.refused: dict[ErrorCode, tuple[ApiError, list[Any]]] = {}
+        for item, error in zip(items, errors, strict=True):
+            if error is None:
+                self.allowed.append(item)
+            else:
+                self.refused.setdefault(error.code, (error, []))[1].append(item)
 
 
-def _handle_allowed(
-    module: ModuleType,
-    items: Items,
-    core: "Core",
-    request: Any,
-    call: "Call",
-    allowed: Sequence[Any],
-    refused: Refused,
-) -> Any | Coroutine[Any, Any, Any]:
-    """The answers to what is allowed, which has to be done first, then the refusals."""
-    response = None
-    if allowed:
-        response = module.handle(core, replace(request, **{items.field: allowed}), call)
-        if type(response) is CoroutineType:
-            return _finish_later(response, module, items, request, call, refused)
-    return _with_refusals(response, module, items, request, call, refused)
+async def _handle_in_turns(module: ModuleType, items: Items, core: "Core", request: Any, call: "Call") -> Any:
+    """As below, for a request of many items."""
+    asked = getattr(request, items.field)
+    judge = items.judge(call.access, request, call.version)
+    judged = _Judged(asked, await call.turn.map(judge, asked))
+    if not judged.refused:
+        return await _await(module.handle(core, request, call))
+    return await _handle_allowed(module, items, core, request, call, judged)
 
 
-async def _finish_later(
-    handling: Coroutine[Any, Any, Any], module: ModuleType, items: Items, request: Any, call: "Call", refused: Refused
-) -> Any:
-    return _with_refusals(await handling, module, items, request, call, refused)
-
-
-def _with_refusals(
-    response: Any | None, module: ModuleType, items: Items, request: Any, call: "Call", refused: Refused
+async def _handle_allowed(
+    module: ModuleType, items: Items, core: "Core", request: Any, call: "Call", judged: _Judged
 ) -> Any | None:
-    for error, denied in refused.values():
-        refusal = module.refuse(replace(request, **{items.field: denied}), error, call)
-        if response is not None and refusal is not None:
-            answers = (*getattr(response, items.answers), *getattr(refusal, items.answers))
-            refusal = replace(response, **{items.answers: answers})
-        response = refusal
-    return response
+    """The answers to what is allowed, which has to be done first, then the refusals."""
+    response, refusals = None, []
+    if judged.allowed:
+        response = await _await(module.handle(core, replace(request, **{items.field: judged.allowed}), call))
+    for error, denied in judged.refused.values():
+        for at in range(0, len(denied), REFUSALS_A_STEP):
+            part = replace(request, **{items.field: denied[at : at + REFUSALS_A_STEP]})
+            refusals.append(module.refuse(part, error, call))
+            await call.turn.next()
+    return _join(response, refusals, items)
+
+
+def _join(response: Any | None, refusals: Sequence[Any], items: Items) -> Any | None:
+    """One response. What it says beside the answers to its items is that of the first."""
+    responses = [each for each in (response, *refusals) if each is not None]
+    if not responses:
+        return None
+    answers = [answer for each in responses for answer in getattr(each, items.answers)]
+    return replace(responses[0], **{items.answers: answers})
+
+
+async def _await(response: Any) -> Any | None:
+    return await response if type(response) is CoroutineType else response

@@ -6,7 +6,7 @@ import logging
 import socket
 import struct
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
-from stepdown.network import connection
-from stepdown.network.connection import TURN_REQUESTS, CloseConnection, Connection, Peer, Reply, RequestRules
+from stepdown.network import turn
+from stepdown.network.connection import CloseConnection, Connection, Peer, Reply, RequestRules
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.sender import Sender
 from stepdown.network.transport import PlainWire
@@ -130,7 +130,7 @@ async def test_small_answers_to_what_was_read_together_leave_together(
             return try_send(wire, data, more=more)
 
         monkeypatch.setattr(PlainWire, "try_send", counted)
-        monkeypatch.setattr(connection, "TURN_S", 60.0)  # however busy this machine is
+        monkeypatch.setattr(turn, "TURN_S", 60.0)  # however busy this machine is
         await client.send_raw(client.frame(ApiVersionsRequest(), 0) * 5)
         for _ in range(5):
             assert await client.read_frame() is not None
@@ -177,7 +177,7 @@ class Crowded:
 
 
 async def test_a_drain_does_not_cut_answers_that_the_peer_has_yet_to_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "TURN_S", 60.0)  # all are answered before the drain, however busy this machine is
+    monkeypatch.setattr(turn, "TURN_S", 60.0)  # all are answered before the drain, however busy this machine is
     crowded = Crowded()
     await settle()
     crowded.connection.drain()
@@ -535,6 +535,9 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
 
         def close(self) -> None: ...
 
+        def watch(self, on_readable: Callable[[], None]) -> None:
+            asyncio.get_running_loop().call_soon(on_readable)
+
     class Answering:
         def answer(self, frame: memoryview, peer: Peer) -> Reply:
             nonlocal requests
@@ -551,4 +554,4 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
     await asyncio.sleep(0)
     finished.set()
     assert await serving == "fault"
-    assert requests <= TURN_REQUESTS
+    assert requests <= turn.MOST_STEPS

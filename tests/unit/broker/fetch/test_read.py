@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.absent_partition import AbsentPartition
+from stepdown.network import turn
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -279,14 +280,16 @@ async def test_a_fetch_of_very_many_partitions_leaves_the_loop_to_others_in_betw
     client: RawClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns: list[int] = []
+    wait = broker.turns.wait
 
-    async def breathe() -> None:
+    async def counted() -> None:
         turns.append(1)
+        await wait()
 
-    monkeypatch.setattr(broker, "breathe", breathe)
+    monkeypatch.setattr(broker.turns, "wait", counted)
     answers = await client.send(fetch("nowhere", partitions=range(10_000)), 11)
     assert len(answers.responses[0].partitions) == 10_000
-    assert len(turns) >= 10_000 // 200
+    assert len(turns) >= 10_000 // turn.MOST_STEPS
 
 
 # Waiting

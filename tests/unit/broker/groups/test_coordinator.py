@@ -41,7 +41,7 @@ from stepdown.protocol.records.layout import ControlType
 from stepdown.storage.validation.prepared_append import AppendOrigin
 from stepdown.storage.validation.record_sets import prepare
 from support.client import RawClient
-from support.running import running_broker
+from support.running import running_broker, until
 
 PARTITIONS = 3
 SETTINGS = {"offsets_topic_num_partitions": PARTITIONS, "group_initial_rebalance_delay_ms": 0}
@@ -435,8 +435,7 @@ async def test_a_coordinator_that_stops_answers_those_who_wait(tmp_path):
             protocols=(JoinGroupRequestProtocol(name="range"),),
         )
         sent = await client.begin(request, 3)
-        while broker.groups.groups.find("g") is None:
-            await broker.breathe()
+        await until(lambda: broker.groups.groups.find("g") is not None)
         await broker.groups.stop()
         assert (await client.finish(request, 3, sent)).error_code == ErrorCode.NOT_COORDINATOR
         assert (await join(client, 3)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -9,6 +9,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.maintenance import log_moves
 from stepdown.network.clock import Clock
+from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -26,6 +27,7 @@ from stepdown.storage.files.files import Files
 from stepdown.storage.log.log import Log
 from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from support.admin import create, write
+from support.brokers import call
 from support.client import RawClient
 from support.clock import ManualClock
 from support.record_sets import NOW, record_set
@@ -219,13 +221,12 @@ async def test_a_move_under_way_is_shown_and_given_up_with_its_topic(broker: Bro
 
 
 async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClient) -> None:
-    from stepdown.broker.dispatch.call import Call
     from stepdown.broker.handlers import describe_log_dirs
 
     destination = other(broker)
     broker.topics.moves.request("orders", 0, destination)
-    call: Call = None  # type: ignore[assignment]
-    response = describe_log_dirs.handle(broker, DescribeLogDirsRequest(topics=None), call)
+    request = DescribeLogDirsRequest(topics=None)
+    response = await describe_log_dirs.handle(broker, request, call(ApiKey.DESCRIBE_LOG_DIRS, 4, request))
     shown = {result.log_dir: result.topics[0].partitions[0] for result in response.results}
     assert (shown[destination].is_future_key, shown[destination].offset_lag) == (True, 60)
     assert [part.is_future_key for path, part in shown.items() if path != destination] == [False]

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.topics import NewTopic
+from stepdown.network import turn
 from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
 from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
@@ -206,7 +207,10 @@ async def test_a_missing_internal_topic_is_made_once(tmp_path: Path) -> None:
         assert await broker.topics.ensure("__consumer_offsets") is made
 
 
-async def test_an_internal_topic_that_is_there_is_had_while_others_are_created(tmp_path: Path) -> None:
+async def test_an_internal_topic_that_is_there_is_had_while_others_are_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "MOST_STEPS", 4)
     async with started(tmp_path) as broker:
         made = await broker.topics.ensure("__consumer_offsets")
         creating = asyncio.create_task(create(broker, "orders", partitions=20))

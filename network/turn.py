@@ -1,0 +1,134 @@
+"""How long one piece of work may have the event loop before the others have it.
+
+Whatever loops over items asks its `Turn` after each of them; a connection asks it after each request. A turn lasts
+`TURN_S`. Who has used it up waits in one queue for the next one, first come first served, and of that queue at most
+`TURNS_A_PASS` go on in one pass of the event loop. So a pass takes a few milliseconds however many have much to do,
+and who has little to do, which begins when its bytes come, waits for no more than that.
+
+Where many wait, what begins has a shorter turn, or five hundred beginnings in one pass were five hundred turns.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import TypeVar
+
+TURN_S = 0.0005
+TURNS_A_PASS = 16
+MOST_STEPS = 512
+"""A turn is over after as many steps, too: a clock that is moved by hand may stand still."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Turns:
+    """The queue of those who wait for their next turn. `elapsed_s` counts seconds from anywhere."""
+
+    def __init__(self, elapsed_s: Callable[[], float] = perf_counter) -> None:
+        self.elapsed_s = elapsed_s
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._granted = 0
+
+    @property
+    def first_turn_s(self) -> float:
+        """How long a turn lasts that begins now, without having been waited for."""
+        return TURN_S * TURNS_A_PASS / (TURNS_A_PASS + len(self._queue)) if self._queue else TURN_S
+
+    def begin(self) -> "Turn":
+        """The turn of work that begins now."""
+        turn = Turn(self)
+        turn.begin()
+        return turn
+
+    async def wait(self) -> None:
+        """Returns in a later pass of the loop, after those who wait already."""
+        if self._granted < TURNS_A_PASS:
+            self._granted += 1
+            try:
+                await asyncio.sleep(0)
+            finally:
+                self._hand_on()
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(granted)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.cancelled():  # it was not granted: nothing is to be handed on
+                raise
+            self._hand_on()
+            raise
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """The place in the pass that is over goes to the first in the queue."""
+        while self._queue:
+            granted = self._queue.popleft()
+            if not granted.done():
+                granted.set_result(None)
+                return
+        self._granted -= 1
+
+
+class Turn:
+    """One turn after the other of one piece of work.
+
+    With `places`, work that outlasts its second turn takes one of them, which it holds until `leave`: what it builds
+    meanwhile adds up, so only few may go on at once. The first turn may have been used up by work before it.
+    """
+
+    __slots__ = ("_ends_s", "_is_second", "_places", "_steps", "_turns", "has_place")
+
+    def __init__(self, turns: Turns, places: asyncio.Semaphore | None = None) -> None:
+        self._turns = turns
+        self._places = places
+        self._ends_s = 0.0
+        self._steps = 0
+        self.has_place = self._is_second = False
+
+    def begin(self) -> None:
+        """The work begins, or goes on after it has waited for something else."""
+        turns = self._turns
+        self._ends_s = turns.elapsed_s() + turns.first_turn_s
+        self._steps = 0
+
+    def is_over(self) -> bool:
+        """Counts a step; whether the next one is for a later turn."""
+        self._steps += 1
+        return self._turns.elapsed_s() > self._ends_s or self._steps > MOST_STEPS
+
+    async def next(self) -> None:
+        """One item is done: others have the loop if the turn is over."""
+        if self.is_over():
+            await self._go_on()
+
+    async def _go_on(self) -> None:
+        if self._is_second and not self.has_place and self._places is not None:
+            await self._places.acquire()
+            self.has_place = True
+        self._is_second = True
+        await self.end()
+
+    async def end(self) -> None:
+        """Others have the loop; returns when the next turn begins."""
+        await self._turns.wait()
+        self._ends_s = self._turns.elapsed_s() + TURN_S
+        self._steps = 0
+
+    def leave(self) -> None:
+        """The work is done: its place is somebody else's."""
+        self._is_second = False
+        if self.has_place and self._places is not None:
+            self.has_place = False
+            self._places.release()
+
+    async def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """What `work` makes of each item."""
+        made: list[R] = []
+        for item in items:
+            if made and self.is_over():
+                await self._go_on()
+            made.append(work(item))
+        return made
