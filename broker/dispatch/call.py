@@ -11,6 +11,8 @@ from ...protocol.frame import RequestHeader
 from ..quotas.request_charging import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
 
+FEW_BYTES = 4 * 1024
+
 
 @dataclass(slots=True)
 class Call:
@@ -44,6 +46,11 @@ class Call:
     def requester(self) -> str:
         """Who asks, and from which address, as the log names it."""
         return f"{self.principal} at {self.peer.host}"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its bytes are too few for many items."""
+        return self.request_bytes <= FEW_BYTES
 
     @property
     def turn(self) -> Turn:

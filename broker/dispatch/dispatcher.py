@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..core import Core
 
 LARGE_REQUEST_BYTES = 64 * 1024
-FEW_BYTES = 4 * 1024
-"""A larger request may have so many items that a worker refuses them, or writes what each is answered."""
+MOST_ITEMS_READ_AT_ONCE = 1_000
+"""Of a large produce request, whose bytes do not show how many they are."""
 CHARGED_ANSWER_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
@@ -118,17 +118,26 @@ class Dispatcher:
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
         peer.latest_request = route.spec.key, route.version, len(body)
-        if len(body) > LARGE_REQUEST_BYTES and route.spec.key is not ApiKey.PRODUCE:
+        is_large = len(body) > LARGE_REQUEST_BYTES
+        if is_large and route.spec.key is not ApiKey.PRODUCE:
             return self._answer_large(route, header, body, peer, began)
         try:
-            call = self._call(route, header, body, peer)
+            call = self._call(route, header, body, peer, MOST_ITEMS_READ_AT_ONCE if is_large else None)
         except TooManyItems as fault:
+            if is_large:
+                forget_frames(fault)
+                return self._answer_large(route, header, body, peer, began)
             return self._refuse_too_many(route, header, peer, fault, began)
         return self._answer(route, call, began)
 
-    def _call(self, route: Route, header: RequestHeader, body: memoryview, peer: Peer) -> Call:
+    def _call(
+        self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, at_once: int | None = None
+    ) -> Call:
+        """Raises: MalformedFrame; TooManyItems, also where there are more than `at_once`."""
         setting = self._core.settings.stepdown_request_max_items
         most_items = request_item_limits.most_items(route.spec.key, setting)
+        if at_once is not None:
+            most_items = min(most_items, at_once)
         try:
             request = route.decode(body, most_items)
         except TooManyItems as fault:
@@ -137,7 +146,7 @@ class Dispatcher:
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None
         call = Call(route.spec.key, route.version, header, peer, request, len(body))
-        call.has_many_items = len(body) > FEW_BYTES and route.spec.key is not ApiKey.PRODUCE
+        call.has_many_items = not call.is_small and route.spec.key is not ApiKey.PRODUCE
         return call
 
     async def _answer_large(
@@ -146,6 +155,7 @@ class Dispatcher:
         """As `answer`; a worker reads the many items that it has."""
         try:
             call = await self._core.heavy(self._call, route, header, body, peer)
+            call.has_many_items = True
         except TooManyItems as fault:
             return self._refuse_too_many(route, header, peer, fault, began)
         reply = self._answer(route, call, began)
@@ -171,7 +181,7 @@ class Dispatcher:
         try:
             response = route.handle(self._core, call.request, call)
         except Exception as error:
-            if call.request_bytes > FEW_BYTES:
+            if not call.is_small:
                 return self._answer_later(route, call, self._refuse(route, call, error), began)
             response = _refused(route, call, error)
         if type(response) is CoroutineType:
@@ -210,7 +220,7 @@ class Dispatcher:
 
     async def _refuse(self, route: Route, call: Call, error: Exception) -> Any | None:
         """As `_refused`; a worker names all that a large request asks for."""
-        if call.request_bytes <= FEW_BYTES:
+        if call.is_small:
             return _refused(route, call, error)
         call.has_many_items = True
         return await self._core.heavy(_refused, route, call, error)

@@ -36,4 +36,5 @@ async def merge_topics(topics: Iterable[TopicWithIndexes], turn: Turn) -> dict[s
         for index in topic.partition_indexes:
             indexes[index] = None
             await turn.next()
+        await turn.next()
     return merged

@@ -26,6 +26,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import Codec
 from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
 from ...storage.downconversion.converted_slice import ConvertedSlice
+from ...storage.downconversion.converted_stream import OVERFLOW_ENTRY
 from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
 from ..metrics.counts import Counter
@@ -191,17 +192,19 @@ class _Conversions:
         """
         topic, partition, terms = reading.topic, reading.partition, self._terms
         assert topic is not None and partition is not None
+        offset = reading.interest.fetch_offset
         try:
             while True:
-                converted = await self._promise(reading)
+                converted = await self._promise(reading, offset)
                 if converted.size_bytes:
                     converted.on_done = self._tally.expect(topic.name, converted)
                     return converted
                 visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
                 if not reading.interest.fetch_offset < converted.next_offset < visible_end:
                     return converted
+                offset = converted.next_offset
                 reading.slice = partition.log.read(
-                    converted.next_offset,
+                    offset,
                     reading.limit_bytes,
                     below=visible_end,
                     min_one_message=terms.limits_are_soft,
@@ -215,16 +218,36 @@ class _Conversions:
             self._core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
             return Refusal(code=error.code)
 
-    async def _promise(self, reading: Reading) -> ConvertedSlice:
-        core, terms = self._core, self._terms
-        rules = _rules(
+    def _begin(self, reading: Reading, offset: int) -> ConvertedSlice:
+        """The slice that was read from `offset` on.
+
+        Where the hard limit of an old version leaves no whole batch, the first one is converted all the same, and cut
+        at the limit: the messages that fit, or the first bytes of one.
+        """
+        terms = self._terms
+        is_limited = not terms.limits_are_soft and not _is_crowded(reading, terms)
+        converted = ConvertedSlice(reading.slice, self._rules(reading, shows_too_large=is_limited))
+        if converted.first_header is None and is_limited and reading.slice.size_bytes:
+            assert reading.partition is not None
+            below = reading.partition.visible_end(terms.isolation_level, terms.replica_id)
+            whole = reading.partition.log.read(offset, reading.limit_bytes, below=below, min_one_message=True)
+            most_bytes = max(reading.limit_bytes, OVERFLOW_ENTRY.size)
+            converted = ConvertedSlice(whole, self._rules(reading, shows_too_large=True, most_bytes=most_bytes))
+        return converted
+
+    def _rules(self, reading: Reading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
+        return _rules(
             self._target,
             reading.interest.fetch_offset,
-            core.zstd_to,
-            min(core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
-            shows_too_large=not terms.limits_are_soft and not _is_crowded(reading, terms),
+            self._core.zstd_to,
+            min(self._core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
+            shows_too_large=shows_too_large,
+            most_bytes=most_bytes,
         )
-        converted = ConvertedSlice(reading.slice, rules)
+
+    async def _promise(self, reading: Reading, offset: int) -> ConvertedSlice:
+        core = self._core
+        converted = self._begin(reading, offset)
         is_promised = converted.is_small and _promise_at_once(core, converted)
         if not is_promised and not converted.needs_worker:
             is_promised = converted.promise()
@@ -292,7 +315,7 @@ def _is_crowded(reading: Reading, terms: Terms) -> bool:
 
 @lru_cache(maxsize=256)
 def _rules(
-    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool
+    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool, most_bytes: int
 ) -> ConversionRules:
     """The same object for the same rules, since a slice keeps its rules for as long as its reader takes."""
     return ConversionRules(
@@ -301,4 +324,5 @@ def _rules(
         zstd_to=zstd_to,
         chunk_bytes=chunk_bytes,
         shows_too_large=shows_too_large,
+        most_bytes=most_bytes,
     )

@@ -67,6 +67,7 @@ async def _answer(
     broker: "Services", asked: AddPartitionsToTxnTransaction, call: Call
 ) -> Mapping[TopicPartition, ErrorCode]:
     partitions, faults = [], {}
+    await call.turn.next()
     for topic in asked.topics:
         is_denied = call.version < FIRST_VERSION_OF_BROKERS and not _may_write(call.access, topic.name)
         for index in topic.partitions:

@@ -33,6 +33,7 @@ OFFSETS_A_BATCH = 100
 async def handle(broker: "Services", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
     known = []
     for topic in request.topics:
+        await call.turn.next()
         for partition in topic.partitions:
             if has_partition(broker.cluster, topic.name, partition.partition_index):
                 known.append(_new_offset(topic.name, partition, request.retention_time_ms))

@@ -91,6 +91,7 @@ async def _of_group(
         if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             answer = partial(_offset, broker, asked.group_id, name, stable=stable, version=call.version)
         told.append(OffsetFetchResponseTopics(name=name, partitions=await call.turn.map(answer, indexes)))
+        await call.turn.next()
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(told))
 
 

@@ -72,6 +72,7 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     _check_transactions(request, items)
     effort = Effort()
     if len(items) > FEW_PARTITIONS:
+        call.has_many_items = True
         return _handle_in_turns(broker, request, call, items, effort)
     jobs: Jobs = []
     outcomes = [_produce(broker, request, name, data, call, effort, jobs) for name, data in items]
@@ -113,6 +114,8 @@ def _answer(
     if request.acks == ACKS_NONE:
         _check_unanswered(outcomes)
         return None
+    if call.has_many_items:
+        return broker.heavy(response_of, broker, outcomes, call)
     return response_of(broker, outcomes, call)
 
 
@@ -122,6 +125,8 @@ async def _answer_replicated(
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
     await broker.produce_purgatory.wait(keys, lambda _: are_settled(broker, waiting), max(0, request.timeout_ms))
     give_up(waiting)
+    if call.has_many_items:
+        return await broker.heavy(response_of, broker, outcomes, call)
     return response_of(broker, outcomes, call)
 
 

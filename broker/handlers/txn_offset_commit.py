@@ -9,14 +9,14 @@ crash producers before 2.0; v2 gives the leader epoch, v3 the group's member and
 is given; v4 says that the producer knows TRANSACTION_ABORTABLE.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -38,10 +38,12 @@ FIRST_VERSION_WITH_ABORTABLE = 4
 
 async def handle(broker: "Services", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
     known = []
-    for each in _offsets(request.topics):
-        if has_partition(broker.cluster, each.topic, each.partition):
-            known.append(each)
+    for topic in request.topics:
         await call.turn.next()
+        for each in topic.partitions:
+            if has_partition(broker.cluster, topic.name, each.partition_index):
+                known.append(_new_offset(topic.name, each))
+            await call.turn.next()
     codes: dict[TopicPartition, ErrorCode] = {}
     for at in range(0, len(known), OFFSETS_A_BATCH):
         if at:
@@ -58,17 +60,13 @@ def refuse(request: TxnOffsetCommitRequest, error: ApiError, call: Call) -> TxnO
     return _response(request, {}, error.code, call.version)
 
 
-def _offsets(topics: Sequence[TxnOffsetCommitRequestTopic]) -> Iterator[NewOffset]:
-    return (
-        NewOffset(
-            topic=topic.name,
-            partition=each.partition_index,
-            offset=each.committed_offset,
-            leader_epoch=each.committed_leader_epoch,
-            metadata=each.committed_metadata,
-        )
-        for topic in topics
-        for each in topic.partitions
+def _new_offset(topic: str, asked: TxnOffsetCommitRequestPartition) -> NewOffset:
+    return NewOffset(
+        topic=topic,
+        partition=asked.partition_index,
+        offset=asked.committed_offset,
+        leader_epoch=asked.committed_leader_epoch,
+        metadata=asked.committed_metadata,
     )
 
 

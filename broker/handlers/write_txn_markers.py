@@ -38,6 +38,7 @@ async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call
             committed=asked.transaction_result,
         )
         for topic in asked.topics:
+            await call.turn.next()
             for index in dict.fromkeys(topic.partition_indexes):
                 _note(codes, asked.producer_id, topic.name, index, _write_one(broker, marker, topic.name, index))
                 await call.turn.next()

@@ -85,6 +85,9 @@ class Resource(Protocol):
     def resource_name(self) -> str: ...
 
 
+MOST_KEYS = 500
+"""Of one resource in a request. A broker has some 300; each that is not known is looked for and told in an error."""
+
 R = TypeVar("R", bound=Resource)
 
 
@@ -129,7 +132,12 @@ async def change_each(
 
 
 def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
-    """Raises ApiError INVALID_REQUEST when a key is named twice, or has no value where it needs one."""
+    """Raises ApiError INVALID_REQUEST when a key is named twice, has no value where it needs one, or there are more
+    than any resource has."""
+    if len(names) > MOST_KEYS:
+        raise ApiError(
+            f"{len(names)} configuration keys of one resource, {MOST_KEYS} is the most", ErrorCode.INVALID_REQUEST
+        )
     if len(set(names)) < len(names):
         raise ApiError("a configuration key is named more than once", ErrorCode.INVALID_REQUEST)
     if without_value:

@@ -17,6 +17,7 @@ class ConversionRules:
     """How a slice is converted: to which magic, from which offset on, what zstd becomes (None: it is refused).
 
     `chunk_bytes` are stored bytes; `shows_too_large`: a slice without a whole batch becomes an overflow entry.
+    `most_bytes`, if it is not 0: a slice is cut there, whatever its first batch becomes.
     """
 
     target: int
@@ -24,6 +25,12 @@ class ConversionRules:
     zstd_to: Codec | None = None
     chunk_bytes: int = CHUNK_BYTES
     shows_too_large: bool = False
+    most_bytes: int = 0
+
+    def promise(self, stored_bytes: int, first_bytes: int) -> int:
+        """The size of a slice whose first batch becomes `first_bytes`."""
+        size = max(stored_bytes, first_bytes)
+        return min(size, self.most_bytes) if self.most_bytes else size
 
 
 @dataclass(slots=True)

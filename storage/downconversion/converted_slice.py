@@ -2,7 +2,7 @@
 
 | what the slice holds | promised size |
 |---|---|
-| F, the first batch that becomes something | max(stored size, converted size of F) |
+| F, the first batch that becomes something | max(stored size, converted size of F), or the limit of Fetch v0-v2 |
 | whole batches that all vanish | 0 |
 | no whole batch, Fetch v0-v2 | 12: an overflow entry, so that the client sees a message larger than its limit |
 | no whole batch, Fetch v3 | 0 |
@@ -118,7 +118,7 @@ class ConvertedSlice:
             size = self._fill_first(buffer) if buffer is not None and self._at == 0 else 0
             size = size or self._converted_bytes(header, self._at)
             if size:
-                self.size_bytes = max(self.source.size_bytes, size)
+                self.size_bytes = self.rules.promise(self.source.size_bytes, size)
                 return True
             self.next_offset = max(self.next_offset, header.last_offset + 1)
             self._at += header.size_bytes

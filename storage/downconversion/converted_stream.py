@@ -121,7 +121,7 @@ class ConvertedStream:
         out = memoryview(buffer)[: self._place.buffer_bytes]
         filled = self._convert(out, measures_first=True)
         size = filled.first_bytes or filled.wants_bytes
-        self._size_bytes = max(self._source.size_bytes, size)
+        self._size_bytes = self._rules.promise(self._source.size_bytes, size)
         self._pad_if_over(out, self._take(filled))
         return size
 

@@ -39,7 +39,7 @@ def convert_small(
             return None
     except ApiError:
         return None
-    promised = max(source.size_bytes, first_bytes)
+    promised = rules.promise(source.size_bytes, first_bytes)
     stats = ConversionStats(records, temporary_bytes, chunks=1, is_truncated=size > promised)
     if size < promised:
         stats.padding_bytes = promised - size

@@ -29,7 +29,7 @@ class TopicLookup:
         )
 
     def names(self) -> list[str]:
-        """All topics, the broker's own as well: in Kafka 4 an expression finds them too."""
+        """All topics, the broker's own as well."""
         return list(self._cluster.topics)
 
     def name_of(self, topic_id: UUID) -> str | None:

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from ....protocol.errors import ApiError, ErrorCode
+from ...metadata.topic_rules import INTERNAL_TOPICS
 
 MAX_PATTERN_CHARS: Final = 1_000
 MAX_PROGRAM: Final = 2_000
@@ -29,10 +30,11 @@ class TopicPattern:
         self._known: dict[str, bool] = {}
 
     def matches(self, name: str) -> bool:
-        """Whether the whole name is described."""
+        """Whether the whole name is described, and not that of an internal topic: those are subscribed to by name."""
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = self._expression.fullmatch(name) is not None
+            known = name not in INTERNAL_TOPICS and self._expression.fullmatch(name) is not None
+            self._known[name] = known
         return known
 
     def knows(self, names: Iterable[str]) -> bool:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ...dispatch.call import Call
 
 FEW_ITEMS = 16
-REFUSALS_A_STEP = 64
 
 Handle = Callable[[Any, Any, "Call"], Any]
 """What a handler's module has: the response, or what to await for it."""
@@ -78,10 +77,12 @@ async def _handle_allowed(
     if judged.allowed:
         response = await _await(module.handle(core, replace(request, **{items.field: judged.allowed}), call))
     for error, denied in judged.refused.values():
-        for at in range(0, len(denied), REFUSALS_A_STEP):
-            part = replace(request, **{items.field: denied[at : at + REFUSALS_A_STEP]})
+        part = replace(request, **{items.field: denied})
+        if call.is_small:
             refusals.append(module.refuse(part, error, call))
-            await call.turn.next()
+        else:
+            call.has_many_items = True
+            refusals.append(await core.heavy(module.refuse, part, error, call))
     return _join(response, refusals, items)
 
 

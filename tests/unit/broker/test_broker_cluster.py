@@ -418,7 +418,7 @@ async def test_a_new_leader_does_not_know_yet_what_is_committed(cluster: BrokerC
     request = lo.ListOffsetsRequest(replica_id=-1, topics=(lo.ListOffsetsTopic(name="t", partitions=(asked,)),))
     codes = {}
     for version in (4, 5):
-        told = list_offsets.handle(cluster.brokers[2], request, call(ApiKey.LIST_OFFSETS, version, request))
+        told = await list_offsets.handle(cluster.brokers[2], request, call(ApiKey.LIST_OFFSETS, version, request))
         codes[version] = told.topics[0].partitions[0].error_code
     assert codes == {4: ErrorCode.LEADER_NOT_AVAILABLE, 5: ErrorCode.OFFSET_NOT_AVAILABLE}
 

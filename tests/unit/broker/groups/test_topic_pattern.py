@@ -107,3 +107,10 @@ PIECES = st.recursive(
 @given(pattern=PIECES, name=st.text("abc.", max_size=8))
 def test_any_expression_means_what_it_means_elsewhere(pattern, name):
     assert compile_pattern(pattern).matches(name) == bool(re.fullmatch(pattern, name))
+
+
+def test_no_expression_finds_an_internal_topic():
+    """Kafka 4.4 leaves them out; they were consumed with the topics that an expression was meant for."""
+    pattern = compile_pattern(".*")
+    names = ("__consumer_offsets", "__transaction_state", "__other", "t")
+    assert [name for name in names if pattern.matches(name)] == ["__other", "t"]

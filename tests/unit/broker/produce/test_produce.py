@@ -340,6 +340,7 @@ async def test_sets_of_one_request_that_open_to_much_go_through_one_worker_toget
     broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each by itself would cost the way to a thread and back."""
+    await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=()), 9)  # a worker reads the handler
     trips = 0
     heavy = broker.heavy
 
