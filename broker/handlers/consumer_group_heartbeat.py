@@ -5,7 +5,7 @@ assigns, uniformly or by ranges; group.consumer.migration.policy lets classic gr
 members.
 
 Version notes: in v0 a member may leave its id to the broker. v1 is Kafka 4.0's and what librdkafka needs: members make
-their own id (KIP-1082) and may subscribe by an expression, which matches whole names, those of internal topics too.
+their own id (KIP-1082) and may subscribe by an expression, which matches whole names, but not those of internal topics.
 """
 
 from typing import TYPE_CHECKING
