@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.cli.topics.kafka_tool_output import ToolOutput
+from stepdown.protocol.errors import ApiError
 from support.clock import ManualClock
 from support.command import run_command
+from support.deadline import DEADLINE_S
 from support.running import running_broker
 from support.zookeeper_directory import PARTITIONS, SETTINGS, ZooKeeperDirectory, leave_directory
 
@@ -65,9 +67,7 @@ async def committed(broker: Broker, left: ZooKeeperDirectory) -> dict[tuple[str,
 
 async def until_loaded(broker: Broker, group: str) -> None:
     """Returns when the coordinator has read what groups committed."""
-    from stepdown.protocol.errors import ApiError
-
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE_S):
         while True:
             try:
                 await broker.groups.check(group)
