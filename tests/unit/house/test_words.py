@@ -8,12 +8,12 @@ import pytest
 from support.house_words import COUNTS
 
 BOUNDS = {  # today, and the aim
-    "functions named by a participle": (426, 60),
+    "functions named by a participle": (424, 60),
     "files whose classes share no word with them": (84, 20),
-    "phrases that one has to read twice": (190, 30),
+    "phrases that one has to read twice": (186, 30),
     "results of five values without names": (5, 0),
-    "circles of modules, stubs included": (1, 0),
-    "folders that import each other": (5, 0),
+    "circles of modules, stubs included": (0, 0),
+    "folders that import each other": (4, 0),
 }
 
 
