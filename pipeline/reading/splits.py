@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...protocol.errors import CorruptRecord
+from ...protocol.records.batch_header import CODEC_MASK
 from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
@@ -175,7 +176,10 @@ def _chosen(entries: OffsetEntries, segment: SegmentFile, first: int, end: int, 
 
 
 def _is_true(files: PlaceFiles, segment: SegmentFile, entries: OffsetEntries, cut: int) -> bool:
-    """Whether a batch starts at the cut whose offsets lie between the entry before and the cut's own."""
+    """Whether a batch starts at the cut whose offsets lie between the entry before and the cut's own.
+
+    Brokers before 0.11 note the first offset of a compressed batch, whose header names its last one.
+    """
     if cut in (segment.start, segment.size_bytes):
         return True
     if cut > segment.size_bytes:
@@ -191,4 +195,5 @@ def _is_true(files: PlaceFiles, segment: SegmentFile, entries: OffsetEntries, cu
     if header is None or header.magic > 2:
         return False
     above = int(entries.offsets[at - 1]) if at else segment.base_offset - 1
-    return above < header.base_offset <= int(entries.offsets[at])
+    is_wrapper = header.magic < 2 and header.attributes & CODEC_MASK
+    return above < header.base_offset and (bool(is_wrapper) or header.base_offset <= int(entries.offsets[at]))

@@ -191,3 +191,16 @@ def test_logs_on_their_way_out_and_internal_ones_are_not_listed(tmp_path: Path) 
     assert [log.topic for log in partition_logs(FILES, str(tmp_path), ["__consumer_offsets"])] == ["__consumer_offsets"]
     with pytest.raises(BadUsage, match="no such topic: gone"):
         partition_logs(FILES, str(tmp_path), ["gone"])
+
+
+def test_an_index_that_names_first_offsets_of_wrappers_is_right(tmp_path: Path) -> None:
+    """Indexes of brokers before 0.11 were called wrong, and each split was planned by reading the segment."""
+    batches = [keyed_records(at * 10, 10) for at in range(8)]
+    segment = write_batches(tmp_path, "topic", 0, batches, magic=1, codec=Codec.GZIP)
+    entries = [pack(">ii", at * 10, position) for at, position in enumerate(segment.positions) if at]
+    index(tmp_path).write_bytes(b"".join(entries))
+    splits, warnings = planned(tmp_path)
+    assert not warnings
+    assert len(splits) > 1
+    assert offsets(splits) == list(range(80))
+    assert offsets(planned(tmp_path, Range(first=25, end=47))[0]) == list(range(25, 47))
