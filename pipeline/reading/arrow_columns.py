@@ -4,7 +4,7 @@
     headers array<struct<key:string,value:binary>>      null when a record has none
 
 These are the columns of Spark's Kafka source, a record without a timestamp (-1) included: it is a millisecond before
-1970 there.
+1970 there. A time that Spark cannot hold is null; `timestampMs bigint` has the number as it is stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ TYPES: dict[str, Any] = {
     "offset": pa.int64(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestampType": pa.int32(),
+    "timestampMs": pa.int64(),
     "headers": pa.list_(pa.field("element", _HEADER)),
 }
 MICROSECONDS = 1000
@@ -43,10 +44,7 @@ class ArrowRows:
         self.schema = pa.schema([pa.field(name, TYPES[name]) for name in names]) if schema is None else schema
 
     def batch(self, columns: RecordColumns) -> Any:
-        """Return a record batch over the buffers of `columns`, which must be cleared, not overwritten, afterwards.
-
-        Raises: ValueError for a timestamp that Spark cannot hold.
-        """
+        """Return a record batch over the buffers of `columns`, which must be cleared, not overwritten, afterwards."""
         arrays = [self._array(name, columns) for name in self._names]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -64,8 +62,10 @@ class ArrowRows:
             case "offset":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.offsets_buffer)])
             case "timestamp":
-                times = microseconds(np.frombuffer(columns.timestamps_buffer, np.int64, rows))
-                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(times)])
+                times, valid = microseconds(np.frombuffer(columns.timestamps_buffer, np.int64, rows))
+                return pa.Array.from_buffers(TYPES[name], rows, [packed(valid), pa.py_buffer(times)])
+            case "timestampMs":
+                return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.timestamps_buffer)])
             case "timestampType":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.types_buffer)])
             case _:
@@ -106,11 +106,19 @@ def _bits(valid: Any, column: BinaryColumn) -> Any:
     return pa.py_buffer(np.packbits(np.frombuffer(valid, np.uint8, column.count), bitorder="little"))
 
 
-def microseconds(timestamps: Any) -> Any:
-    """Return an array of int64 milliseconds as microseconds. Raises: ValueError for what those cannot hold."""
-    if len(timestamps) and (timestamps.max() > _MAX_MS or timestamps.min() < -_MAX_MS):
-        raise ValueError(f"a timestamp beyond {_MAX_MS} ms")
-    return timestamps * MICROSECONDS
+def microseconds(timestamps: Any) -> tuple[Any, Any]:
+    """Return int64 milliseconds as microseconds, and which of them are valid, None for all.
+
+    What cannot be held (producers that write nanoseconds) is not valid, and the nearest that can be held.
+    """
+    held = np.clip(timestamps, -_MAX_MS, _MAX_MS)
+    valid = held == timestamps
+    return held * MICROSECONDS, None if valid.all() else valid
+
+
+def packed(valid: Any) -> Any:
+    """Flags as Arrow's validity bits, None for none."""
+    return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def _headers(columns: RecordColumns) -> Any:

@@ -53,7 +53,7 @@ _CODEC_BYTES = np.array([len(name) for name in _CODECS], np.int32)
 def header_batch(headers: Sequence[BatchHeader], split: Split, schema: Any) -> Any:
     """Return a record batch of the columns that `schema` names, of `TYPES`, a row for each header of the split.
 
-    Raises: ValueError for a timestamp that Spark cannot hold.
+    A timestamp that Spark cannot hold is null.
     """
     columns = _Columns(headers, split)
     return pa.RecordBatch.from_arrays([columns.array(name) for name in schema.names], schema=schema)
@@ -84,7 +84,7 @@ class _Columns:
                 marked = (self._field("attributes") & TIMESTAMP_TYPE_BIT) != 0
                 return self._numbers(name, np.where(self._field("magic") == 0, -1, marked))
             case "maxTimestamp":
-                return self._numbers(name, microseconds(self._field("max_timestamp")))
+                return self._numbers(name, *microseconds(self._field("max_timestamp")))
             case "transactional":
                 return self._flags(TRANSACTIONAL)
             case "control":

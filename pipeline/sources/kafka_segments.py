@@ -57,6 +57,8 @@ COLUMNS: dict[str, DataType] = {
     "timestamp": TimestampType(),
     "timestampType": IntegerType(),
 }
+RAW: dict[str, DataType] = {"timestampMs": LongType()}
+"""With `includeTimestampMs`, or where a schema names it."""
 DECODED: dict[str, DataType] = {name: StringType() for name in ADDED}
 """With `valueFormat`."""
 
@@ -71,6 +73,7 @@ class KafkaSegments(DataSource):
     def schema(self) -> StructType:
         options = read_options(self.options)
         names = COLUMNS | ({"headers": HEADERS} if options.include_headers else {})
+        names |= RAW if options.include_timestamp_ms else {}
         names |= DECODED if options.values else {}
         return StructType([StructField(name, kind) for name, kind in names.items()])
 
@@ -102,7 +105,7 @@ def value_schemas(options: ReadOptions, schema: StructType) -> ValueSchemas | No
 
 def check_columns(schema: StructType, options: ReadOptions) -> None:
     """Raises: BadUsage for a column that is not one of the source's, listing those."""
-    known = COLUMNS | {"headers": HEADERS} | (DECODED if options.values else {})
+    known = COLUMNS | {"headers": HEADERS} | RAW | (DECODED if options.values else {})
     for column in schema.fields:
         if column.name not in known:
             raise BadUsage(f"no column {column.name}: the columns are {', '.join(known)}")

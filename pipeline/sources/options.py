@@ -30,7 +30,7 @@ BATCH_OPTIONS = ("path", "tieredPath", "subscribe", "assign", "maxPartitionBytes
 OPTIONS = (
     *BATCH_OPTIONS,
     *BOUND_OPTIONS,
-    *("includeHeaders", "failOnDataLoss", "checkCrc", "pushdown", "maxOffsetsPerTrigger"),
+    *("includeHeaders", "includeTimestampMs", "failOnDataLoss", "checkCrc", "pushdown", "maxOffsetsPerTrigger"),
     *VALUE_OPTIONS,
 )
 """Of `kafka-segments`, reading."""
@@ -56,6 +56,7 @@ class ReadOptions:
     path: str
     topics: tuple[str, ...] | None = None
     include_headers: bool = False
+    include_timestamp_ms: bool = False
     max_partition_bytes: int = DEFAULT_SPLIT_BYTES
     starting: OffsetBound = field(default_factory=lambda: starting_bound({}))
     ending: OffsetBound = field(default_factory=lambda: ending_bound({}))
@@ -128,6 +129,7 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
         store=store_options([path, tiered_path or "", schema_path], store),
         topics=tuple(topic for topic in topics if topic) or None,
         include_headers=flag(given, "includeHeaders", False),
+        include_timestamp_ms=flag(given, "includeTimestampMs", False),
         max_partition_bytes=size(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),
         starting=starting_bound(given),
         ending=ending_bound(given),

@@ -7,6 +7,7 @@ from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.pipeline.reading.split_rows import allocate
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
+from stepdown.protocol.records.record import Record
 from support.deadline import DEADLINE_S
 from support.log_directories import keyed_records
 
@@ -39,3 +40,14 @@ def test_pandas_is_not_imported() -> None:
     words = [sys.executable, "-c", WITHOUT_PANDAS, *NAMES]
     done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_time_that_spark_cannot_hold_is_null_and_its_number_a_column() -> None:
+    """A record of a producer that writes nanoseconds ended every query over its directory."""
+    times = [1_700_000_000_000, 1_700_000_000_000_000_000, -1]
+    records = [Record(offset=at, timestamp=time, value=b"") for at, time in enumerate(times)]
+    filler = ColumnFiller(Wanted(), allocate)
+    assert list(filler.fill(memoryview(build_batch(records))))
+    rows = ArrowRows(("timestamp", "timestampMs"), "topic", 0).batch(filler.columns)
+    assert rows.column("timestampMs").to_pylist() == times
+    assert [time is None for time in rows.column("timestamp").to_pylist()] == [False, True, False]
