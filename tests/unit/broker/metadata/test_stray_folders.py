@@ -1,0 +1,109 @@
+"""Fault: folders of a topic that was deleted were served as the new topic of that name, and gave it their id.
+
+The metadata decide which folders are a topic's: the others are set aside, whichever comes first and whichever are most.
+"""
+
+import logging
+import shutil
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from stepdown.broker.broker import Broker
+from stepdown.broker.metadata.topics import NewTopic
+from stepdown.protocol.errors import DiskFault
+from stepdown.storage.files.files import Files
+from stepdown.storage.files.partition_metadata import write_topic_id
+from stepdown.storage.metadata.metadata_log_contents import FOLDER
+from support.running import running_broker
+
+STALE = UUID(int=77)
+
+
+async def create(broker: Broker, name: str, partitions: int) -> None:
+    settings = broker.topics.configuration.topic_settings({})
+    assert not await broker.topics.create([NewTopic(name=name, partitions=partitions, settings=settings)])
+
+
+def strays(directory: Path) -> list[str]:
+    return sorted(path.name.partition(".")[0] for path in directory.glob("*-stray"))
+
+
+def remove_id(directory: Path, *folders: str) -> None:
+    for folder in folders:
+        (directory / folder / "partition.metadata").unlink()
+
+
+@pytest.mark.parametrize("stale", [(0,), (2,), (0, 1), (0, 1, 2)], ids=["first", "last", "most", "all"])
+async def test_a_folder_with_another_id_is_set_aside(
+    tmp_path: Path, stale: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_broker(tmp_path) as broker:
+        await create(broker, "orders", 3)
+        topic_id = broker.cluster.topics["orders"].topic_id
+    for index in stale:
+        write_topic_id(Files(), str(tmp_path / f"orders-{index}"), STALE)
+    for _ in range(2):
+        async with running_broker(tmp_path) as broker:
+            topic = broker.cluster.topics["orders"]
+            assert (topic.topic_id, len(topic.partitions)) == (topic_id, 3)
+            assert {partition.log.topic_id for partition in topic.partitions.values()} == {topic_id}
+    assert strays(tmp_path) == [f"orders-{index}" for index in stale]
+    assert "is not a partition of the metadata" in caplog.text
+
+
+async def test_a_folder_whose_topic_is_not_there_is_set_aside(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        await create(broker, "orders", 1)
+    copy(tmp_path / "orders-0", tmp_path / "gone-0")
+    async with running_broker(tmp_path) as broker:
+        assert list(broker.cluster.topics) == ["orders"]
+    assert strays(tmp_path) == ["gone-0"]
+
+
+def copy(source: Path, target: Path) -> None:
+    shutil.copytree(source, target)
+
+
+async def test_a_folder_without_an_id_is_served_if_its_topic_is_known(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        await create(broker, "orders", 2)
+        topic_id = broker.cluster.topics["orders"].topic_id
+    remove_id(tmp_path, "orders-1")
+    async with running_broker(tmp_path) as broker:
+        assert broker.cluster.topics["orders"].partitions[1].log.topic_id == topic_id
+    assert strays(tmp_path) == []
+
+
+async def test_a_folder_put_in_by_hand_is_taken_over_and_keeps_everything(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        await create(broker, "orders", 1)
+    copy(tmp_path / "orders-0", tmp_path / "found-0")
+    remove_id(tmp_path, "found-0")
+    async with running_broker(tmp_path) as broker:
+        assert broker.cluster.topics["found"].settings.stepdown_settings_unknown
+        assert broker.cluster.topics["found"].topic_id != broker.cluster.topics["orders"].topic_id
+
+
+async def test_partitions_of_an_internal_topic_that_others_had_are_absent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fault: their number was that of the highest folder, so groups were looked up in the wrong partition."""
+    async with running_broker(tmp_path, offsets_topic_num_partitions=5) as broker:
+        await broker.topics.ensure("__consumer_offsets")
+    forget(tmp_path, FOLDER, "__consumer_offsets-4", "__consumer_offsets-0")
+    with pytest.raises(DiskFault, match=r"set offsets\.topic\.num\.partitions to that of the old cluster"):
+        async with running_broker(tmp_path, offsets_topic_num_partitions=3):
+            pass
+    with caplog.at_level(logging.WARNING):
+        async with running_broker(tmp_path, offsets_topic_num_partitions=5) as broker:
+            partitions = broker.cluster.topics["__consumer_offsets"].partitions
+            assert [partition.is_here for partition in partitions.values()] == [False, True, True, True, False]
+    assert "__consumer_offsets has 5 partitions by offsets.topic.num.partitions, 3 of them have a folder" in caplog.text
+    async with running_broker(tmp_path) as broker:
+        assert len(broker.cluster.topics["__consumer_offsets"].partitions) == 5
+
+
+def forget(directory: Path, *names: str) -> None:
+    for name in names:
+        shutil.rmtree(directory / name)
