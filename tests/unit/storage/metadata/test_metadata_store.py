@@ -11,8 +11,9 @@ from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.metadata.cluster_state import StoredTopic
 from stepdown.storage.metadata.metadata_log_contents import FOLDER, DamagedMetadata
-from stepdown.storage.metadata.metadata_store import DOCUMENT, PRODUCER_ID_BLOCK, MetadataStore
+from stepdown.storage.metadata.metadata_store import DOCUMENT, MIGRATED, PRODUCER_ID_BLOCK, MetadataStore
 from stepdown.storage.metadata.partition_record import PartitionRecord
+from support.files import Crash, FaultyFiles
 
 ALONE = PartitionRecord(replicas=(1,), isr=(1,), leader=1, directories=(UUID(int=0),))
 TOPIC_ID = UUID("436c7a4e-a0af-4352-893e-0307916b1357")
@@ -128,3 +129,57 @@ def test_a_failed_write_leaves_the_last_state_in_the_file(tmp_path: Path) -> Non
     with pytest.raises(DiskFault):
         broken.save()
     assert reopened(tmp_path).state.cluster_configs == {}
+
+
+DOCUMENT_TEXT = """{"version": 1, "generation": 17,
+ "topics": {"orders": {"id": "Q2x6TqCvQ1KJPgMHkWsTVw", "partitions": 3, "configs": {"retention.ms": "1000"}}},
+ "deleting": [], "broker_configs": {"log.retention.ms": "5000"}, "cluster_configs": {}, "next_producer_id": 3000,
+ "client_quotas": [{"entity": {"user": "a", "client-id": null}, "quotas": {"producer_byte_rate": 1024.0}}],
+ "acls": [[2, "orders", 3, "User:a", "*", 3, 3]], "features": {}, "features_epoch": 0,
+ "scram_credentials": [{"user": "a", "mechanism": "SCRAM-SHA-256", "salt": "c2FsdA==", "stored_key": "a2V5",
+                        "server_key": "a2V5", "iterations": 4096}]}"""
+
+
+def crash_at(folder: Path, writes: int) -> bool:
+    """Whether the machine lost its power while the document was taken over."""
+    files = FaultyFiles(seed=writes)
+    files.crash_in = writes
+    try:
+        MetadataStore.open(files, [str(folder)])
+    except Crash:
+        files.lose_power()
+        return True
+    return False
+
+
+def test_the_document_of_an_earlier_stepdown_is_taken_over_wherever_the_power_goes(tmp_path: Path) -> None:
+    for writes in range(100):
+        folder = tmp_path / str(writes)
+        folder.mkdir()
+        (folder / DOCUMENT).write_text(DOCUMENT_TEXT)
+        has_crashed = crash_at(folder, writes)
+        for _ in range(2):
+            state = reopened(folder).state
+            assert (state.topics["orders"].partitions, state.topics["orders"].configs) == (3, {"retention.ms": "1000"})
+            assert (state.configs_of_brokers, state.next_producer_id) == ({1: {"log.retention.ms": "5000"}}, 3000)
+            assert [acl.principal for acl in state.acls] == ["User:a"]
+            assert list(state.scram_credentials) == [("a", "SCRAM-SHA-256")]
+            assert state.client_quotas == {(("client-id", None), ("user", "a")): {"producer_byte_rate": 1024.0}}
+            assert state.metadata_version == 21
+        migrated = folder / (DOCUMENT + MIGRATED)
+        assert (migrated.exists(), (folder / DOCUMENT).exists()) == (True, False)
+        assert migrated.stat().st_mode & 0o777 == 0o600
+        if not has_crashed:
+            return
+    raise AssertionError("it never went through")
+
+
+def test_a_document_that_is_older_than_the_log_does_not_count(tmp_path: Path) -> None:
+    store = reopened(tmp_path)
+    with store.change() as state:
+        state.cluster_configs = {"k": "v"}
+    (tmp_path / DOCUMENT).write_text(DOCUMENT_TEXT)
+    Files().set_modified_ms(str(tmp_path / DOCUMENT), 1000)
+    state = reopened(tmp_path).state
+    assert (state.cluster_configs, dict(state.topics)) == ({"k": "v"}, {})
+    assert (tmp_path / (DOCUMENT + MIGRATED)).exists()
