@@ -12,6 +12,7 @@ from ...storage.files import file_names
 from ...storage.files.files import Files
 from ..support.failures import EXIT_BAD_USAGE, CommandFailed
 from .index_rows import Segment, offset_index_rows, time_index_rows, transaction_index_rows
+from .metadata_rows import is_metadata, metadata_rows
 from .segment_rows import Row, problem, segment_rows
 from .state_file_rows import STATE_FILES, snapshot_rows, state_rows
 
@@ -79,6 +80,9 @@ class FileDump:
         if path.name in STATE_FILES:
             yield from state_rows(self.files, str(path.parent), path.name)
             return
+        if is_metadata(path):
+            yield from metadata_rows(self.files, path)
+            return
         suffix = next(suffix for suffix in SUFFIXES if stem_of(path).endswith(suffix))
         readers: dict[str, Callable[[Path], Iterator[Row]]] = {
             file_names.LOG: self._segment,
@@ -125,8 +129,10 @@ class FileDump:
 
 def is_known(path: Path) -> bool:
     """Whether a file's name tells what is in it."""
-    return path.name in STATE_FILES or (
-        stem_of(path).endswith(SUFFIXES) and file_names.offset_of(path.name) is not None
+    return (
+        path.name in STATE_FILES
+        or is_metadata(path)
+        or (stem_of(path).endswith(SUFFIXES) and file_names.offset_of(path.name) is not None)
     )
 
 
