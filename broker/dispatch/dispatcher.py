@@ -17,6 +17,7 @@ from time import perf_counter
 from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ...network.clock import LoopClock
 from ...network.connection import CloseConnection, Peer, Reply
 from ...network.memory_budget import Claim
 from ...network.worker_threads import forget_frames
@@ -97,6 +98,8 @@ class Dispatcher:
         self._served = served
         self._rules = rules
         core.quotas.on_change = lambda: self._routes.clear()
+        # Where a clock is moved by hand, things happen in the same order each time: no worker has a part in it.
+        self._has_real_time = isinstance(core.clock, LoopClock)
         self._modules: dict[str, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
         self._errors = ErrorTally(core.metrics.request_errors)
@@ -113,7 +116,9 @@ class Dispatcher:
         if route is None:
             spec, served = self._look_up(header, peer)
             if served.module not in self._modules:
-                return self._read_and_answer(served, frame, peer)
+                if self._has_real_time:
+                    return self._read_and_answer(served, frame, peer)
+                self._read_module(served)
             route = self._make_route(spec, served, header.api_version)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
