@@ -4,6 +4,7 @@ A room is handed this, and beside it the rooms that it needs; `broker.py` puts t
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from .dispatch.descriptors_for_imports import SpareDescriptors
 from .dispatch.interceptor import Interceptor
 from .fetch.session import FetchSessions
 from .maintenance.deletion_notice import DeletionNotice
+from .maintenance.file_faults import FileFaults
 from .metadata.image import Cluster
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
@@ -34,6 +36,8 @@ from .quotas.usage_metrics import QuotaUsage
 from .scheduling.purgatory import Purgatory
 from .scheduling.round_guard import RoundGuard
 from .security.authorization.authorizer import Authorizer
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,6 +100,10 @@ class Core:
         )
         self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
+        self.file_faults = FileFaults(self.clock, self.log_manager.files)
+        self.has_failed = False
+        self.on_failed: Callable[[], object] = lambda: None
+        """Called when the broker cannot go on; who runs it then ends it."""
         self.spare_descriptors = SpareDescriptors()
         node_id = self.log_manager.node_id
         self.cluster = Cluster(
@@ -112,6 +120,13 @@ class Core:
             self.spare_descriptors.close()
             self.log_manager.abandon()
             raise
+
+    def fail(self, reason: str) -> None:
+        """Says, once, why this broker cannot go on."""
+        if not self.has_failed:
+            self.has_failed = True
+            log.critical("the broker cannot go on: %s", reason)
+            self.on_failed()
 
     @property
     def zstd_to(self) -> Codec | None:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from .clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
+from .line_limit import LineLimit, repeated
 
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64
@@ -99,6 +100,7 @@ class Server:
         self._held: dict[str, Timer] = {}  # listeners that take nobody for a while
         self._sweep: Timer | None = None
         self._retry: Timer | None = None
+        self._lines = LineLimit(clock)
         self._is_full = False
 
     @property
@@ -235,9 +237,7 @@ class Server:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as fault:
-                log.error(
-                    "cannot accept on %s: %s; raise the limit of open files or lower max.connections", name, fault
-                )
+                self._say_refusal(name, fault)
                 self._pause()
                 return
             peer = Peer(host=address[0], port=address[1], listener=name)
@@ -251,6 +251,12 @@ class Server:
             if pause_ms:
                 self._pause_for_rate(pause_ms)
                 return
+
+    def _say_refusal(self, name: str, fault: OSError) -> None:
+        left_out = self._lines.count_left_out(name)
+        if left_out is not None:
+            advice = "raise the limit of open files or lower max.connections"
+            log.error("cannot accept on %s%s: %s; %s", name, repeated(left_out), fault, advice)
 
     def _refuse(self, sock: socket.socket, peer: Peer, refuse_ms: int) -> None:
         """Hangs up, but not at once: who is refused at once comes again at once."""

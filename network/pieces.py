@@ -22,6 +22,10 @@ class FilePiece(Protocol):
         """The descriptor to read from."""
         ...
 
+    def note_failure(self, error: OSError, position: int) -> None:
+        """Sending from `position` of the file failed, because of the peer or of the disk."""
+        ...
+
 
 class PieceStream(Protocol):
     """The bytes of a filled piece, from its beginning to its end."""

@@ -83,7 +83,11 @@ class Sender:
         sent = 0
         while sent < piece.size_bytes:
             size = min(piece.size_bytes - sent, TURN_BYTES)
-            taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
+            try:
+                taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
+            except OSError as error:
+                piece.note_failure(error, piece.position + sent)
+                raise
             sent += taken
             self._file_bytes.add(taken)
             if taken < size:

@@ -222,6 +222,8 @@ def _read(
     if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
         reading.divergence = _divergence(partition, interest)
     log = partition.log
+    if log.is_offline:
+        log.check_online()
     high_watermark, last_stable_offset, below = partition.ends(terms.isolation_level, terms.replica_id)
     if reading.divergence is None and reading.preferred_replica == NOBODY:
         reading.slice = log.read(

@@ -79,6 +79,7 @@ class Cluster:
                 assert partition.log  # it says why it is not here
             place = f"{partition.topic_name}-{partition.index}"
             raise ApiError(f"{place} is led by broker {partition.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition.log.check_online()
 
     @property
     def controller_id(self) -> int:

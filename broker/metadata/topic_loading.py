@@ -219,13 +219,15 @@ def _topic(
     )
     here = [index for index, record in enumerate(stored.replicas) if node_id in record.replicas]
     missing = [index for index in here if index not in logs]
-    if missing and not log_manager.offline:
-        logs = {**logs, **_make_missing(name, stored, missing, config, log_manager)}
+    lost = [index for index in missing if log_manager.offline or (name, index) in log_manager.unusable]
+    made = [index for index in missing if index not in lost]
+    if made:
+        logs = {**logs, **_make_missing(name, stored, made, config, log_manager)}
     for index, record in enumerate(stored.replicas):
         opened = logs.get(index)
         if opened is None:
             topic.partitions[index] = (
-                _offline(name, index, record) if index in missing else AbsentPartition(name, index, record)
+                _offline(name, index, record) if index in lost else AbsentPartition(name, index, record)
             )
             continue
         opened.reconfigure(config)
@@ -234,7 +236,7 @@ def _topic(
 
 
 def _offline(name: str, index: int, record: PartitionRecord) -> AbsentPartition:
-    log.error("%s-%d is offline: no log directory that can be used has it", name, index)
+    log.error("%s-%d is offline: no log directory that can be used has it, or it could not be opened", name, index)
     return AbsentPartition(name, index, replace(record, leader=NO_LEADER), code=ErrorCode.KAFKA_STORAGE_ERROR)
 
 

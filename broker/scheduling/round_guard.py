@@ -8,13 +8,10 @@ the loop would end the round for the items after it, each time again. So every i
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from ...network.clock import Clock
+from ...network.line_limit import LineLimit, repeated
 from ...protocol.errors import ApiError
-
-SILENCE_MS: Final = 60_000
-MOST_REMEMBERED: Final = 1_000
 
 log = logging.getLogger(__name__)
 
@@ -23,10 +20,8 @@ class RoundGuard:
     """The faults of items. `count` is called with the name of the work for each."""
 
     def __init__(self, clock: Clock, count: Callable[[str], None]) -> None:
-        self._clock = clock
+        self._lines = LineLimit(clock)
         self._count = count
-        self._said_ms: dict[tuple[str, str], int] = {}
-        self._unsaid: dict[tuple[str, str], int] = {}
 
     @contextmanager
     def item(self, work: str, name: object) -> Iterator[None]:
@@ -42,16 +37,9 @@ class RoundGuard:
 
     def _note(self, work: str, name: str, fault: Exception) -> None:
         self._count(work)
-        key = work, name
-        now_ms = self._clock.now_ms()
-        if now_ms - self._said_ms.get(key, now_ms - SILENCE_MS) < SILENCE_MS:
-            self._unsaid[key] = self._unsaid.get(key, 0) + 1
+        left_out = self._lines.count_left_out((work, name))
+        if left_out is None:
             return
-        if len(self._said_ms) >= MOST_REMEMBERED:
-            self._said_ms.clear()
-            self._unsaid.clear()
-        self._said_ms[key] = now_ms
-        more = self._unsaid.pop(key, 0)
-        repeated = f" ({more} times more since the last line)" if more else ""
         trace = None if isinstance(fault, ApiError) else fault
-        log.error("%s of %s failed and is left out of this round%s: %s", work, name, repeated, fault, exc_info=trace)
+        more = repeated(left_out)
+        log.error("%s of %s failed and is left out of this round%s: %s", work, name, more, fault, exc_info=trace)

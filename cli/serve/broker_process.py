@@ -133,12 +133,16 @@ def _stopping() -> asyncio.Event:
 async def _run(loaded: Loaded, users: Sequence[tuple[str, str]]) -> int:
     stopping = _stopping()
     broker = _broker(loaded)
+    broker.on_failed = stopping.set
     await broker.start()
     if users:
         broker.scram_credentials.set_passwords(users)
     _start_garbage_collector()
     print(_greeting(broker), flush=True)
     await stopping.wait()
+    if broker.has_failed:
+        await broker.kill()  # a disk that fails may keep a stop waiting; the next start recovers the logs
+        return EXIT_FAILED
     log.info("stopping: finishing what is in flight")
     await broker.stop()
     log.info("stopped")

@@ -10,6 +10,7 @@ Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -17,7 +18,7 @@ from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ..files.checkpoint_file import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
 from ..files.clock import Clock
 from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory, stray_directory
-from ..files.files import Files
+from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
 from ..files.partition_metadata import encode_uuid, write_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
@@ -26,6 +27,7 @@ from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open
 from .broker_identity import Identity, settle_identity
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
+from .offline_directories import OfflineDirectories
 
 if TYPE_CHECKING:
     from ...config.settings import BrokerSettings
@@ -62,8 +64,9 @@ class LogManager:
         self._rolled: dict[Log, None] = {}
         self._has_stale_checkpoints = False
         self._directories: list[LogDirectory] = []
-        self.offline: dict[str, DiskFault] = {}
-        """The directories that cannot be used, by path, and why."""
+        self.offline = OfflineDirectories()
+        self.unusable: dict[TopicPartition, DiskFault] = {}
+        """The logs that could not be opened, in directories that are online."""
         try:
             self._lock_all(dict.fromkeys(files.absolute(path) for path in directories))
             self.identity = settle_identity(files, self._directories, identity or Identity())
@@ -72,6 +75,7 @@ class LogManager:
         except BaseException:
             self._release()
             raise
+        files.on_fault.append(partial(self.offline.note_fault, self.directories))
 
     @classmethod
     def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogManager":
@@ -119,6 +123,11 @@ class LogManager:
         meta = self._directories[0].meta
         return meta.directory_id if len(self._directories) == 1 and meta is not None else None
 
+    @property
+    def lost_metadata(self) -> DiskFault | None:
+        """Why the directory with the state of the cluster, the first one, is offline; None while it is not."""
+        return self.offline.get(self._directories[0].path)
+
     # Opening
 
     def _lock_all(self, paths: Iterable[str]) -> None:
@@ -134,7 +143,7 @@ class LogManager:
             except DiskFault as fault:
                 if not self._directories:
                     raise  # the first one has the metadata: Kafka does not start without it either
-                self._note_offline(path, fault)
+                self.offline.note(path, fault)
 
     def _open_logs_or_do_without(self, directory: LogDirectory) -> None:
         """Raises: DiskFault when the logs contradict each other, or the disk of the first directory fails."""
@@ -142,11 +151,11 @@ class LogManager:
         try:
             self._open_logs(directory)
         except DiskFault as fault:
-            if directory is self._directories[0] or not isinstance(fault.__cause__, OSError):
+            if directory is self._directories[0] or errno_of(fault) not in DISK_FAILURES:
                 raise
             for key in self.logs.keys() - before.keys():
                 self.logs.pop(key).release()
-            self._note_offline(directory.path, fault)
+            self.offline.note(directory.path, fault)
 
     def _open_logs(self, directory: LogDirectory) -> None:
         directory.take_clean_mark()
@@ -162,8 +171,21 @@ class LogManager:
             if key in self.logs and not self._settle_move(self.logs[key], path):
                 continue
             opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
-            self.logs[key] = open_log(path, *key, self.default_config, opening)
+            self._open_or_do_without(path, key, opening)
         self._has_stale_checkpoints |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
+
+    def _open_or_do_without(self, path: str, key: TopicPartition, opening: Opening) -> None:
+        """Of a log in which one file cannot be opened, only its partition is offline.
+
+        Raises: DiskFault when the disk fails, or the contents contradict each other.
+        """
+        try:
+            self.logs[key] = open_log(path, *key, self.default_config, opening)
+        except DiskFault as fault:
+            if errno_of(fault) in DISK_FAILURES | NO_DESCRIPTORS | {0}:
+                raise
+            self.unusable[key] = fault
+            _logger.error("%s-%d is offline until the broker is started again: %s", *key, fault)
 
     def _settle_move(self, opened: Log, path: str) -> bool:
         """Whether to open the log in `path` too, of two in different directories: a crash came at the end of a move.
@@ -283,15 +305,9 @@ class LogManager:
             if not names and not self.files.is_directory(directory.path):
                 raise DiskFault(f"{directory.path} is gone from the disk")
         except DiskFault as fault:
-            self._note_offline(directory.path, fault)
+            self.offline.note(directory.path, fault)
             return ()
         return names
-
-    def _note_offline(self, path: str, fault: DiskFault) -> None:
-        self.offline[path] = fault
-        _logger.error(
-            "the log directory %s is offline, with its partitions, until the broker is started again: %s", path, fault
-        )
 
     def take_offline(self, log: Log) -> None:
         """Has a log fail whose folder somebody took away, or whose directory is offline.

@@ -14,7 +14,7 @@ by batch: files stay as they are.
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from ..files.file_handle import OpenFile, read_at
+from ..files.file_handle import OpenFile
 from ..files.file_names import (
     FUTURE_DIRECTORY,
     LOG,
@@ -53,7 +53,7 @@ class SegmentCopy:
             self.files.create(target.path)
             try:
                 position = 0
-                while chunk := read_at(opened, CHUNK_BYTES, position):
+                while chunk := opened.read(CHUNK_BYTES, position):
                     position += target.write([chunk], position)
                 target.sync()
             finally:

@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -12,38 +12,42 @@ Buffer = bytes | bytearray | memoryview  # of single bytes
 
 
 class OpenFile:
-    """A descriptor that closes when its last holder is gone."""
+    """A descriptor that closes when its last holder is gone. `report` makes the fault to raise of what went wrong."""
 
-    __slots__ = ("__weakref__", "fd")
+    __slots__ = ("__weakref__", "_report", "fd", "path")
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, path: str, report: Callable[[str, OSError, str], DiskFault]) -> None:
         self.fd = fd
+        self.path = path
+        self._report = report
 
     def __del__(self) -> None:
         with suppress(OSError):
             os.close(self.fd)
 
+    def read(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer at the end of the file.
 
-def read_at(opened: OpenFile, size: int, position: int) -> bytes:
-    """Up to `size` bytes from `position`; fewer at the end of the file.
+        Raises: DiskFault.
+        """
+        try:
+            return os.pread(self.fd, size, position)
+        except OSError as error:
+            raise self.fault(error, size, position) from error
 
-    Raises: DiskFault.
-    """
-    try:
-        return os.pread(opened.fd, size, position)
-    except OSError as fault:
-        raise DiskFault(f"reading {size} bytes at {position}: {fault.strerror}") from fault
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """How many bytes from `position` were put into `buffer`; fewer than it holds only at the end of the file.
 
+        Raises: DiskFault.
+        """
+        try:
+            return os.preadv(self.fd, [buffer], position)
+        except OSError as error:
+            raise self.fault(error, len(buffer), position) from error
 
-def read_at_into(opened: OpenFile, buffer: memoryview, position: int) -> int:
-    """How many bytes from `position` were put into `buffer`; fewer than it holds only at the end of the file.
-
-    Raises: DiskFault.
-    """
-    try:
-        return os.preadv(opened.fd, [buffer], position)
-    except OSError as fault:
-        raise DiskFault(f"reading {len(buffer)} bytes at {position}: {fault.strerror}") from fault
+    def fault(self, error: OSError, size: int, position: int) -> DiskFault:
+        """What to raise when reading has failed, here or where the descriptor was read from."""
+        return self._report(self.path, error, f"reading {size} bytes at {position}: ")
 
 
 class FileAccess(Protocol):

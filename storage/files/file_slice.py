@@ -1,6 +1,7 @@
 """What a response streams from a log: a range of bytes of a segment file, read only when it is sent."""
 
-from .file_handle import Buffer, OpenFile, read_at, read_at_into
+from .file_handle import Buffer, OpenFile
+from .files import DISK_FAILURES
 
 
 class FileSlice:
@@ -34,6 +35,11 @@ class FileSlice:
             raise ValueError("an empty slice has no file")
         return self._file.fd
 
+    def note_failure(self, error: OSError, position: int) -> None:
+        """Sending it from `position` of the file failed: reported if that is the disk's fault and not the peer's."""
+        if self._file is not None and error.errno in DISK_FAILURES:
+            self._file.fault(error, self.size_bytes, position)
+
     @property
     def file(self) -> OpenFile | None:
         """The open file; None for an empty slice."""
@@ -47,7 +53,7 @@ class FileSlice:
         size = min(size, self.size_bytes - at)
         if size <= 0 or self._file is None:
             return b""
-        return read_at(self._file, size, self.position + at)
+        return self._file.read(size, self.position + at)
 
     def read_into(self, buffer: Buffer, at: int) -> int:
         """How many bytes from `at`, counted from the start of the slice, were put into `buffer`.
@@ -57,7 +63,7 @@ class FileSlice:
         size = min(len(buffer), self.size_bytes - at)
         if size <= 0 or self._file is None:
             return 0
-        return read_at_into(self._file, memoryview(buffer)[:size], self.position + at)
+        return self._file.read_into(memoryview(buffer)[:size], self.position + at)
 
     def part(self, at: int, size: int) -> "FileSlice":
         """The `size` bytes from `at` on, as a slice of the same file."""

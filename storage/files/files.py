@@ -15,10 +15,11 @@ import os
 import shutil
 import stat
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
+from typing import Final
 
 from ...protocol.errors import DiskFault
 from .file_handle import Buffer, FileHandle, OpenFile
@@ -27,6 +28,12 @@ from .file_lock import FileLock, acquire_lock
 MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
 DEFAULT_MAX_OPEN = 512
 PRIVATE = 0o600
+
+DISK_FAILURES: Final = frozenset(
+    {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE}
+)
+"""Errors of a disk as a whole, which fails or is full. Others are about one file, or about this process."""
+NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +45,17 @@ class DirectoryEntry:
     size_bytes: int
 
 
-@contextmanager
-def _disk(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as fault:
-        raise DiskFault(f"{path}: {_reason(fault)}") from fault
+def errno_of(fault: DiskFault) -> int:
+    """The error number of the operating system; 0 where it had no part in the fault."""
+    cause = fault.__cause__
+    return cause.errno or 0 if isinstance(cause, OSError) else 0
 
 
 def _reason(fault: OSError) -> str:
     if isinstance(fault, IsADirectoryError):
         return "a file was expected, found a folder: move it away"
+    if fault.errno in NO_DESCRIPTORS:
+        return f"{fault.strerror}: raise the limit of open files"
     return fault.strerror or str(fault)
 
 
@@ -56,6 +63,8 @@ class Files:
     """The file system, with at most `max_open` descriptors kept open (more only while somebody holds them).
 
     With `read_only` handles are opened for reading, so that somebody else's files can be looked at.
+    `on_fault` has what is called with the path and the fault when the operating system refuses an operation, in the
+    thread that asked for it, before the fault is raised.
     """
 
     def __init__(self, *, max_open: int = DEFAULT_MAX_OPEN, read_only: bool = False) -> None:
@@ -63,6 +72,24 @@ class Files:
         self._max_open = max_open
         self._recent: OrderedDict[FileHandle, None] = OrderedDict()
         self._admission = Lock()
+        self.on_fault: list[Callable[[str, DiskFault], None]] = []
+
+    # Faults
+
+    def report(self, path: str, error: OSError, doing: str = "") -> DiskFault:
+        """The fault to raise for `error`; `on_fault` has been called."""
+        fault = DiskFault(f"{path}: {doing}{_reason(error)}")
+        fault.__cause__ = error
+        for react in self.on_fault:
+            react(path, fault)
+        return fault
+
+    @contextmanager
+    def _disk(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self.report(path, error) from error
 
     # Descriptors
 
@@ -99,41 +126,41 @@ class Files:
 
     def _open(self, path: str, *, create: bool) -> OpenFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        with _disk(path):
-            return OpenFile(os.open(path, flags, 0o644))
+        with self._disk(path):
+            return OpenFile(os.open(path, flags, 0o644), path, self.report)
 
     # Contents, by handle
 
     def read(self, handle: FileHandle, size: int, position: int) -> bytes:
         try:
             return os.pread(handle.opened().fd, size, position)
-        except OSError as fault:
-            raise DiskFault(f"{handle.path}: reading {size} bytes at {position}: {fault}") from fault
+        except OSError as error:
+            raise self.report(handle.path, error, f"reading {size} bytes at {position}: ") from error
 
     def read_into(self, handle: FileHandle, buffer: Buffer, position: int) -> int:
         try:
             return os.preadv(handle.opened().fd, [buffer], position)
-        except OSError as fault:
-            raise DiskFault(f"{handle.path}: reading at {position}: {fault}") from fault
+        except OSError as error:
+            raise self.report(handle.path, error, f"reading at {position}: ") from error
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
         try:
             return _write_fully(handle.opened_or_created().fd, pieces, position)
-        except OSError as fault:
-            raise DiskFault(f"{handle.path}: writing at {position}: {fault.strerror or fault}") from fault
+        except OSError as error:
+            raise self.report(handle.path, error, f"writing at {position}: ") from error
 
     def truncate(self, handle: FileHandle, size: int) -> None:
         opened = handle.opened_or_created()
-        with _disk(handle.path):
+        with self._disk(handle.path):
             os.ftruncate(opened.fd, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""
-        with _disk(handle.path):
+        with self._disk(handle.path):
             os.posix_fallocate(handle.opened_or_created().fd, 0, size)
 
     def sync(self, handle: FileHandle) -> None:
-        with _disk(handle.path):
+        with self._disk(handle.path):
             os.fsync(handle.opened().fd)
 
     # Whole files, by name
@@ -147,9 +174,9 @@ class Files:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
-        except OSError as fault:
-            raise DiskFault(f"{path}: {_reason(fault)}") from fault
-        with _disk(path):
+        except OSError as error:
+            raise self.report(path, error) from error
+        with self._disk(path):
             try:
                 return _read_up_to(fd, path, limit)
             finally:
@@ -157,7 +184,7 @@ class Files:
 
     def create(self, path: str, data: bytes = b"") -> None:
         """Make the file anew with `data`, replacing what had its name; not synced."""
-        with _disk(path):
+        with self._disk(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
                 _write_fully(fd, [data], 0)
@@ -169,7 +196,7 @@ class Files:
 
         Raises: DiskFault.
         """
-        with _disk(path):
+        with self._disk(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
             try:
                 is_public = stat.S_IMODE(os.fstat(fd).st_mode) & ~PRIVATE != 0
@@ -200,12 +227,12 @@ class Files:
             self.sync_directory(os.path.dirname(path))
 
     def rename(self, old: str, new: str) -> None:
-        with _disk(f"{old} to {new}"):
+        with self._disk(f"{old} to {new}"):
             os.replace(old, new)
 
     def remove(self, path: str) -> bool:
         """Whether there was a file to remove."""
-        with _disk(path):
+        with self._disk(path):
             try:
                 os.unlink(path)
             except FileNotFoundError:
@@ -223,23 +250,23 @@ class Files:
         return os.path.realpath(path)
 
     def size(self, path: str) -> int:
-        with _disk(path):
+        with self._disk(path):
             return os.stat(path).st_size
 
     def modified_ms(self, path: str) -> int:
         """When the file was last written, in ms since 1970."""
-        with _disk(path):
+        with self._disk(path):
             return os.stat(path).st_mtime_ns // 1_000_000
 
     def set_modified_ms(self, path: str, time_ms: int) -> None:
-        with _disk(path):
+        with self._disk(path):
             os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
     # Folders
 
     def entries(self, path: str) -> list[DirectoryEntry]:
         """What is in the folder, ordered by name."""
-        with _disk(path), os.scandir(path) as found:
+        with self._disk(path), os.scandir(path) as found:
             return sorted((_entry(entry) for entry in found), key=lambda entry: entry.name)
 
     def names(self, path: str) -> set[str]:
@@ -248,12 +275,12 @@ class Files:
             return set(os.listdir(path))  # noqa: PTH208
         except (FileNotFoundError, NotADirectoryError):
             return set()
-        except OSError as fault:
-            raise DiskFault(f"{path}: {fault.strerror or fault}") from fault
+        except OSError as error:
+            raise self.report(path, error) from error
 
     def make_directory(self, path: str) -> None:
         """Make the folder and those above it that are missing."""
-        with _disk(path):
+        with self._disk(path):
             try:
                 os.makedirs(path, exist_ok=True)
             except FileExistsError:
@@ -261,18 +288,18 @@ class Files:
 
     def space(self, path: str) -> tuple[int, int]:
         """Bytes of the file system that holds the folder: all, and those that this process may still use."""
-        with _disk(path):
+        with self._disk(path):
             status = os.statvfs(path)
         return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
 
     def remove_directory(self, path: str) -> None:
         """Remove the folder and all in it; nothing happens when it is gone."""
-        with _disk(path), suppress(FileNotFoundError):
+        with self._disk(path), suppress(FileNotFoundError):
             shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in the folder are on the disk."""
-        with _disk(path):
+        with self._disk(path):
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(fd)
@@ -286,7 +313,7 @@ class Files:
 
         Raises: DiskFault when the file cannot be opened.
         """
-        with _disk(path):
+        with self._disk(path):
             return acquire_lock(path)
 
 

@@ -425,6 +425,11 @@ class Log(LogReading):
         self.fault, self.is_offline = fault, True
         self.release()
 
+    def check_online(self) -> None:
+        """Raises: DiskFault when the log was taken offline."""
+        if self.is_offline:
+            raise DiskFault(f"{self.name} is offline: {self.fault}")
+
     def release(self) -> None:
         """Let go of the files and write nothing."""
         for segment in self.segments:

@@ -1,8 +1,11 @@
 """A log directory that fails, at the start or while it is served: its partitions are offline, the others are served."""
 
+import errno
 import os
 import shutil
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +18,15 @@ from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
+from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stepdown.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from stepdown.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
@@ -153,6 +164,129 @@ async def test_a_directory_that_is_gone_takes_its_partitions_offline(
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.parametrize("reason", [errno.EIO, errno.EROFS, errno.ENOSPC], ids=errno.errorcode.get)
+@pytest.mark.parametrize("operation", ["write", "sync"])
+async def test_a_disk_that_fails_takes_all_partitions_of_its_directory_offline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, operation: str, reason: int
+) -> None:
+    """Only the partition that was written to refused; the others of the disk went on until theirs failed, too."""
+    clock, files = ManualClock(), FaultyFiles()
+    async with serving(tmp_path, clock=clock, files=files) as (broker, client):
+        await create(client, "t", partitions=4, configs={"flush.messages": "1"})
+        on_b = [index for index in range(4) if "/b/t-" in broker.cluster.partition("t", index).log.directory]
+        files.broken, files.fails = f"{tmp_path}/b/t-", {operation: reason}
+        assert await produce(client, on_b[0]) == STORAGE_ERROR
+        await clock.advance(1000)
+        await until(lambda: all(broker.cluster.partition("t", index).log.is_offline for index in on_b))
+        files.fails = {}  # as in Kafka, it stays offline until the broker is started again
+        kept = next(index for index in range(4) if index not in on_b)
+        await check_second_is_offline(client, tmp_path, kept, on_b[1])
+        line = f"the log directory {tmp_path}/b is offline, with its partitions"
+        assert caplog.text.count(line) == 1
+        assert os.strerror(reason) in caplog.text
+        assert not broker.has_failed
+    assert "Traceback" not in caplog.text
+
+
+async def list_by_time(client: RawClient, index: int) -> int:
+    part = ListOffsetsPartition(partition_index=index, timestamp=1)
+    topics = [ListOffsetsTopic(name="t", partitions=[part])]
+    answer = await client.send(ListOffsetsRequest(replica_id=-1, topics=topics), 1)
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize("ask", [fetched, list_by_time], ids=["fetch", "list offsets"])
+async def test_a_disk_that_cannot_be_read_is_answered_as_56_and_said_with_path_and_position(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, ask: Callable[[RawClient, int], Awaitable[int]]
+) -> None:
+    """The client was told; the log had no line."""
+    async with serving(tmp_path) as (broker, client):
+        kept, lost = await make_topic(broker, client)
+    clock, files = ManualClock(), FaultyFiles()
+    async with serving(tmp_path, clock=clock, files=files) as (broker, client):
+        files.broken, files.fails = f"{tmp_path}/b/t-{lost}/", {"read": errno.EIO}
+        assert [await ask(client, lost) for _ in range(3)] == [STORAGE_ERROR] * 3
+        said = [line for line in caplog.text.splitlines() if "Input/output error" in line]
+        assert len(said) == 1
+        assert f"{tmp_path}/b/t-{lost}/00000000000000000000." in said[0]
+        assert " bytes at 0: Input/output error" in said[0]
+        await clock.advance(1000)
+        await until(lambda: broker.cluster.partition("t", lost).log.is_offline)
+        await check_second_is_offline(client, tmp_path, kept, lost)
+
+
+async def test_committed_offsets_that_cannot_be_read_are_refused_and_not_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk that fails while a coordinator loads its partition."""
+    commit = OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=[
+            OffsetCommitRequestTopic(
+                name="t", partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=7)]
+            )
+        ],
+    )
+    wanted = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])])
+    settings = {"offsets_topic_num_partitions": 1}
+    async with serving_one(tmp_path, **settings) as (_, client):
+        await create(client, "t")
+        await client.send(FindCoordinatorRequest(key="g"), 0)
+        committed = await client.send(commit, 2)
+        assert committed.topics[0].partitions[0].error_code == ErrorCode.NONE
+    files = FaultyFiles()
+    async with running_broker(tmp_path, files=files, **settings) as broker:
+        files.broken, files.fails = "/__consumer_offsets-0/", {"read": errno.EIO}  # before anything is loaded
+        async with await RawClient.connect(broker.address.host, broker.address.port) as client:
+            answer = await client.send(wanted, 5)
+            assert (answer.error_code, list(answer.topics)) == (ErrorCode.NOT_COORDINATOR, [])
+    assert f"{tmp_path}/__consumer_offsets-0/00000000000000000000.log: reading" in caplog.text
+
+
+def run_broker(folder: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "stepdown", "serve", "--listen", "127.0.0.1:0"]
+    command += ["-o", f"log.dirs={folder}/a,{folder}/b", "-o", "stepdown.http.listen=127.0.0.1:0"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_broker_halts_when_the_directory_with_the_metadata_fails(tmp_path: Path) -> None:
+    """It went on, with every partition offline. Kafka halts with status 1."""
+    with run_broker(tmp_path) as process:
+        assert process.stdout is not None
+        before = iter(process.stdout.readline, "")
+        assert any("stepdown listening on" in line for line in before)
+        (tmp_path / "a").rename(tmp_path / "elsewhere")
+        said = process.stdout.read()
+    assert process.returncode == 1
+    assert "the broker cannot go on: the log directory with the state of the cluster is offline" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "a").exists()
+
+
+async def test_a_folder_in_the_place_of_a_segment_takes_only_its_partition_offline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker did not start, or had the whole directory offline, as Kafka has."""
+    async with serving_one(tmp_path) as (_, client):
+        await create(client, "t", partitions=2)
+        assert [await produce(client, index) for index in (0, 1)] == [ErrorCode.NONE] * 2
+    segment = tmp_path / "t-0" / "00000000000000000000.log"
+    segment.unlink()
+    segment.mkdir()
+    async with serving_one(tmp_path) as (_, client):
+        assert (await produce(client, 0), await fetched(client, 0)) == (STORAGE_ERROR, STORAGE_ERROR)
+        assert (await produce(client, 1), await fetched(client, 1)) == (ErrorCode.NONE, ErrorCode.NONE)
+        assert (await shown(client))[0] == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
+        assert await directories(client) == {str(tmp_path): ErrorCode.NONE}
+    assert (
+        f"t-0 is offline until the broker is started again: {segment}: a file was expected, found a folder"
+        in caplog.text
+    )
+    assert segment.is_dir()
+
+
 async def test_a_folder_that_is_gone_leaves_the_broker_ready(tmp_path: Path) -> None:
     """/readyz was 503 for one partition of all."""
     clock = ManualClock()
@@ -182,17 +316,17 @@ async def test_records_that_a_log_has_lost_are_said_at_the_start(
 
 
 class NoRenames(FaultyFiles):
-    """Once `fails` is set, no partition's folder can be renamed or made."""
+    """Once `refuses` is set, no partition's folder can be renamed or made."""
 
-    fails = False
+    refuses = False
 
     def rename(self, source: str, target: str) -> None:
-        if self.fails and "/t-" in source:
+        if self.refuses and "/t-" in source:
             raise DiskFault(f"{source}: Input/output error")
         super().rename(source, target)
 
     def make_directory(self, path: str) -> None:
-        if self.fails and "/t-" in path:
+        if self.refuses and "/t-" in path:
             raise DiskFault(f"{path}: Input/output error")
         super().make_directory(path)
 
@@ -203,11 +337,11 @@ async def test_a_topic_is_deleted_whose_folder_cannot_be_and_made_again_when_it_
     async with serving_one(tmp_path, files=files) as (broker, client):
         await create(client, "t", partitions=2)
         assert await produce(client, 0) == ErrorCode.NONE
-        files.fails = True
+        files.refuses = True
         deleted = await client.send(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 3)
         assert [each.error_code for each in deleted.responses] == [ErrorCode.NONE]  # as in Kafka: the metadata say so
         for fails in (True, True, False):
-            files.fails = fails  # after that the old folder is in the way
+            files.refuses = fails  # after that the old folder is in the way
             made = await client.send(CreateTopicsRequest(topics=[new_topic("t", 2)]), 4)
             assert [each.error_code for each in made.topics] == [STORAGE_ERROR]
     async with serving_one(tmp_path) as (broker, client):

@@ -1,13 +1,18 @@
 """A disk that misbehaves when told to: it fills up, fails to sync, stops halfway, forgets what was not synced."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from stepdown.protocol.errors import DiskFault
 from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.file_names import LOG
 from stepdown.storage.files.files import Files
+
+
+def os_error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
 
 
 class Crash(BaseException):
@@ -17,6 +22,7 @@ class Crash(BaseException):
 class FaultyFiles(Files):
     """Real files. `fails_sync`: every sync is an error.
 
+    `fails`: the error number with which "read", "write" or "sync" fails for files whose path has the text `broken`.
     `space_left`: bytes until the disk is full; cutting a file gives some back.
     `crash_in`: how many changes of the disk succeed before the process ends in the middle of the next one.
     `lose_power` leaves what a machine may find after its power went: synced bytes, and any part of the others.
@@ -27,12 +33,27 @@ class FaultyFiles(Files):
         self.space_left: int | None = None
         self.fails_sync = False
         self.fails_truncate = False
+        self.broken = ""
+        self.fails: dict[str, int] = {}
         self.crash_in: int | None = None
         self.syncs = 0
         self._random = Random(seed)
         self._durable: dict[str, bytes] = {}  # what is safe of files that have been written to
 
+    def read(self, handle: FileHandle, size: int, position: int) -> bytes:
+        self._maybe_fail("read", handle, f"reading {size} bytes at {position}: ")
+        return super().read(handle, size, position)
+
+    def read_into(self, handle: FileHandle, buffer: Buffer, position: int) -> int:
+        self._maybe_fail("read", handle, f"reading {len(buffer)} bytes at {position}: ")
+        return super().read_into(handle, buffer, position)
+
+    def _maybe_fail(self, operation: str, handle: FileHandle, doing: str = "") -> None:
+        if operation in self.fails and self.broken in handle.path:
+            raise self.report(handle.path, os_error(self.fails[operation]), doing)
+
     def write(self, handle: FileHandle, pieces: list[Buffer], position: int) -> int:
+        self._maybe_fail("write", handle, f"writing at {position}: ")
         self._touch(handle.path)
         data = b"".join(bytes(piece) for piece in pieces)
         if self._crashes():
@@ -41,7 +62,7 @@ class FaultyFiles(Files):
         if self.space_left is not None and len(data) > self.space_left:
             super().write(handle, [data[: self.space_left]], position)
             self.space_left = 0
-            raise DiskFault(f"{handle.path}: No space left on device")
+            raise self.report(handle.path, os_error(errno.ENOSPC))
         if self.space_left is not None:
             self.space_left -= len(data)
         return super().write(handle, pieces, position)
@@ -52,8 +73,9 @@ class FaultyFiles(Files):
 
     def sync(self, handle: FileHandle) -> None:
         self._maybe_crash()
+        self._maybe_fail("sync", handle)
         if self.fails_sync:
-            raise DiskFault(f"{handle.path}: Input/output error")
+            raise self.report(handle.path, os_error(errno.EIO))
         super().sync(handle)
         self.syncs += 1
         self._durable.pop(handle.path, None)
@@ -98,7 +120,7 @@ class FaultyFiles(Files):
         self._touch(handle.path)
         self._maybe_crash()
         if self.fails_truncate:
-            raise DiskFault(f"{handle.path}: Input/output error")
+            raise self.report(handle.path, os_error(errno.EIO))
         if self.space_left is not None:
             self.space_left += max(0, Path(handle.path).stat().st_size - size)
 

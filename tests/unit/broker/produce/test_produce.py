@@ -389,7 +389,10 @@ async def test_what_happened_is_counted(broker: Broker, client: RawClient) -> No
     assert metrics.failed_produce_requests.of("orders").value == 0
 
 
-async def test_a_full_disk_is_answered_as_56_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_is_answered_as_56_and_logged_and_nothing_of_the_records_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Kafka the log directory is offline then, until the broker is started again."""
     files = FaultyFiles()
     async with (
         running_broker(tmp_path, files=files) as broker,
@@ -401,8 +404,11 @@ async def test_a_full_disk_is_answered_as_56_and_logged(tmp_path: Path, caplog: 
         assert response.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert "appending to orders-0" in caplog.text
         assert "No space left on device" in caplog.text
-
-        files.space_left = None
+        assert list(broker.log_manager.offline) == [str(tmp_path)]
+    async with (
+        running_broker(tmp_path) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
         again = await client.send(produce(("orders", 0, record_set(2))), 9)
         partition = again.responses[0].partition_responses[0]
         assert (partition.error_code, partition.base_offset) == (ErrorCode.NONE, 0)

@@ -3,7 +3,8 @@
 import logging
 
 import pytest
-from stepdown.broker.scheduling.round_guard import MOST_REMEMBERED, SILENCE_MS, RoundGuard
+from stepdown.broker.scheduling.round_guard import RoundGuard
+from stepdown.network.line_limit import MOST_REMEMBERED, SILENCE_MS
 from stepdown.protocol.errors import DiskFault
 from support.clock import ManualClock
 
@@ -65,4 +66,4 @@ def test_what_it_remembers_does_not_grow(guard: RoundGuard) -> None:
             fail(guard, f"a-{number}", DiskFault("the disk is full"))
     finally:
         logging.getLogger("stepdown.broker.scheduling.round_guard").setLevel(logging.NOTSET)
-    assert len(guard._said_ms) <= MOST_REMEMBERED
+    assert len(guard._lines._said_ms) <= MOST_REMEMBERED
