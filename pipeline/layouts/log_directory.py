@@ -14,9 +14,7 @@ from dataclasses import replace
 
 from ...protocol.errors import DiskFault
 from ...storage.files.checkpoint_file import (
-    CLEANER_OFFSETS,
     LOG_STARTS,
-    RECOVERY_POINTS,
     MalformedCheckpoint,
     read_offsets,
 )
@@ -59,9 +57,7 @@ def logs_of_directory(
     served = [(name, directory) for name, directory in names if not name.suffix]
     _check_one_each(served)
     # Before the segments: a broker that goes on meanwhile only adds to what these promise.
-    starts, cleaned, flushed = (
-        _checkpoint(files, path, name) for name in (LOG_STARTS, CLEANER_OFFSETS, RECOVERY_POINTS)
-    )
+    starts = _checkpoint(files, path, LOG_STARTS)
     found = files.look_at_all(lambda each: _segments(files, each[1]), served, near=path)
     return [
         PartitionSegments(
@@ -70,10 +66,8 @@ def logs_of_directory(
             directory=directory,
             start_offset=max(segments[0].base_offset if segments else 0, starts.get((name.topic, name.partition), 0)),
             segments=segments,
-            cleaned_to=max(replaced_to, cleaned.get((name.topic, name.partition), 0)),
-            flushed_to=flushed.get((name.topic, name.partition), 0),
         )
-        for (name, directory), (segments, replaced_to) in zip(served, found, strict=True)
+        for (name, directory), segments in zip(served, found, strict=True)
     ]
 
 
@@ -102,20 +96,18 @@ def _checkpoint(files: PlaceFiles, path: str, name: str) -> dict[tuple[str, int]
         return {}
 
 
-def _segments(files: PlaceFiles, directory: str) -> tuple[tuple[SegmentFile, ...], int]:
-    """The segments that count, and up to which offset (open) an interrupted compaction had got."""
+def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...]:
+    """The segments that count."""
     try:
         entries = files.entries(directory)
     except DiskFault as fault:
         if isinstance(fault.__cause__, FileNotFoundError):  # the topic was deleted meanwhile
-            return (), 0
+            return ()
         raise
     sizes = {entry.name: entry.size_bytes for entry in entries if not entry.is_directory}
-    replaced_to = 0
     if has_transient(list(sizes)):
         plan = plan_transient_files(files, directory, list(sizes))
         sizes = {name: size for name, size in sizes.items() if name not in plan.removed}
-        replaced_to = plan.replaced_to
     found = sorted(
         (base, name)
         for name in sizes
@@ -129,7 +121,7 @@ def _segments(files: PlaceFiles, directory: str) -> tuple[tuple[SegmentFile, ...
     segments = _without_strays(files, segments)
     if segments:
         segments[-1] = without_preallocated_tail(files, segments[-1])
-    return tuple(segments), replaced_to
+    return tuple(segments)
 
 
 def _without_strays(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:

@@ -10,8 +10,7 @@ class PartitionSegments:
     """One partition as it can be read. `start_offset` is the first offset: retention has deleted what is before it.
 
     `topic_id` is what the storage itself says, None where it does not. `notes` has a line for each hole, and for each
-    segment that was left out, with the reason. Below `cleaned_to` compaction has run, so offsets may be missing;
-    `flushed_to` is the offset (open) that a broker noted as being on its disk: the log reaches so far at least.
+    segment that was left out, with the reason.
     """
 
     topic: str
@@ -21,8 +20,6 @@ class PartitionSegments:
     segments: tuple[SegmentFile, ...]
     notes: tuple[str, ...] = ()
     topic_id: str | None = None
-    cleaned_to: int = 0
-    flushed_to: int = 0
 
     @property
     def size_bytes(self) -> int:

@@ -40,8 +40,6 @@ class SettledFiles:
 
     removed: dict[str, str]
     renamed: tuple[str, ...]
-    replaced_to: int = 0
-    """The offset (open) up to which finished copies reach; below it, offsets may be missing by compaction."""
 
 
 def plan_transient_files(files: SegmentFiles, directory: str, names: Sequence[str]) -> SettledFiles:
@@ -64,7 +62,7 @@ def plan_transient_files(files: SegmentFiles, directory: str, names: Sequence[st
         replaced = _replaced(names, min(ends), max(ends.values()))
         removed |= dict.fromkeys(replaced, "was replaced and is deleted")
     renamed = tuple(name for name in finished if name not in removed)
-    return SettledFiles(removed=removed, renamed=renamed, replaced_to=max(ends.values(), default=0))
+    return SettledFiles(removed=removed, renamed=renamed)
 
 
 def settle_transient_files(files: Files, directory: str, entries: list[DirectoryEntry]) -> list[DirectoryEntry]:
