@@ -19,7 +19,7 @@ class Backoff:
     draws: random.Random = field(default_factory=random.Random)
 
     def delay_ms(self, failures: int) -> int:
-        """The wait after `failures` failed tries, from 1; 0 failures wait 0. Drawn anew at each call."""
+        """The wait after `failures` failed tries, from 1; 0 failures wait 0. Each call draws its own jitter."""
         if failures <= 0:
             return 0
         if self.max_ms <= self.initial_ms:

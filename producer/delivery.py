@@ -65,9 +65,9 @@ Callback = Callable[[RecordMetadata, object], object]
 class Delivery:
     """Awaiting it gives the RecordMetadata, or raises the ProducerError that the record ended with.
 
-    asyncio takes it for a Future: `wait`, `gather`, `shield`, `as_completed`, `wait_for`, done callbacks. Whoever
-    cancels it is told no more; the record goes its way. `accepted` waits only until the record has its place in a
-    batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
+    asyncio takes it for a Future: `wait`, `gather`, `shield`, `as_completed`, `wait_for`, done callbacks. A
+    cancelled one reports nothing more, but its record is sent nevertheless. `accepted` waits only until the record is
+    in a batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
 
     It knows its batch, not the batch it, unless somebody is to be told: then it is one of the batch's `listeners`. So
     one that its sender drops is gone at once. `_refusal`: error and partition of a record that got into no batch.
@@ -100,7 +100,7 @@ class Delivery:
         return self._cancelled
 
     def cancel(self, msg=None):
-        """Whether it was open: those who wait are told so. The record is sent nevertheless; its callback is called."""
+        """Ends the waits for it; False when it was done. The record is sent nevertheless; its callback is called."""
         if self.done():
             return False
         self._cancelled = True
@@ -164,10 +164,10 @@ class Delivery:
         """What is known now; offset and timestamp are -1 for a record that failed."""
         outcome = self._outcome()
         if outcome is None or outcome.error is not None:
-            return self._not_written(self._partition())
-        return self._written(self._partition(), outcome.base_offset, outcome.append_time)
+            return self._make_metadata_without_offset(self._partition())
+        return self._make_metadata(self._partition(), outcome.base_offset, outcome.append_time)
 
-    def _written(
+    def _make_metadata(
         self, partition: cython.longlong, base_offset: cython.longlong, append_time: cython.longlong
     ) -> RecordMetadata:
         known: RecordMetadata = RecordMetadata.__new__(RecordMetadata)
@@ -177,11 +177,11 @@ class Delivery:
         known.serialized_key_size, known.serialized_value_size = self.key_size, self.value_size
         return known
 
-    def _not_written(self, partition: cython.longlong) -> RecordMetadata:
+    def _make_metadata_without_offset(self, partition: cython.longlong) -> RecordMetadata:
         return RecordMetadata(topic=self.topic, partition=partition, offset=UNKNOWN_OFFSET, timestamp=-1)
 
     async def accepted(self):
-        """Itself, when the record lies in a batch or was refused, also for one that was cancelled."""
+        """Waits until the record is in a batch or was refused, even when it was cancelled. Returns the delivery."""
         while self.batch is None and self._refusal is None:
             await self._news()
         return self
@@ -200,10 +200,10 @@ class Delivery:
     def refuse(self, error, partition):
         """Ends a record that got into no batch."""
         self._refusal = (error, partition)
-        self._finish(self._not_written(partition), error)
+        self._finish(self._make_metadata_without_offset(partition), error)
 
     def _finish(self, metadata: RecordMetadata, error: object):
-        """Tells the callback and whoever awaits. Called once, when the end is known."""
+        """Calls the callback and wakes those that await. Called once, when the result is known."""
         if self.callback is not None:
             try:
                 self.callback(metadata, error)
@@ -289,6 +289,6 @@ def finish_all(listeners, partition: cython.longlong, outcome):
         last = delivery.index
     for delivery in listeners:
         if error is None:
-            delivery._finish(delivery._written(partition, base_offset, append_time), None)
+            delivery._finish(delivery._make_metadata(partition, base_offset, append_time), None)
         else:
-            delivery._finish(delivery._not_written(partition), failures.get(delivery.index, error))
+            delivery._finish(delivery._make_metadata_without_offset(partition), failures.get(delivery.index, error))

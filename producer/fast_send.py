@@ -4,7 +4,7 @@
     FastSend    `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the long way
     FastAppend  one topic: the partition of a key, the open batch of a partition, the line for memory
 
-A FastAppend is made by `accumulator/waiting_records.py` after a record that found nobody in line, and is of no use
+A FastAppend is made by `accumulator/appender.py` after a record that found nobody in line, and is of no use
 once metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
 
 Compiled by Cython; uncompiled, the same file is the readable twin.
@@ -117,7 +117,7 @@ class FastAppend:
     def _append(
         self, key: bytes | None, value: bytes | None, partition: object, headers: bytes, delivery: Delivery
     ) -> cython.bint:
-        """Whether the record lies in a batch that was open."""
+        """Appends the record to an open batch. False when it needs the long way."""
         at: cython.longlong
         if partition is not None:
             at = partition
@@ -204,9 +204,9 @@ class FastSend:
     def send(self, topic, value=None, *, key=None, partition=None, timestamp=None, headers=(), callback=None):
         """The delivery of a record: await it for the RecordMetadata. It never waits. Timestamps are in ms since 1970.
 
-        Raises: TypeError or ValueError for an argument that cannot be, Serialization, BufferExhausted when as many wait
-        for memory or metadata as may, ProducerClosed, WrongState for another thread or outside of a transaction where
-        there have to be some. Whatever else goes wrong the delivery and the callback are told.
+        Raises: TypeError or ValueError for an argument that cannot be, Serialization, BufferExhausted when too many
+        records wait for memory or metadata, ProducerClosed, WrongState in another thread or, with a transactional id,
+        outside of a transaction. All other errors are reported by the delivery and the callback.
         """
         fast: FastAppend = self._fast_appends.get(topic)
         if fast is None or get_ident() != self._thread:

@@ -12,7 +12,7 @@ from ..client.errors import printable
 log = logging.getLogger("stepdown.producer")
 EVERY_MS: Final = 10_000
 MAX_KINDS: Final = 1000
-"""Kinds that are told apart: addresses are among them, and those come from brokers."""
+"""The kinds of lines that are limited one by one. Addresses that brokers send are among them: hence the bound."""
 
 
 class LimitedLog:

@@ -118,7 +118,7 @@ class Metadata:
             return sorted(self._new)
         return sorted(self.used)
 
-    def failed_attempt(self, now_ms: int) -> None:
+    def note_failure(self, now_ms: int) -> None:
         self._fruitless += 1
         self._attempted_ms = now_ms
 

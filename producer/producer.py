@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 from ..client.security.settings import TokenProvider
 from ..protocol.records.layout import NO_TIMESTAMP
 from ..protocol.records.record import Header
+from .accumulator.appender import Appender
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
 from .accumulator.sequence_numbers import Sequences
-from .accumulator.waiting_records import Appender
 from .awaited_result import AwaitedResult
 from .backoff import Backoff
 from .delivery import Callback, Delivery, RecordMetadata
@@ -37,14 +37,14 @@ from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, en
 from .record_encoding import encode_headers, most_bytes
 from .sender.caller_interface import Caller
 from .sender.produce_results import Results
-from .sender.producer_id import IdempotentCaller
+from .sender.producer_id import ProducerIdCaller
 from .sender.sender import Sender
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
 from .settings_typed_dict import Settings
-from .transactions.application_calls import Transactions
 from .transactions.transaction_manager import TransactionManager
 from .transactions.transactional_producer import OpenBatches, TransactionCalls
+from .transactions.transactions import Transactions
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
@@ -73,7 +73,7 @@ class Producer(FastSend, TransactionCalls):
         **settings: Unpack[Settings],
     ) -> None:
         given: dict[str, Setting] = {
-            "bootstrap.servers": _joined(bootstrap_servers),
+            "bootstrap.servers": _join(bootstrap_servers),
             **(configs or {}),
             **cast(dict[str, Setting], settings),
         }
@@ -107,7 +107,11 @@ class Producer(FastSend, TransactionCalls):
         sequences = self._caller.sequences if self._caller is not None else None
         self._accumulator = Accumulator(settings, self._memory, self.ratios, sequences, self._draws)
         caller = self._caller
-        told = (caller.appended, caller.batch_failed) if isinstance(caller, TransactionManager) else (None, None)
+        told = (
+            (caller.add_partition, caller.handle_failed_batch)
+            if isinstance(caller, TransactionManager)
+            else (None, None)
+        )
         wake, meters = self._wakeup.set, self.meters
         self._appender = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
         self._fast_appends = {} if self._interceptors else self._appender.fast_appends
@@ -129,7 +133,7 @@ class Producer(FastSend, TransactionCalls):
     def _make_caller(self, backoff: Backoff) -> Caller | None:
         if self.settings.transactional_id is not None:
             return TransactionManager(self.settings, self._clock.now_ms)
-        return IdempotentCaller(Sequences(), backoff.delay_ms) if self.settings.idempotent else None
+        return ProducerIdCaller(Sequences(), backoff.delay_ms) if self.settings.idempotent else None
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -268,7 +272,7 @@ class Producer(FastSend, TransactionCalls):
         if self._interceptors:
             record = ProducerRecord(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)
             for interceptor in self._interceptors:
-                record = self._intercepted(interceptor, record)
+                record = self._intercept(interceptor, record)
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
             callback = call_interceptors_first(self._interceptors, callback)
@@ -331,10 +335,10 @@ class Producer(FastSend, TransactionCalls):
         name, most = next((name, most) for name, most in limits.items() if bound > most)
         error = RecordTooLarge(f"a record for {topic} takes up to {bound} bytes, {name} is {most}")
         if isinstance(self._caller, TransactionManager):
-            self._caller.batch_failed(error)
+            self._caller.handle_failed_batch(error)
         return error
 
-    def _intercepted(self, interceptor: ProducerInterceptor, record: ProducerRecord) -> ProducerRecord:
+    def _intercept(self, interceptor: ProducerInterceptor, record: ProducerRecord) -> ProducerRecord:
         """What the interceptor made of it; the record as it was when the interceptor failed."""
         try:
             made = interceptor.on_send(record)
@@ -380,21 +384,21 @@ class Producer(FastSend, TransactionCalls):
         self._wakeup.set()
         try:
             if timeout_ms is None:
-                await self._all_sent()
+                await self._wait_for_all()
             else:
-                await self._all_sent_within(timeout_ms)
+                await self._wait_for_all_within(timeout_ms)
         finally:
             self._accumulator.flushes -= 1
             self.meters.elapsed_ns["flush"] += time.perf_counter_ns() - started
 
-    async def _all_sent(self) -> None:
+    async def _wait_for_all(self) -> None:
         for entry in self._appender.waiting:
             await entry.delivery.accepted()
         await self._all_done(self._accumulator.last_number)
 
-    async def _all_sent_within(self, timeout_ms: int) -> None:
+    async def _wait_for_all_within(self, timeout_ms: int) -> None:
         result = AwaitedResult()
-        task = asyncio.get_running_loop().create_task(self._all_sent())
+        task = asyncio.get_running_loop().create_task(self._wait_for_all())
         task.add_done_callback(lambda _: result.succeed())
         try:
             await result.wait(self._clock, timeout_ms, "flush")
@@ -408,7 +412,7 @@ class Producer(FastSend, TransactionCalls):
             last_number = self._accumulator.last_number
         # Most batches end in their order, so few besides the newest have to be waited for.
         while (batch := self._accumulator.newest_live(last_number)) is not None:
-            await batch.ended_or_split()
+            await batch.wait_for_end()
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
@@ -423,7 +427,7 @@ class Producer(FastSend, TransactionCalls):
         return self._closed
 
     def register_metrics(self, registry: "CollectorRegistry") -> None:
-        """Has a Prometheus registry tell of both groups, under Kafka's names as `prometheus.py` spells them."""
+        """Adds both groups of metrics to a Prometheus registry, under Kafka's names as `prometheus.py` spells them."""
         # Imported here, since it takes as long as all the rest.
         from .metrics.prometheus import register
 
@@ -438,7 +442,7 @@ class Producer(FastSend, TransactionCalls):
         return self.meters.topic_snapshot()
 
 
-def _joined(servers: str | Sequence[str]) -> str:
+def _join(servers: str | Sequence[str]) -> str:
     if isinstance(servers, str):
         return servers
     if isinstance(servers, bytes) or not isinstance(servers, Sequence) or not all(isinstance(s, str) for s in servers):

@@ -2,7 +2,7 @@
 
 Kafka's BufferPool keeps byte buffers for reuse and lets threads wait; here only sums are kept, and records wait. They
 are held in memory too, so lines are bounded: batches and lines together hold at most `buffer.memory`, LINE_BYTES and
-one record. Those who wait are served in the order in which they came (`waiting_records.py` has the lines).
+one record. Those who wait are served in the order in which they came (`appender.py` has the lines).
 """
 
 from typing import Final

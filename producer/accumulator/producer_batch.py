@@ -211,8 +211,8 @@ class Batch:
         """The records, opened again."""
         return list(RecordBatch(memoryview(self.to_bytes())).records(MAX_OPENED_BYTES))
 
-    def reenqueued(self, now_ms: int) -> None:
-        """One more try has failed."""
+    def begin_retry(self, now_ms: int) -> None:
+        """Counts a failed try; the batch goes back to its queue."""
         self.attempts += 1
         self.last_attempt_ms = now_ms
         self.in_retry = True
@@ -232,15 +232,15 @@ class Batch:
         """Whether a newer leader is known than the one that the last try was for (KIP-951)."""
         return self.attempts > 0 and self.leader_epoch > self.attempted_epoch
 
-    def waited_ms(self, now_ms: int) -> int:
+    def ms_since_attempt(self, now_ms: int) -> int:
         waited_ms = now_ms - self.last_attempt_ms
         return waited_ms if waited_ms > 0 else 0
 
-    def expired(self, now_ms: int, delivery_timeout_ms: int) -> bool:
+    def is_expired(self, now_ms: int, delivery_timeout_ms: int) -> bool:
         return now_ms - self.created_ms >= delivery_timeout_ms
 
     def end(self, outcome: Outcome) -> bool:
-        """Whether this was the first end; who listens is told then, in the order of the records."""
+        """Ends the batch and calls its listeners in the order of the records. False when it has ended before."""
         if self.is_done:
             return False
         self.outcome = outcome
@@ -256,8 +256,8 @@ class Batch:
         self._bytes = None
         self.buffer.release()
 
-    async def ended_or_split(self) -> None:
-        """Returns when there is nothing more to expect of it."""
+    async def wait_for_end(self) -> None:
+        """Returns when the batch was acknowledged, has failed, or was split."""
         while not self.is_done:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)

@@ -98,7 +98,7 @@ class Accumulator:
 
     def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
         """The partition that the built-in partitioner gave it, or NO_MEMORY."""
-        built_in = self._built_in.get(view.topic) or self.built_in_of(view.topic)
+        built_in = self._built_in.get(view.topic) or self.partitioner_of(view.topic)
         while True:
             choice = built_in.choice or built_in.current(view)
             batch = choice.batch
@@ -107,7 +107,7 @@ class Accumulator:
                 queue = self._queues.at(view.topic, choice.partition)
                 taken = queue[-1].take(entry) if queue else 0
                 if not taken:
-                    if _last_is_full(queue) and built_in.appended(choice, 0, view, True):
+                    if _last_is_full(queue) and built_in.count_append(choice, 0, view, True):
                         continue
                     taken = self._append_to_new(view.topic, choice.partition, queue, entry, now_ms)
                     if taken == NO_MEMORY:
@@ -127,9 +127,9 @@ class Accumulator:
         """Ends a choice that has enough bytes; notes whether its batch is full."""
         full = choice.batch is not None and choice.batch.buffer.full
         self.needs_pass |= full
-        built_in.appended(choice, 0, view, full)
+        built_in.count_append(choice, 0, view, full)
 
-    def built_in_of(self, topic: str) -> BuiltInPartitioner:
+    def partitioner_of(self, topic: str) -> BuiltInPartitioner:
         """The choice of partitions for the topic."""
         built_in = self._built_in.get(topic)
         if built_in is None:
@@ -147,7 +147,7 @@ class Accumulator:
         try:
             taken = batch.take(entry)
         except Exception:
-            self.ended(batch)
+            self.release(batch)
             raise
         queue.append(batch)
         self.needs_pass = True
@@ -189,13 +189,13 @@ class Accumulator:
         """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
         measured = [each for each in queues if each.leader is not None and not self._unavailable(each.leader.node_id)]
         lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
-        self.built_in_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
+        self.partitioner_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
 
     def _check(self, queue: Queue, node_id: int, now_ms: int, result: Ready) -> None:
         batch = queue[0]
         if node_id in result.nodes or (self.muted and queue.topic_partition in self.muted):
             return
-        waited_ms = batch.waited_ms(now_ms)
+        waited_ms = batch.ms_since_attempt(now_ms)
         backoff_ms = self._backing_off(batch, waited_ms) if batch.attempts else 0
         if not backoff_ms:
             full = len(queue) > 1 or batch.buffer.full
@@ -243,7 +243,7 @@ class Accumulator:
             at = (at + 1) % len(queues)
             if queue and not (self.muted and queue.topic_partition in self.muted):
                 batch = queue[0]
-                backing_off = batch.attempts and self._backing_off(batch, batch.waited_ms(now_ms))
+                backing_off = batch.attempts and self._backing_off(batch, batch.ms_since_attempt(now_ms))
                 may_go = sequences is None or (not sequences.waits_for_first(batch) and sequences.may_drain(batch))
                 if may_go and not backing_off:
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
@@ -277,7 +277,7 @@ class Accumulator:
 
         The wait is drawn here, once. Kafka 3.9 draws at every look, so it may find a node ready and then drain nothing.
         """
-        batch.reenqueued(now_ms)
+        batch.begin_retry(now_ms)
         batch.backoff_ms = self._backoff.delay_ms(batch.attempts)
         self._insert(batch)
 
@@ -291,7 +291,7 @@ class Accumulator:
             if self.sequences is not None and child.has_sequence:
                 self.sequences.register(child)
             self._insert(child)
-        self.ended(batch)
+        self.release(batch)
         return len(children)
 
     def _insert(self, batch: Batch) -> None:
@@ -306,11 +306,11 @@ class Accumulator:
             at += 1
         queue.insert(at, batch)
 
-    def expired(self, now_ms: int) -> list[Batch]:
+    def take_overdue(self, now_ms: int) -> list[Batch]:
         """Takes out the queued batches whose time is over, oldest first."""
         found = []
         for queue in self._queues:
-            over = list(_expired(queue, now_ms, self.settings.delivery_timeout_ms))
+            over = list(_overdue_batches(queue, now_ms, self.settings.delivery_timeout_ms))
             for batch in sorted(over, key=lambda batch: batch.created_ms):
                 queue.remove(batch)
                 found.append(batch)
@@ -321,8 +321,8 @@ class Accumulator:
         ages = [age for queue in self._queues for age in _first_ages(queue)]
         return min(ages, default=NEVER_MS) + self.settings.delivery_timeout_ms
 
-    def ended(self, batch: Batch) -> None:
-        """Frees what the batch held."""
+    def release(self, batch: Batch) -> None:
+        """Gives back the memory of a batch that has ended."""
         alive = self.live.get(batch.number)
         if alive is not None and batch in alive:
             alive.remove(batch)
@@ -338,8 +338,8 @@ class Accumulator:
             queue.clear()
         return _shut(found)
 
-    def lost(self, in_flight: Iterable[Batch]) -> list[Batch]:
-        """The batches that have not ended, and are neither queued nor among these: after a fault only."""
+    def find_orphans(self, in_flight: Iterable[Batch]) -> list[Batch]:
+        """The batches that have not ended, but are neither queued nor in flight. Only a fault leaves such batches."""
         known = {id(batch) for queue in self._queues for batch in queue} | set(map(id, in_flight))
         return [batch for alive in self.live.values() for batch in alive if id(batch) not in known]
 
@@ -380,10 +380,10 @@ def _last_is_full(queue: Queue) -> bool:
     return not queue or queue[-1].is_full
 
 
-def _expired(queue: Queue, now_ms: int, timeout_ms: int) -> Iterator[Batch]:
-    """Those past their time. Batches that came back may lie in front of older ones; behind them age falls."""
+def _overdue_batches(queue: Queue, now_ms: int, timeout_ms: int) -> Iterator[Batch]:
+    """The batches past their delivery timeout. Only batches that came back for a retry may precede older ones."""
     for batch in queue:
-        if batch.expired(now_ms, timeout_ms):
+        if batch.is_expired(now_ms, timeout_ms):
             yield batch
         elif not batch.came_back:
             return

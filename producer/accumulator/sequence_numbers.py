@@ -61,9 +61,9 @@ class Sequences:
         return entry
 
     def take_identity(self, identity: Identity) -> None:
-        """A coordinator has handed out an id; partitions whose numbering waits for it begin anew."""
+        """Takes a producer id from a coordinator; partitions that waited for it number their batches from 0 again."""
         self.identity = identity
-        self._rewrite(self._settled())
+        self._rewrite(self._ready_to_rewrite())
 
     def may_drain(self, batch: Batch) -> bool:
         """Whether the batch at the head of its queue may go now."""
@@ -122,10 +122,10 @@ class Sequences:
         if batch in in_flight:
             in_flight.remove(batch)
 
-    def acknowledged(self, batch: Batch, base_offset: int = -1) -> None:
-        """A broker took it; at that offset, where it is known.
+    def acknowledge(self, batch: Batch, base_offset: int = -1) -> None:
+        """A broker has written the batch, at `base_offset` where that is known.
 
-        The answer to a batch that expired may come when the partition has another epoch: then it tells nothing of it.
+        An expired batch may be answered after the epoch was raised: such an answer says nothing about the new epoch.
         """
         entry = self.at(batch.topic_partition)
         last = batch.last_sequence
@@ -169,7 +169,7 @@ class Sequences:
         self._to_rewrite.add(key)
         return True
 
-    def failed(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+    def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
         """The batch has failed for good. `adjust`: the broker refused it, so later sequences must not leave a gap."""
         self.forget(batch)
         if not batch.has_sequence:
@@ -178,7 +178,7 @@ class Sequences:
         if lost or adjust:
             self._to_rewrite.add(batch.topic_partition)
 
-    def expired(self, batch: Batch) -> None:
+    def expire(self, batch: Batch) -> None:
         """It may or may not have been written; of several, which expire in any order, the last sequence counts."""
         if not batch.has_sequence:
             return
@@ -198,11 +198,11 @@ class Sequences:
                 lost.append(key)
         self._to_rewrite.update(lost)
 
-    def bump_if_asked(self) -> None:
+    def bump_when_due(self) -> None:
         """Raises the epoch when a partition needs it; at the last epoch the id is given up, and a new one must come."""
         if not self._to_rewrite or not self.identity.valid:
             return
-        settled = self._settled()
+        settled = self._ready_to_rewrite()
         if any(self.at(key).identity == self.identity for key in settled):
             if self.identity.epoch >= MAX_EPOCH:
                 self.identity = Identity()
@@ -210,10 +210,10 @@ class Sequences:
             self.identity = Identity(self.identity.producer_id, self.identity.epoch + 1)
         self._rewrite(settled)
 
-    def _settled(self) -> list[TopicPartition]:
-        """The partitions to number anew of which it is known what a broker has written.
+    def _ready_to_rewrite(self) -> list[TopicPartition]:
+        """The partitions to number from 0 again for which it is known what a broker has written.
 
-        Brokers write without gaps. So when the first batch in flight was not written, none behind it was.
+        Brokers write without gaps: when the first batch in flight was not written, no later one was.
         """
         in_flight = {key: self.at(key).in_flight for key in self._to_rewrite}
         return [

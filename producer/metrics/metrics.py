@@ -132,14 +132,14 @@ class ProducerMetrics:
         self._series[name].add(value, now_ms)
         self._topic(topic)[name].add(value, now_ms)
 
-    def request_sent(self, notes: Iterable[Note], now_ms: int) -> None:
+    def count_request(self, notes: Iterable[Note], now_ms: int) -> None:
         """Counts a Produce request by the batches in it."""
         if now_ms >= self._noted_until_ms or len(self._batches) >= MOST_NOTES:
             self._begin_notes(now_ms)
         self._requests.append(len(self._batches))
         self._batches += notes
 
-    def answered(self, latency_ms: int, throttle_ms: int, now_ms: int) -> None:
+    def count_answer(self, latency_ms: int, throttle_ms: int, now_ms: int) -> None:
         """Counts the answer to a Produce request."""
         if now_ms >= self._noted_until_ms:
             self._begin_notes(now_ms)

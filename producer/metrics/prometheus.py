@@ -29,7 +29,7 @@ class Measured(Protocol):
     def topic_metrics(self) -> dict[str, dict[str, float]]: ...
 
 
-class ProducerCollector(Collector):
+class PrometheusCollector(Collector):
     """The producers of one registry; those that are closed are left out."""
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ def _add(families: dict[str, Metric], prefix: str, kafka_name: str, labels: dict
     family.add_sample(name, labels, value)
 
 
-_COLLECTORS: WeakKeyDictionary[CollectorRegistry, ProducerCollector] = WeakKeyDictionary()
-"""One for each registry, since two collectors may not tell of the same names."""
+_COLLECTORS: WeakKeyDictionary[CollectorRegistry, PrometheusCollector] = WeakKeyDictionary()
+"""One for each registry, since two collectors may not export the same names."""
 
 
 def register(producer: Measured, registry: CollectorRegistry) -> None:
-    """Has the registry tell of the producer from now on."""
+    """Adds the metrics of the producer to the registry."""
     collector = _COLLECTORS.get(registry)
     if collector is None:
-        collector = _COLLECTORS[registry] = ProducerCollector()
+        collector = _COLLECTORS[registry] = PrometheusCollector()
         registry.register(collector)
     collector.add(producer)

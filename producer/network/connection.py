@@ -36,7 +36,8 @@ MAX_OUTGOING_BYTES: Final = 64 * 1024
 """Requests of one pass that are gathered before they are written."""
 ASKED_VERSION: Final = 3
 SESSION_USE: Final = 0.85
-"""How much of a login's time is used; then it ends once nothing is in flight, and the next connection logs in anew."""
+"""The part of a login's lifetime that is used; then the connection ends once nothing is in flight, and the next one
+logs in."""
 
 _ERROR_AT: Final = 4
 _SIZE: Final = Struct(">i")
@@ -125,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
             outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
             self._transport.writelines(outgoing)
             if self._unanswered and self._writable:
-                self._written()
+                self._complete_unanswered()
 
     def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
         """Sends a token of a login with its size in front; `done` gets the frame that comes back."""
@@ -147,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.closed:
             self._transport.abort()
             return
-        # Not 0: asyncio's TLS says that it is full when as much as the limit is unwritten, so it would at nothing.
+        # Not 0: asyncio's TLS pauses writing when the unwritten bytes reach the limit, so 0 would pause for ever.
         self._transport.set_write_buffer_limits(high=1, low=0)
         self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
 
@@ -178,21 +179,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._written()
+        self._complete_unanswered()
         self._changed()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _written(self) -> None:
+    def _complete_unanswered(self) -> None:
         unanswered, self._unanswered = self._unanswered, []
         for done in unanswered:
             asyncio.get_running_loop().call_soon(done, Answer())
 
     def _ask_versions(self, version: int) -> None:
         request = ApiVersionsRequest(client_software_name="stepdown", client_software_version=__version__)
-        self.send(ApiKey.API_VERSIONS, version, request, self._versions_answered, answered=True)
+        self.send(ApiKey.API_VERSIONS, version, request, self._take_versions, answered=True)
 
-    def _versions_answered(self, answer: Answer) -> None:
+    def _take_versions(self, answer: Answer) -> None:
         response = answer.response
         if not isinstance(response, ApiVersionsResponse):
             return
@@ -204,20 +205,20 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
             if self._sasl is not None:
-                Login(self._sasl, self, self._logged_in).start(self.versions)
+                Login(self._sasl, self, self._end_login).start(self.versions)
             else:
-                self._opened()
+                self._mark_open()
 
-    def _logged_in(self, fault: AuthenticationFailed | None, lifetime_ms: int) -> None:
+    def _end_login(self, fault: AuthenticationFailed | None, lifetime_ms: int) -> None:
         if fault is not None:
             self.fault = fault
             self.close()
             return
         if lifetime_ms > 0:
             self.good_until_ms = self._now() + int(lifetime_ms * SESSION_USE)
-        self._opened()
+        self._mark_open()
 
-    def _opened(self) -> None:
+    def _mark_open(self) -> None:
         self.open = self.was_open = True
         self._parser.max_bytes = MAX_RESPONSE_BYTES
         self._changed()
@@ -232,9 +233,9 @@ class Connection(asyncio.BufferedProtocol):
         sent = self._in_flight[0]
         response: Any = None
         if sent.template is not None:
-            response = sent.template.written(sent.correlation_id, frame)
+            response = sent.template.read_answer(sent.correlation_id, frame)
         if response is None:
-            response = _decoded(sent, frame)
+            response = _decode(sent, frame)
         self._in_flight.popleft()
         self.used_ms = now_ms = self._now()
         sent.done(Answer(response, None, now_ms - sent.sent_ms, alone))
@@ -258,7 +259,7 @@ def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
     return AuthenticationFailed(f"TLS could not be agreed on: {reason}", ErrorCode.NETWORK_EXCEPTION)
 
 
-def _decoded(sent: _InFlight, frame: memoryview) -> Any:
+def _decode(sent: _InFlight, frame: memoryview) -> Any:
     """The response to that request. Raises: MalformedFrame."""
     version = sent.version
     if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:

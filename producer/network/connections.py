@@ -79,7 +79,7 @@ class Network:
         node = self._nodes.get(node_id)
         if node is None:
             if len(self._nodes) >= MAX_NODES:
-                self._forget_unconnected()
+                self._forget_idle_nodes()
             node = self._nodes[node_id] = _Node(address)
         elif node.address is not address and node.address != address:
             node.address, node.failures, node.again_ms = address, 0, 0
@@ -116,7 +116,7 @@ class Network:
                 next_ms = left_ms
         return next_ms
 
-    def least_loaded(self, nodes: Iterable[int]) -> list[int]:
+    def sort_by_load(self, nodes: Iterable[int]) -> list[int]:
         def load(node_id: int) -> tuple[int, int]:
             node = self._nodes.get(node_id)
             if node is None:
@@ -158,14 +158,14 @@ class Network:
     async def _connect(self, node: _Node) -> None:
         loop = asyncio.get_running_loop()
         sasl, host = self._settings.security.sasl, node.address.host or "127.0.0.1"
-        connection = Connection(self._settings.client_id, self._clock.now_ms, lambda: self._lost(node), sasl)
+        connection = Connection(self._settings.client_id, self._clock.now_ms, lambda: self._react_to_change(node), sasl)
         attempt = loop.create_task(self._open(lambda: connection, host, node.address.port, tls=self._tls))
         timer = self._clock.call_later(self._settings.connect_timeout_ms, attempt.cancel)
         try:
             await attempt
             node.connection = connection
             if connection.closed or connection.open:
-                self._lost(node)
+                self._react_to_change(node)
         except (Exception, asyncio.CancelledError) as fault:  # ports and names that cannot be raise all kinds
             attempt.cancel()
             task = asyncio.current_task()
@@ -174,21 +174,21 @@ class Network:
             if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
                 self.fault = self.fault or tls_fault(fault)
             self._pause(node)
-            self._failed(node, self._why_no_connection(fault))
+            self._note_failure(node, self._why_no_connection(fault))
         finally:
             timer.cancel()
             node.task = None
             self._changed()
 
-    def _lost(self, node: _Node) -> None:
-        """A connection opened, closed, or took all it was given."""
+    def _react_to_change(self, node: _Node) -> None:
+        """Called when a connection has opened, closed, or written everything."""
         connection = node.connection
         if connection is not None and connection.closed:
             node.connection = None
             self.fault = self.fault or connection.fault
             self._pause(node)
             if not connection.was_open:
-                self._failed(node, self._why_not(connection))
+                self._note_failure(node, self._why_not(connection))
         elif connection is not None and connection.open:
             node.failures, node.failure = 0, ""
         self._changed()
@@ -211,12 +211,12 @@ class Network:
         where = "a TLS or SASL listener" if self._tls is None else "a listener without TLS, or with SASL"
         return f"it hung up on the first request, in {spoken}: is it {where}?"
 
-    def _failed(self, node: _Node, reason: str) -> None:
+    def _note_failure(self, node: _Node, reason: str) -> None:
         node.failure = reason
         host, port = node.address.host or "127.0.0.1", node.address.port
         self._log.warning(f"connecting {host}:{port}", "connecting to %s:%d failed: %s", host, port, reason)
 
-    def _forget_unconnected(self) -> None:
+    def _forget_idle_nodes(self) -> None:
         used = {node_id: node for node_id, node in self._nodes.items() if node.connection or node.task}
         self._nodes = used
 

@@ -33,7 +33,7 @@ class BuiltInPartitioner:
             self.choice = StickyPartition(self._draw(view))
         return self.choice
 
-    def appended(self, choice: StickyPartition, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
+    def count_append(self, choice: StickyPartition, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
         """Counts what was appended to `choice`; whether that ended it. `may_leave`: the queue's last batch is full."""
         choice.produced_bytes += size_bytes
         enough = choice.produced_bytes >= self.sticky_bytes and may_leave

@@ -41,14 +41,14 @@ class Caller:
         """How long until there may be one."""
         raise NotImplementedError
 
-    def sent(self, now_ms: int) -> None:
+    def begin_call(self, now_ms: int) -> None:
         """The request of `next_call` is on its way."""
         raise NotImplementedError
 
     def not_ready(self, now_ms: int) -> None:
         """No node for the request of `next_call` takes one now."""
 
-    def unsupported(self, call: Call) -> None:
+    def give_up(self, call: Call) -> None:
         """No broker speaks a version that the call needs."""
         raise NotImplementedError
 
@@ -60,10 +60,10 @@ class Caller:
         """Nothing more can be written."""
         self.fatal = self.fatal or error
 
-    def appended(self, topic: str, partition: int) -> None:
+    def add_partition(self, topic: str, partition: int) -> None:
         """A record got into a batch."""
 
-    def batch_failed(self, error: ProducerError) -> None:
+    def handle_failed_batch(self, error: ProducerError) -> None:
         """A batch ended with an error; one of the fatal codes ends the producer."""
         if error.code in FATAL_CODES:
             self.fatal = self.fatal or error

@@ -42,7 +42,7 @@ class NetworkClient(Protocol):
     def tick(self, now_ms: int) -> int:
         """Writes what was sent, ends what takes too long; when to call again, in ms from now."""
 
-    def least_loaded(self, nodes: Iterable[int]) -> list[int]:
+    def sort_by_load(self, nodes: Iterable[int]) -> list[int]:
         """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""
 
     def failures(self) -> Mapping[HostPort, str]:

@@ -35,7 +35,7 @@ _ONE: Final = b"\x01"
 
 
 class Written(NamedTuple):
-    """What a broker tells of the one batch that it took, and for how long it asks for less."""
+    """Where a broker has written the one batch of a request, and its throttle time."""
 
     base_offset: int
     append_time: int
@@ -54,7 +54,7 @@ class RequestTemplate:
         head, _, *tail = _whole(encode_request(_SPEC, version, 0, client_id, self.request(_ONE)))
         self._before, self._after = head[_START.size : -1 if self._flexible else -_SIZE.size], tail
         self._kept_bytes = _START.size - SIZE_BYTES + len(self._before) + sum(map(len, tail))
-        self._answer, self._between = _expected(version, topic, partition)
+        self._answer, self._between = _answer_layout(version, topic, partition)
 
     def request(self, records: Buffer) -> ProduceRequest:
         """The message that the frame is of."""
@@ -75,7 +75,7 @@ class RequestTemplate:
         # An empty piece keeps the transport of Python 3.12 and later busy for ever.
         return [start + self._before + length, records, *self._after]
 
-    def written(self, correlation_id: int, frame: memoryview) -> Written | None:
+    def read_answer(self, correlation_id: int, frame: memoryview) -> Written | None:
         """What the answer in the frame tells; None: it is one for the schema."""
         if len(frame) != self._answer.size:
             return None
@@ -96,7 +96,7 @@ def _whole(pieces: Iterable[Piece]) -> list[bytes]:
     return [bytes(cast(Buffer, piece)) for piece in pieces]  # of bytes alone, since there is no file here
 
 
-def _expected(version: int, topic: str, partition: int) -> tuple[Struct, tuple[bytes, bytes, bytes]]:
+def _answer_layout(version: int, topic: str, partition: int) -> tuple[Struct, tuple[bytes, bytes, bytes]]:
     """The layout of the answer that all went well, and what stands in it between the numbers."""
     offsets, throttle_ms = (0x5EA, 0x5EB, 0x5EC), 0x7EAD
     part = PartitionProduceResponse(

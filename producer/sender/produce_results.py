@@ -64,7 +64,7 @@ class Results:
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
         self._nothing_expires_before_ms = 0
 
-    def sent(self, batches: Iterable[Batch]) -> None:
+    def add_in_flight(self, batches: Iterable[Batch]) -> None:
         """Takes note of batches that were drained."""
         for batch in batches:
             batch.is_on_wire = batch.may_be_written = True
@@ -82,7 +82,7 @@ class Results:
         if code is ErrorCode.MESSAGE_TOO_LARGE and self._can_split(batch, magic):
             self._split(batch)
         elif self._can_retry(batch, result, now_ms):
-            self._landed(batch)
+            self._remove_in_flight(batch)
             self._accumulator.reenqueue(batch, now_ms)
             self._log.warning(
                 f"retried {code.name}",
@@ -93,7 +93,7 @@ class Results:
         elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self.succeed(batch, result.base_offset, result.append_time)
         else:
-            self._refused(batch, result)
+            self._refuse(batch, result)
         if code in INVALID_METADATA:
             self._metadata.request_update()
 
@@ -113,13 +113,13 @@ class Results:
     def _expire_all(self, now_ms: int) -> int:
         next_ms = NEVER_MS
         for batches in list(self.in_flight.values()):
-            for batch in sorted(batches, key=_created):
-                if not batch.expired(now_ms, self._settings.delivery_timeout_ms):
+            for batch in sorted(batches, key=_creation_ms):
+                if not batch.is_expired(now_ms, self._settings.delivery_timeout_ms):
                     next_ms = min(next_ms, batch.created_ms + self._settings.delivery_timeout_ms)
                     break
                 self._expire(batch, now_ms)
                 next_ms = now_ms
-        for batch in self._accumulator.expired(now_ms):
+        for batch in self._accumulator.take_overdue(now_ms):
             self._expire(batch, now_ms)
             next_ms = now_ms
         return min(next_ms, self._accumulator.next_expiry_ms())
@@ -129,7 +129,7 @@ class Results:
         text = f"{batch.count} record(s) for {batch.topic}-{batch.partition} expired: {age_ms} ms since batch creation"
         self.fail(batch, Timeout(text))
         if batch.has_sequence and self._caller is not None:
-            self._caller.sequences.expired(batch)
+            self._caller.sequences.expire(batch)
 
     def fail(
         self,
@@ -140,14 +140,14 @@ class Results:
         adjust: bool = False,
     ) -> None:
         """Ends the batch with an error. `adjust`: a broker refused it, so its sequences are free again."""
-        self._landed(batch)
+        self._remove_in_flight(batch)
         if batch.is_done:
             return
         if self._caller is not None:
-            self._caller.sequences.failed(batch, error.code, adjust=adjust)
-            self._caller.batch_failed(error)
+            self._caller.sequences.fail(batch, error.code, adjust=adjust)
+            self._caller.handle_failed_batch(error)
         try:
-            self._accumulator.ended(batch)
+            self._accumulator.release(batch)
             self._meters.count_topic("failed", batch.topic, batch.count)
             if len(batch.listeners) < batch.count:
                 text = "%d record(s) for %s-%d failed, and of %d nobody waits for the end: %s"
@@ -179,17 +179,17 @@ class Results:
     def succeed(self, batch: Batch, base_offset: int = -1, append_time: int = -1) -> None:
         """Takes the answer that a batch was written."""
         if self._caller is not None:
-            self._caller.sequences.acknowledged(batch, base_offset)
-        self._landed(batch)
+            self._caller.sequences.acknowledge(batch, base_offset)
+        self._remove_in_flight(batch)
         try:
-            self._accumulator.ended(batch)
+            self._accumulator.release(batch)
         finally:
             self._end(batch, Outcome(base_offset, append_time))
 
     def _split(self, batch: Batch) -> None:
         if self._caller is not None:
             self._caller.sequences.forget(batch)
-        self._landed(batch)
+        self._remove_in_flight(batch)
         self._accumulator.split(batch)
         self._meters.count("splits")
 
@@ -197,7 +197,7 @@ class Results:
         return batch.count > 1 and not batch.is_done and (magic >= CURRENT_MAGIC or batch.codec is not Codec.NONE)
 
     def _can_retry(self, batch: Batch, result: Result, now_ms: int) -> bool:
-        if batch.is_done or batch.expired(now_ms, self._settings.delivery_timeout_ms):
+        if batch.is_done or batch.is_expired(now_ms, self._settings.delivery_timeout_ms):
             return False
         if batch.attempts >= self._settings.retries:
             return False
@@ -205,7 +205,7 @@ class Results:
             return result.code.retriable
         return self._caller.sequences.retriable(batch, result.code, result.log_start_offset)
 
-    def _refused(self, batch: Batch, result: Result) -> None:
+    def _refuse(self, batch: Batch, result: Result) -> None:
         where = f"{batch.topic}-{batch.partition}"
         detail = f": {printable(result.message)}" if result.message else ""
         error = error_of(
@@ -227,7 +227,7 @@ class Results:
             for item in result.record_errors
         }
 
-    def _landed(self, batch: Batch) -> None:
+    def _remove_in_flight(self, batch: Batch) -> None:
         batch.is_on_wire = False
         batches = self.in_flight.get(batch.topic_partition)
         if batches is not None and batch in batches:
@@ -236,5 +236,5 @@ class Results:
                 del self.in_flight[batch.topic_partition]
 
 
-def _created(batch: Batch) -> int:
+def _creation_ms(batch: Batch) -> int:
     return batch.created_ms

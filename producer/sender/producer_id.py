@@ -14,7 +14,7 @@ MAX_TIMEOUT_MS = 2**31 - 1
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 
 
-class IdempotentCaller(Caller):
+class ProducerIdCaller(Caller):
     """Gets an id, and a new one when the last epoch of the old one is used up."""
 
     def __init__(self, sequences: Sequences, backoff_ms: Callable[[int], int]) -> None:
@@ -26,7 +26,7 @@ class IdempotentCaller(Caller):
 
     def prepare(self) -> None:
         self.sequences.resolve()
-        self.sequences.bump_if_asked()
+        self.sequences.bump_when_due()
 
     def next_call(self, now_ms: int) -> Call | None:
         if self.sequences.identity.valid or self._asking or self.fatal or now_ms < self._again_ms:
@@ -38,12 +38,12 @@ class IdempotentCaller(Caller):
             return 1 << 62
         return max(0, self._again_ms - now_ms)
 
-    def sent(self, now_ms: int) -> None:
+    def begin_call(self, now_ms: int) -> None:
         # A failed request is repeated no sooner than the backoff from now.
         self._asking = True
         self._again_ms = now_ms + self._backoff_ms(self._failures + 1)
 
-    def unsupported(self, call: Call) -> None:
+    def give_up(self, call: Call) -> None:
         text = "the broker has no InitProducerId: it is older than 0.11, so set enable.idempotence=false"
         self.fatal = error_of(UNSUPPORTED, text)
 

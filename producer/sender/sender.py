@@ -16,9 +16,9 @@ from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ...protocol.messages.produce import LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse
 from ...protocol.records.layout import CURRENT_MAGIC, MAGIC_V0, MAGIC_V1, Codec
 from ...protocol.records.record import Buffer
+from ..accumulator.appender import Appender
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..accumulator.record_accumulator import Accumulator
-from ..accumulator.waiting_records import Appender
 from ..errors import ProducerError, error_of
 from ..limited_log import LimitedLog
 from ..metadata import Leader, Metadata
@@ -52,11 +52,11 @@ class Sender:
         log: LimitedLog,
         caller: Caller | None,
         now: Callable[[], int],
-        pulse: WakeUp,
+        wake_up: WakeUp,
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
         self._appender, self._results, self._link, self._meters, self._log = appender, results, link, meters, log
-        self._caller, self._now, self._wake, self._go = caller, now, pulse.set, pulse.go
+        self._caller, self._now, self._wake, self._go = caller, now, wake_up.set, wake_up.go
         self._asking_metadata = False
         self._keeps_order = settings.max_in_flight == 1
         self._builder = ProduceRequestBuilder(settings)
@@ -83,7 +83,7 @@ class Sender:
     def _recover(self, fault: Exception) -> None:
         """Ends the batches that the fault left where no answer and no pass would find them."""
         in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
-        for batch in self._accumulator.lost(in_flight):
+        for batch in self._accumulator.find_orphans(in_flight):
             self._results.fail_for_fault(batch, fault)
 
     def _let_in(self, now_ms: int) -> int:
@@ -111,15 +111,15 @@ class Sender:
         if call is None:
             return caller.next_call_ms(now_ms)
         nodes = call.nodes or self._metadata.nodes or self._bootstrap
-        for node_id in self._link.least_loaded(nodes):
+        for node_id in self._link.sort_by_load(nodes):
             if not self._link.ready(node_id, nodes[node_id], now_ms):
                 continue
             version = common_version(call.key, self._link.versions(node_id), call.versions)
             if version is None:
-                caller.unsupported(call)
+                caller.give_up(call)
                 return 0
-            caller.sent(now_ms)
-            done = partial(self._called, call.done)
+            caller.begin_call(now_ms)
+            done = partial(self._deliver_answer, call.done)
             try:
                 self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
             except Exception as fault:
@@ -129,7 +129,7 @@ class Sender:
         caller.not_ready(now_ms)
         return 1 << 62
 
-    def _called(self, done: Callable[[Answer], None], answer: Answer) -> None:
+    def _deliver_answer(self, done: Callable[[Answer], None], answer: Answer) -> None:
         try:
             done(answer)
         except Exception as fault:  # asked again as after a lost answer; else nothing would ever be
@@ -171,14 +171,14 @@ class Sender:
                 self._accumulator.drain(nodes, now_ms, drained)
         finally:
             # Also what had been drained when something failed.
-            takes_more = [self._send_drained(node_id, batches, now_ms) for node_id, batches in drained.items()]
+            takes_more = [self._send_to_node(node_id, batches, now_ms) for node_id, batches in drained.items()]
         return -1 if any(takes_more) else ready.next_check_ms
 
-    def _send_drained(self, node_id: int, batches: list[Batch], now_ms: int) -> bool:
+    def _send_to_node(self, node_id: int, batches: list[Batch], now_ms: int) -> bool:
         """Whether the node takes another request. What of these batches is past its time is not sent any more."""
         try:
-            self._results.sent(batches)
-            if late := [batch for batch in batches if batch.expired(now_ms, self._settings.delivery_timeout_ms)]:
+            self._results.add_in_flight(batches)
+            if late := [batch for batch in batches if batch.is_expired(now_ms, self._settings.delivery_timeout_ms)]:
                 self._results.expire(now_ms)
                 self._wake()  # for what waited behind them
             batches = [batch for batch in batches if not batch.is_done] if late else batches
@@ -218,9 +218,9 @@ class Sender:
         made = [(batch, records) for batch in batches if (records := self._records(batch, version)) is not None]
         if version is None or not made:
             return
-        self._meters.request_sent([_note(batch, len(records), now_ms) for batch, records in made], now_ms)
+        self._meters.count_request([_note(batch, len(records), now_ms) for batch, records in made], now_ms)
         sent = {batch.topic_partition: batch for batch, _ in made}
-        done = partial(self._answered, sent, _magic(version))
+        done = partial(self._handle_produce_answer, sent, _magic(version))
         request = self._builder.build(made, version)
         self._link.send(node_id, _PRODUCE, version, request, done, answered=self._settings.acks != 0)
         if self._keeps_order:
@@ -247,7 +247,7 @@ class Sender:
         self._results.fail(batch, error_of(ErrorCode.UNSUPPORTED_VERSION, f"{where} cannot be written to: {fault}"))
         return None
 
-    def _answered(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
+    def _handle_produce_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
         batches = list(sent.values())
         try:
             self._take_answer(sent, magic, answer)
@@ -276,11 +276,11 @@ class Sender:
                 self._results.succeed(batch)
         elif answer.response.__class__ is Written:
             base_offset, append_time, throttle_ms = answer.response
-            self._meters.answered(answer.latency_ms, throttle_ms, now_ms)
+            self._meters.count_answer(answer.latency_ms, throttle_ms, now_ms)
             for batch in sent.values():
                 self._results.succeed(batch, base_offset, append_time)
         else:
-            self._meters.answered(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
+            self._meters.count_answer(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
             self._read(answer.response, sent, magic, now_ms)
 
     def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
@@ -314,7 +314,7 @@ class Sender:
         if due_ms:
             return due_ms
         nodes = self._metadata.nodes or self._bootstrap
-        for node_id in self._link.least_loaded(nodes):
+        for node_id in self._link.sort_by_load(nodes):
             if not self._link.ready(node_id, nodes[node_id], now_ms):
                 continue
             version = common_version(ApiKey.METADATA, self._link.versions(node_id))
@@ -323,7 +323,7 @@ class Sender:
             topics = self._metadata.topics_to_ask(now_ms)
             asked = [MetadataRequestTopic(name=name) for name in topics]
             request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
-            done = partial(self._metadata_answered, topics)
+            done = partial(self._take_metadata, topics)
             self._link.send(node_id, ApiKey.METADATA, version, request, done, answered=True)
             self._asking_metadata = True
             return 1 << 62
@@ -340,17 +340,17 @@ class Sender:
             reasons = "; ".join(f"{server.host}:{server.port} ({failures[server]})" for server in servers)
             self._log.warning("unreachable", "no broker answers so far, which is tried again: %s", reasons)
 
-    def _metadata_answered(self, topics: list[str], answer: Answer) -> None:
+    def _take_metadata(self, topics: list[str], answer: Answer) -> None:
         now_ms = self._now()
         self._asking_metadata = False
         try:
             if answer.response is None:
-                self._metadata.failed_attempt(now_ms)
+                self._metadata.note_failure(now_ms)
             else:
                 self._metadata.update(answer.response, topics, now_ms)
         except Exception as fault:
             self._log.fault("taking metadata", fault)
-            self._metadata.failed_attempt(now_ms)
+            self._metadata.note_failure(now_ms)
         self._wake()
 
 

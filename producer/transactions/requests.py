@@ -133,12 +133,12 @@ class FindCoordinator(Request):
         return FindCoordinatorRequest(key_type=kind, coordinator_keys=(name,))
 
     @staticmethod
-    def found(response: Any) -> Any:
+    def coordinator_in(response: Any) -> Any:
         """The part of the answer that names the coordinator: `node_id`, `host`, `port`, `error_code`."""
         return response.coordinators[0] if response.coordinators else response
 
     def codes(self, response: Any) -> Iterable[ErrorCode]:
-        return (code_of(self.found(response).error_code),)
+        return (code_of(self.coordinator_in(response).error_code),)
 
 
 class InitProducerId(Request):

@@ -93,9 +93,9 @@ class TransactionManager(Caller):
         self._new.clear()
         for request in [request for request in self._queue if isinstance(request, CommitOffsets)]:
             self._queue.remove(request)
-            request.result.fail(self._aborted())
+            request.result.fail(self._abort_error())
 
-    def _aborted(self) -> TransactionAborted:
+    def _abort_error(self) -> TransactionAborted:
         return TransactionAborted(f"the transaction of {self._id} was aborted")
 
     def fail(self, error: ProducerError) -> None:
@@ -111,7 +111,7 @@ class TransactionManager(Caller):
     def abort_unsent(self, error: ProducerError | None) -> None:
         """Fails what no broker has been sent yet."""
         self._aborting = True
-        self.batches.abort_unsent(error or self._aborted())
+        self.batches.abort_unsent(error or self._abort_error())
         self._aborting = False
 
     def refusal(self) -> ProducerError | None:
@@ -124,7 +124,7 @@ class TransactionManager(Caller):
     # --- what the sender asks -----------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        if self.fatal is None and self.sequences.lost():
+        if self.fatal is None and self.sequences.find_gap():
             text = "records expired after they were sent, so they may be written or not"
             self._cannot_go_on(ProducerError(f"{text}: the transaction has to be aborted"))
 
@@ -149,7 +149,7 @@ class TransactionManager(Caller):
         return Call(
             key=request.key,
             request=partial(self._message, request),
-            done=partial(self._answered, request),
+            done=partial(self._take_answer, request),
             versions=request.versions,
             nodes=nodes,
         )
@@ -160,7 +160,7 @@ class TransactionManager(Caller):
         again_ms = min(self._queue, key=_order).again_ms
         return again_ms - now_ms if again_ms > now_ms else NEVER_MS
 
-    def sent(self, now_ms: int) -> None:
+    def begin_call(self, now_ms: int) -> None:
         assert self._head is not None
         self._open = self._head
         self._open.waits_since_ms = None
@@ -177,16 +177,16 @@ class TransactionManager(Caller):
             request.waits_since_ms = None
             self._coordinators.pop(request.coordinator, None)
 
-    def unsupported(self, call: Call) -> None:
+    def give_up(self, call: Call) -> None:
         low = f" v{call.versions[0]}" if call.versions[0] else ""
         self.fail(error_of(ErrorCode.UNSUPPORTED_VERSION, f"the broker has no {call.key.name}{low}"))
 
-    def appended(self, topic: str, partition: int) -> None:
+    def add_partition(self, topic: str, partition: int) -> None:
         place = (topic, partition)
         if self.machine.state is State.IN_TRANSACTION and place not in self.sequences.partitions | self._adding:
             self._new.add(place)
 
-    def batch_failed(self, error: ProducerError) -> None:
+    def handle_failed_batch(self, error: ProducerError) -> None:
         if self._aborting or self.fatal is not None:
             return
         if error.code in FATAL_CODES:
@@ -221,7 +221,7 @@ class TransactionManager(Caller):
             self._can_bump = version >= BUMP_SINCE
         return request.message(version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity))
 
-    def _answered(self, request: Request, answer: Answer) -> None:
+    def _take_answer(self, request: Request, answer: Answer) -> None:
         self._open = None
         if self.fatal is not None:
             return
@@ -235,11 +235,11 @@ class TransactionManager(Caller):
             case Verdict.LOOK_UP | Verdict.AGAIN:
                 self._again(request, code, look_up=verdict is Verdict.LOOK_UP)
             case _:
-                self._refused(request, verdict, code)
+                self._handle_refusal(request, verdict, code)
 
     def _again(self, request: Request, code: ErrorCode, *, look_up: bool) -> None:
         if isinstance(request, CommitOffsets) and self.machine.state is State.ABORTING:
-            request.result.fail(self._aborted())
+            request.result.fail(self._abort_error())
             return
         if look_up and request.coordinator is not None:
             self._coordinators.pop(request.coordinator, None)
@@ -250,7 +250,7 @@ class TransactionManager(Caller):
         request.again_ms = self._now() + delay_ms
         self._queue.append(request)
 
-    def _refused(self, request: Request, verdict: Verdict, code: ErrorCode) -> None:
+    def _handle_refusal(self, request: Request, verdict: Verdict, code: ErrorCode) -> None:
         error = error_of(code, f"{request.key.name} for {self._id} was refused: {code.name}")
         if verdict is Verdict.FENCED:
             error = Fenced(f"another producer has taken {self._id} over: {code.name}")
@@ -274,7 +274,7 @@ class TransactionManager(Caller):
     def _done(self, request: Request, answer: Answer) -> None:
         match request:
             case FindCoordinator():
-                found = request.found(answer.response)
+                found = request.coordinator_in(answer.response)
                 self._coordinators[request.wanted] = (found.node_id, HostPort(found.host, found.port))
             case InitProducerId():
                 self.sequences.take_identity(Identity(answer.response.producer_id, answer.response.producer_epoch))
@@ -287,7 +287,7 @@ class TransactionManager(Caller):
             case AddOffsets():
                 self._started = True
                 if self.machine.state is State.ABORTING:
-                    request.result.fail(self._aborted())
+                    request.result.fail(self._abort_error())
                 else:
                     self.enqueue(CommitOffsets(request))
                 return

@@ -4,14 +4,14 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
+from ..accumulator.appender import Appender
 from ..accumulator.record_accumulator import Accumulator
-from ..accumulator.waiting_records import Appender
 from ..errors import ProducerError, WrongState
 from ..metrics.metrics import ProducerMetrics
 from ..sender.produce_results import Results
-from .application_calls import Transactions
 from .offset_and_group_metadata import GroupMetadata, Offsets
 from .state import State
+from .transactions import Transactions
 
 
 class OpenBatches:
@@ -56,37 +56,37 @@ class TransactionCalls:
 
     async def init_transactions(self) -> None:
         """Once, before all others: takes the transactional id, ends what an earlier holder left open, and fences it."""
-        with self._timed("txn-init"):
-            await self._called().init()
+        with self._measure("txn-init"):
+            await self._ensure_transactions().init()
 
     def begin_transaction(self) -> None:
         """From here on each record belongs to the transaction."""
-        with self._timed("txn-begin"):
+        with self._measure("txn-begin"):
             self._own().begin()
 
     async def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commits a consumer's offsets, each the next one to read, if and when the transaction commits."""
-        with self._timed("txn-send-offsets"):
+        with self._measure("txn-send-offsets"):
             metadata = GroupMetadata(group_id=group) if isinstance(group, str) else group
-            await self._called().send_offsets(offsets, metadata)
+            await self._ensure_transactions().send_offsets(offsets, metadata)
 
     async def commit_transaction(self) -> None:
         """Sends what is left, and commits. Raises: what any of the transaction's records has failed with."""
-        transactions = self._called()
-        with self._timed("txn-commit"):
+        transactions = self._ensure_transactions()
+        with self._measure("txn-commit"):
             while transactions.state is State.IN_TRANSACTION and (waiting := self._appender.waiting):
                 await waiting[0].delivery.accepted()
             await transactions.commit()
 
     async def abort_transaction(self) -> None:
         """Ends the transaction as if nothing had been sent; what was not sent yet fails with TransactionAborted."""
-        with self._timed("txn-abort"):
-            await self._called().abort()
+        with self._measure("txn-abort"):
+            await self._ensure_transactions().abort()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """A transaction that commits at the end of the block, and aborts when an exception leaves it."""
-        transactions = self._called()
+        transactions = self._ensure_transactions()
         self.begin_transaction()
         try:
             yield
@@ -96,7 +96,7 @@ class TransactionCalls:
                 await transactions.abort()
             raise
 
-    def _called(self) -> Transactions:
+    def _ensure_transactions(self) -> Transactions:
         transactions = self._own()
         self._ensure_own_loop()
         return transactions
@@ -112,7 +112,7 @@ class TransactionCalls:
         return self._transactions
 
     @contextmanager
-    def _timed(self, meter: str) -> Iterator[None]:
+    def _measure(self, meter: str) -> Iterator[None]:
         started = time.perf_counter_ns()
         try:
             yield

@@ -4,7 +4,7 @@ coordinator alone.
     a partition not yet in the transaction         nothing is sent to it
     OUT_OF_ORDER_SEQUENCE_NUMBER on the next one   fails, so that the transaction must be aborted
     UNKNOWN_PRODUCER_ID                            counts from 0 again if all that was acknowledged is deleted
-    a batch is refused for good                    those behind it move up
+    a batch is refused for good                    later batches move up
     an expired batch leaves a gap                  the transaction must be aborted, and the epoch raised
 
 Source: Kafka 3.9, TransactionManager.canRetry, handleFailedBatch, maybeResolveSequences.
@@ -27,7 +27,7 @@ class TransactionalSequences(Sequences):
         self._acked_offsets: dict[TopicPartition, int] = {}
 
     def take_identity(self, identity: Identity) -> None:
-        """Takes what the coordinator gave; every partition begins anew."""
+        """Takes the id and epoch of the coordinator; every partition counts from 0 again."""
         self._partitions.clear()
         self._acked_offsets.clear()
         self.unresolved.clear()
@@ -36,7 +36,7 @@ class TransactionalSequences(Sequences):
     def may_drain(self, batch: Batch) -> bool:
         return batch.topic_partition in self.partitions and super().may_drain(batch)
 
-    def acknowledged(self, batch: Batch, base_offset: int = NO_OFFSET) -> None:
+    def acknowledge(self, batch: Batch, base_offset: int = NO_OFFSET) -> None:
         if (batch.producer_id, batch.producer_epoch) != (self.identity.producer_id, self.identity.epoch):
             # A late answer to one that expired before the epoch was raised says nothing about the numbers of now.
             self.forget(batch)
@@ -44,7 +44,7 @@ class TransactionalSequences(Sequences):
         if base_offset != NO_OFFSET:
             key, last = batch.topic_partition, base_offset + batch.count - 1
             self._acked_offsets[key] = max(last, self._acked_offsets.get(key, NO_OFFSET))
-        super().acknowledged(batch)
+        super().acknowledge(batch)
 
     def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
@@ -64,7 +64,7 @@ class TransactionalSequences(Sequences):
         self._restart(self.at(batch.topic_partition))
         return True
 
-    def failed(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+    def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
         self.forget(batch)
         if not batch.has_sequence:
             return
@@ -83,8 +83,8 @@ class TransactionalSequences(Sequences):
                 lower = (batch.base_sequence - lost.count) & MAX_INT32
                 batch.set_producer(batch.producer_id, batch.producer_epoch, lower)
 
-    def lost(self) -> bool:
-        """Whether an expired batch left a gap that no answer can close any more; partitions without one go on."""
+    def find_gap(self) -> bool:
+        """Whether an expired batch left a gap that no answer can close any more. Lets partitions without one go on."""
         found = False
         for key in list(self.unresolved):
             entry = self.at(key)

@@ -243,8 +243,8 @@ def insert_in_front(accumulator: Accumulator, batch: Batch) -> None:
 RESTART, MAY_DRAIN, HAND_OVER = Sequences._restart, Sequences.may_drain, Batch._hand_over
 TELL = produce_results.TELL_NOT_WRITTEN
 FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "what is on the wire is renumbered": (Sequences, "_settled", renumber_what_is_on_the_wire),
-    "what may be written is renumbered": (Sequences, "_settled", renumber_what_may_be_written),
+    "what is on the wire is renumbered": (Sequences, "_ready_to_rewrite", renumber_what_is_on_the_wire),
+    "what may be written is renumbered": (Sequences, "_ready_to_rewrite", renumber_what_may_be_written),
     "a lost answer tells that nothing was written": (
         *(produce_results, "TELL_NOT_WRITTEN"),
         (*TELL, ErrorCode.NETWORK_EXCEPTION),

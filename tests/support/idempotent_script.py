@@ -108,9 +108,9 @@ class Player:
         self._now = Seen()
         assert stage.producer._caller is not None
         self._sequences = stage.producer._caller.sequences
-        self._bump_if_asked = self._sequences.bump_if_asked
+        self._bump_when_due = self._sequences.bump_when_due
         self._overtaken, self._must_settle = self._sequences._overtaken, self._sequences._must_settle
-        self._sequences.bump_if_asked = self._bump  # type: ignore[method-assign]
+        self._sequences.bump_when_due = self._bump  # type: ignore[method-assign]
         self._sequences._overtaken = self._was_overtaken  # type: ignore[method-assign]
         self._sequences._must_settle = self._settles  # type: ignore[method-assign,assignment]
 
@@ -118,7 +118,7 @@ class Player:
         identities = [self._sequences.at(key).identity for key in self._sequences._to_rewrite]
         if any(identity != self._sequences.identity for identity in identities):
             self._differs()  # another partition has raised the epoch since, and that one is new enough here
-        self._bump_if_asked()
+        self._bump_when_due()
 
     def _settles(self, first: Batch) -> bool:
         found = self._must_settle(first)
@@ -144,7 +144,7 @@ class Player:
         elif isinstance(step, Advance):
             self.stage.clock.now += step.delay_ms
             in_flight = [batch for batches in self.stage.producer._results.in_flight.values() for batch in batches]
-            late = [batch for batch in in_flight if batch.expired(self.stage.clock.now, DELIVERY_TIMEOUT_MS)]
+            late = [batch for batch in in_flight if batch.is_expired(self.stage.clock.now, DELIVERY_TIMEOUT_MS)]
             if not all(batch.in_retry for batch in late):
                 # It may have been written; Kafka's takes such a gap into account only behind a second try.
                 self._differs()

@@ -37,7 +37,7 @@ from stepdown.protocol.messages.produce import PartitionProduceResponse, Produce
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import view
 from stepdown.protocol.records.layout import next_sequence
-from stepdown.protocol.records.message_set import LegacyBatch
+from stepdown.protocol.records.legacy_batch import LegacyBatch
 from stepdown.storage.producers.producer_state import BATCHES_REMEMBERED
 from support.clock import ManualClock, settle
 
@@ -181,7 +181,7 @@ class Cluster:
     def tick(self, now_ms: int) -> int:
         return 1 << 62
 
-    def least_loaded(self, nodes: Iterable[int]) -> list[int]:
+    def sort_by_load(self, nodes: Iterable[int]) -> list[int]:
         return sorted(nodes)
 
     def failures(self) -> dict[HostPort, str]:

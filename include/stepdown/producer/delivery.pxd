@@ -32,8 +32,8 @@ cdef class Delivery:
     cdef bint _cancelled
     cdef void _begin(self) noexcept
     cpdef lie_in(self, batch, Py_ssize_t index)
-    cdef RecordMetadata _written(self, long long partition, long long base_offset, long long append_time)
-    cdef RecordMetadata _not_written(self, long long partition)
+    cdef RecordMetadata _make_metadata(self, long long partition, long long base_offset, long long append_time)
+    cdef RecordMetadata _make_metadata_without_offset(self, long long partition)
     cdef _finish(self, RecordMetadata metadata, error)
     cdef _tell(self)
     cdef _wake(self)

@@ -6,7 +6,7 @@ import pytest
 import stepdown.producer
 from stepdown.producer import Producer, ProducerClosed, ProducerError, ProducerRecord, RecordMetadata, RecordTooLarge
 from stepdown.producer import producer as sending
-from stepdown.producer.accumulator import producer_batch, waiting_records
+from stepdown.producer.accumulator import appender, producer_batch
 from stepdown.producer.partitioners import built_in_partitioner
 from stepdown.protocol.errors import ErrorCode
 from support.producing import Stage, producing
@@ -19,8 +19,8 @@ def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param == "twin":
         twin: Any = load_twin("fast_send", stepdown.producer)
         for module, name in (
-            (waiting_records, "FastAppend"),
-            (waiting_records, "WaitingRecord"),
+            (appender, "FastAppend"),
+            (appender, "WaitingRecord"),
             (built_in_partitioner, "StickyPartition"),
             (sending, "Delivery"),
             (sending, "encode_headers"),

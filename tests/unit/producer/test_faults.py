@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 from stepdown.producer import ProducerError
+from stepdown.producer.accumulator.appender import Appender
 from stepdown.producer.accumulator.batch_queues import Queues
 from stepdown.producer.accumulator.buffer_memory import BufferMemory
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.accumulator.record_accumulator import Accumulator
 from stepdown.producer.accumulator.sequence_numbers import Sequences
-from stepdown.producer.accumulator.waiting_records import Appender
 from stepdown.producer.metadata import Metadata
 from stepdown.producer.metrics.metrics import ProducerMetrics
 from stepdown.producer.sender.produce_request_builder import ProduceRequestBuilder
 from stepdown.producer.sender.produce_results import Results
-from stepdown.producer.sender.producer_id import IdempotentCaller
+from stepdown.producer.sender.producer_id import ProducerIdCaller
 from stepdown.producer.sender.sender import Sender
 from stepdown.protocol.errors import ErrorCode
 from support.deadline import DEADLINE_S
@@ -35,7 +35,7 @@ PATH = (
     Metadata,
     ProduceRequestBuilder,
     Results,
-    IdempotentCaller,
+    ProducerIdCaller,
     Sender,
     Sequences,
 )
@@ -46,12 +46,12 @@ LEFT_OUT = {
     "Appender._place_safely",
     "Appender.room",
     "Appender.topic",
-    "Batch.ended_or_split",
+    "Batch.wait_for_end",
     "Results.fail_for_fault",
     "Results._end",
-    "Sender._answered",
-    "Sender._called",
-    "Sender._metadata_answered",
+    "Sender._handle_produce_answer",
+    "Sender._deliver_answer",
+    "Sender._take_metadata",
     "Sender._recover",
     "Sender._step",
 }

@@ -205,7 +205,7 @@ async def test_a_login_that_fails_ends_every_record_now_and_later() -> None:
 async def test_a_connection_whose_login_ends_takes_no_more_requests() -> None:
     now = [1000]
     connection = Connection("c", lambda: now[0], lambda: None)
-    connection._logged_in(None, 10_000)
+    connection._end_login(None, 10_000)
     assert connection.can_send
     now[0] += 8500
     assert not connection.can_send

@@ -19,7 +19,7 @@ def test_many_requests_count_as_much_as_each_alone(topics: list[str], batches_a_
     for first in range(0, 3 * MOST_NOTES, batches_a_request):
         batches = [note(topics[n % len(topics)], n) for n in range(first, first + batches_a_request)]
         for each in (noted, told):
-            each.request_sent(batches, 1_700_000_000_000)
+            each.count_request(batches, 1_700_000_000_000)
         told.snapshot()
     assert noted.snapshot() == pytest.approx(told.snapshot(), nan_ok=True)
     assert {t: pytest.approx(v) for t, v in told.topic_snapshot().items()} == noted.topic_snapshot()

@@ -13,17 +13,17 @@ VIEW = TopicView(topic="t", partitions=3, available=(0, 1, 2))
 def test_it_stays_until_batch_size_bytes_and_a_full_batch() -> None:
     built_in = BuiltInPartitioner(1000, random.Random(1))
     choice = built_in.current(VIEW)
-    assert not built_in.appended(choice, 999, VIEW, True)
-    assert not built_in.appended(choice, 1, VIEW, False)
+    assert not built_in.count_append(choice, 999, VIEW, True)
+    assert not built_in.count_append(choice, 1, VIEW, False)
     assert built_in.current(VIEW) is choice
-    assert built_in.appended(choice, 0, VIEW, True)
+    assert built_in.count_append(choice, 0, VIEW, True)
     assert built_in.current(VIEW) is not choice
 
 
 def test_twice_batch_size_bytes_end_the_stay_in_any_case() -> None:
     built_in = BuiltInPartitioner(1000, random.Random(1))
     choice = built_in.current(VIEW)
-    assert built_in.appended(choice, 2000, VIEW, False)
+    assert built_in.count_append(choice, 2000, VIEW, False)
 
 
 def test_queue_lengths_become_the_table_of_the_proposal() -> None:
@@ -39,7 +39,7 @@ def test_draws_follow_the_table() -> None:
     for _ in range(8000):
         choice = built_in.current(VIEW)
         drawn[choice.partition] += 1
-        built_in.appended(choice, 2, VIEW, True)
+        built_in.count_append(choice, 2, VIEW, True)
     assert [round(drawn[p] / 1000) for p in range(3)] == [4, 1, 3]
 
 
@@ -64,7 +64,7 @@ def test_without_leaders_it_draws_among_all() -> None:
     for _ in range(50):
         choice = built_in.current(none)
         drawn.add(choice.partition)
-        built_in.appended(choice, 2, none, True)
+        built_in.count_append(choice, 2, none, True)
     assert drawn == {0, 1, 2}
 
 

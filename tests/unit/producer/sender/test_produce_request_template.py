@@ -51,9 +51,9 @@ def test_records_are_not_copied() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_answer_to_a_batch_that_was_written_tells_offset_time_and_throttle(version: int) -> None:
     kept = template(version)
-    assert kept.written(9, memoryview(answer(version))) == Written(1 << 40, -1, 3)
+    assert kept.read_answer(9, memoryview(answer(version))) == Written(1 << 40, -1, 3)
     stamped = memoryview(answer(version, throttle_ms=0, log_append_time_ms=1_700_000_000_000))
-    assert kept.written(9, stamped) == Written(1 << 40, 1_700_000_000_000, 0)
+    assert kept.read_answer(9, stamped) == Written(1 << 40, 1_700_000_000_000, 0)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_the_answer_to_a_batch_that_was_written_tells_offset_time_and_throttle(v
     ids=lambda changed: next(iter(changed)),
 )
 def test_any_other_answer_is_left_to_the_schema(changed: dict[str, Any]) -> None:
-    assert template(11).written(9, memoryview(answer(11, **changed))) is None
+    assert template(11).read_answer(9, memoryview(answer(11, **changed))) is None
 
 
 @pytest.mark.parametrize("left", [0, 3, 30])
 def test_an_answer_that_is_cut_off_is_left_to_the_schema(left: int) -> None:
-    assert template(11).written(9, memoryview(answer(11))[:left]) is None
-    assert template(11).written(9, memoryview(answer(11) + b"\0")) is None
+    assert template(11).read_answer(9, memoryview(answer(11))[:left]) is None
+    assert template(11).read_answer(9, memoryview(answer(11) + b"\0")) is None

@@ -82,19 +82,19 @@ class Appender:
             return
         if self._appended is not None:
             self._appended(topic, placed)
-        self._wake_if_needed()
+        self._wake_for_pass()
         if self._has_fast_appends:
             self.fast_appends[topic] = self._fast_append(known)
 
     def _put(self, view: TopicView, partition: int | None, entry: Entry, now_ms: int) -> int:
-        """The partition that the record lies in, by its own choice, its key or the built-in partitioner; NO_MEMORY."""
+        """Appends the record to its own partition, that of its key, or the built-in one's; returns it, or NO_MEMORY."""
         if partition is not None:
             return self._accumulator.append(view, partition, entry, now_ms)
         if entry[1] is None or self._ignore_keys:
             return self._accumulator.append_sticky(view, entry, now_ms)
         return self._accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
 
-    def _wake_if_needed(self) -> None:
+    def _wake_for_pass(self) -> None:
         if self._accumulator.needs_pass:
             self._accumulator.needs_pass = False
             self._wake()
@@ -110,23 +110,23 @@ class Appender:
             self._admit(waiting)
             self._wait_for_memory(waiting)
         else:
-            self._wake_if_needed()
+            self._wake_for_pass()
 
     def _admit(self, waiting: WaitingRecord) -> None:
-        """Counts a record that has to wait. Raises: BufferExhausted when those who wait hold as much as they may."""
+        """Counts a record that has to wait. Raises: BufferExhausted when waiting records have reached their limit."""
         if not self._memory.admit(waiting.held_bytes):
             error = BufferExhausted(
                 f"a record for {waiting.topic} would wait behind others that hold {self._memory.line_bytes} bytes, "
                 f"buffer.memory is {self._memory.total_bytes}: await deliveries, or accepted(), between sends"
             )
             self._meters.count("exhausted")
-            self._count_refused(error)
+            self._count_refusal(error)
             raise error
 
     def _leave(self, waiting: WaitingRecord, waited_ms: int = 0) -> None:
         self._memory.leave(waiting.held_bytes, waited_ms)
 
-    def _waited_ms(self, waiting: WaitingRecord, now_ms: int) -> int:
+    def _wait_time_ms(self, waiting: WaitingRecord, now_ms: int) -> int:
         return now_ms - waiting.deadline_ms + self._max_block_ms
 
     async def room(self, clock: Clock) -> None:
@@ -140,7 +140,7 @@ class Appender:
             except Timeout as late:
                 self._meters.count("exhausted")
                 error = BufferExhausted(f"{late}; buffer.memory is {self._memory.total_bytes}")
-                self._count_refused(error)
+                self._count_refusal(error)
                 raise error from None
 
     async def topic(self, topic: str, clock: Clock) -> Topic:
@@ -173,13 +173,16 @@ class Appender:
         topic = known.view.topic
         fast = self._kept_fast_appends.get(topic)
         if fast is None or not fast.of_use:
-            built_in = self._accumulator.built_in_of(topic)
+            built_in = self._accumulator.partitioner_of(topic)
             fast = FastAppend(known.view, built_in, self._accumulator, self._metadata, self._for_memory, self._wake)
             self._kept_fast_appends[topic] = fast
         return fast
 
     def proceed(self, now_ms: int) -> None:
-        """Lets go on whom news or memory allows to; ends those whose time is over. Whoever calls it sends next."""
+        """Appends the waiting records for which there is memory and metadata; fails those past their deadline.
+
+        The caller has to send afterwards.
+        """
         for line in list(self._lines) if self._lines else ():
             self._proceed_line(line, now_ms)
         if self._for_memory:
@@ -252,7 +255,7 @@ class Appender:
         else:
             self._metadata.use(topic, now_ms)  # else it would be forgotten
             if partition is not None:
-                self._metadata.request_update()  # whoever adds partitions may not have done so yet
+                self._metadata.request_update()  # the partition may be created later
         self._refuse_each(late, self._unknown(topic, partition))
 
     def _again_safely(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:
@@ -269,7 +272,7 @@ class Appender:
         if line is not None:
             self._stand_in(line, waiting)
             return
-        self._meters.elapsed_ns["metadata-wait"] += self._waited_ms(waiting, now_ms) * 1_000_000
+        self._meters.elapsed_ns["metadata-wait"] += self._wait_time_ms(waiting, now_ms) * 1_000_000
         if self._for_memory or not self._place(waiting, known, now_ms):
             self._wait_for_memory(waiting)
         else:
@@ -299,9 +302,9 @@ class Appender:
                 memory.count_waiting(0)
                 if self._place_safely(waiting, known, now_ms):
                     line.popleft()
-                    self._leave(waiting, self._waited_ms(waiting, now_ms))
+                    self._leave(waiting, self._wait_time_ms(waiting, now_ms))
                     if self._has_fast_appends:
-                        # Those behind it who go the same way lie down beside it.
+                        # Later records of the same topic can follow into the batch.
                         self._fast_append(known).follow(now_ms)
                     continue
                 waiting.short_of = memory.available_bytes
@@ -318,7 +321,7 @@ class Appender:
         memory.count_waiting(len(line))
 
     def _give_up(self, waiting: WaitingRecord, now_ms: int) -> None:
-        self._leave(waiting, self._waited_ms(waiting, now_ms))
+        self._leave(waiting, self._wait_time_ms(waiting, now_ms))
         self._meters.count("exhausted")
         text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
         self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._memory.total_bytes}"))
@@ -408,7 +411,7 @@ class Appender:
         self._log.warning("refused", "a record for %s was not sent: %s", delivery.topic, error)
         delivery.refuse(error, -1 if partition is None else partition)
 
-    def _count_refused(self, error: ProducerError) -> None:
+    def _count_refusal(self, error: ProducerError) -> None:
         self._meters.count("failed")
         if self._refused is not None:
             self._refused(error)

@@ -106,7 +106,7 @@ class Transactions:
             self._pending = (call, begin())
             self._wake()
         elif self._pending[0] != call:
-            raise self._unfinished(call)
+            raise self._pending_error(call)
         await self._wait(call, self._pending[1])
 
     async def _wait(self, call: str, result: AwaitedResult) -> None:
@@ -116,7 +116,7 @@ class Transactions:
             if result.ended:
                 self._pending = None
 
-    def _unfinished(self, call: str) -> WrongState:
+    def _pending_error(self, call: str) -> WrongState:
         assert self._pending is not None
         return WrongState(f"{self._pending[0]} did not end in time and has to be called again, not {call}")
 
@@ -127,5 +127,5 @@ class Transactions:
 
     def _ensure_ready(self, call: str) -> None:
         if self._pending is not None:
-            raise self._unfinished(call)
+            raise self._pending_error(call)
         self._ensure_sound()
