@@ -123,13 +123,13 @@ class ApiSpec:
 
     @cached_property
     def request(self) -> type[Any]:
-        return self._class_named(f"{self.name}Request")
+        return self._message_class(f"{self.name}Request")
 
     @cached_property
     def response(self) -> type[Any]:
-        return self._class_named(f"{self.name}Response")
+        return self._message_class(f"{self.name}Response")
 
-    def _class_named(self, name: str) -> type[Any]:
+    def _message_class(self, name: str) -> type[Any]:
         module = sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
         found: type[Any] = getattr(import_module(f".messages.{module}", __package__), name)
         return found

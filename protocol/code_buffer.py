@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Source:
+class CodeBuffer:
     """The text of one function. `scope` is what its global names mean."""
 
     __slots__ = ("_depth", "_lines", "_taken", "scope")

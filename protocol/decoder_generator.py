@@ -9,7 +9,7 @@ To see the text: `decoder_source(cls, version, flexible)`.
 import struct
 from typing import Any, Final, Protocol
 
-from .code_buffer import Source
+from .code_buffer import CodeBuffer
 from .errors import MalformedFrame, TooManyItems
 from .field_declarations import Field
 from .primitives import (
@@ -18,9 +18,9 @@ from .primitives import (
     Kind,
     read_uuid,
     read_uvarint,
-    repeated,
     skip_tagged_fields,
-    too_many_tagged,
+    struct_of_many,
+    too_many_tags,
 )
 
 
@@ -61,7 +61,7 @@ _SCOPE: Final = {
     "skip_tagged_fields": skip_tagged_fields,
     "too_long": _too_long,
     "too_many": _too_many,
-    "too_many_tagged": too_many_tagged,
+    "too_many_tags": too_many_tags,
     "unreadable": _unreadable,
     "MalformedFrame": MalformedFrame,
     "UNREADABLE": (struct.error, IndexError, UnicodeDecodeError),
@@ -111,11 +111,11 @@ class _DecoderWriter:
         self.cls = cls
         self.version = version
         self.flexible = flexible
-        self.source = Source(_SCOPE)
+        self.source = CodeBuffer(_SCOPE)
         self.run: list[tuple[str, str]] = []
         self.title = f"{cls.__name__} v{version}"
 
-    def write(self) -> Source:
+    def write(self) -> CodeBuffer:
         source = self.source
         with source.block(f"def decode(data, most_items={MAX_ITEMS}):"):
             source.line("p = 0")
@@ -139,7 +139,7 @@ class _DecoderWriter:
                 values[field.name] = self.field(field, f"{where} {field.name}")
         if self.flexible:
             tagged = [field for field in schema.fields if field.tag is not None and self.version in field.versions]
-            self.tagged_fields(tagged, values, where)
+            self.section_of_tags(tagged, values, where)
         self.flush()
         return self.build(cls, values)
 
@@ -157,12 +157,12 @@ class _DecoderWriter:
         if field.kind is Kind.ARRAY:
             return self.array(field, nullable, where)
         if field.kind is Kind.STRUCT:
-            return self.nested(field, nullable, where)
+            return self.optional_struct(field, nullable, where)
         return self.plain(field.kind, nullable, where)
 
     def plain(self, kind: Kind, nullable: bool, where: str) -> str:
         if not kind.code:
-            return self.sized(kind, nullable, where)
+            return self.string_or_bytes(kind, nullable, where)
         local = self.source.new("v")
         self.run.append((kind.code, local))
         if kind is Kind.UUID:
@@ -197,7 +197,7 @@ class _DecoderWriter:
             source.line(f"{length} -= 1")
         return length
 
-    def sized(self, kind: Kind, nullable: bool, where: str) -> str:
+    def string_or_bytes(self, kind: Kind, nullable: bool, where: str) -> str:
         source = self.source
         local = source.new("v")
         length = self.length("h" if kind is Kind.STRING else "i")
@@ -237,7 +237,7 @@ class _DecoderWriter:
         source, item = self.source, field.item
         assert item is not None
         if item.code and item is not Kind.UUID:
-            layout = source.constant("layout", repeated(item.code))
+            layout = source.constant("layout", struct_of_many(item.code))
             source.line(f"{local} = {layout}({count}).unpack_from(data, p)")
             source.line(f"p += {count} * {item.width}")
             return
@@ -252,7 +252,7 @@ class _DecoderWriter:
             source.line(f"{found}.append({value})")
         source.line(f"{local} = tuple({found})")
 
-    def nested(self, field: Field, nullable: bool, where: str) -> str:
+    def optional_struct(self, field: Field, nullable: bool, where: str) -> str:
         if not nullable:
             return self.struct(field.element, where)
         source = self.source
@@ -265,7 +265,7 @@ class _DecoderWriter:
             source.line(f"{local} = {self.struct(field.element, where)}")
         return local
 
-    def tagged_fields(self, fields: list[Field], values: dict[str, str], where: str) -> None:
+    def section_of_tags(self, fields: list[Field], values: dict[str, str], where: str) -> None:
         source = self.source
         count = source.new("t")
         self.run.append(("B", count))
@@ -281,11 +281,11 @@ class _DecoderWriter:
         with source.block(f"if {count}:"):
             source.line(f"{count}, p = read_uvarint(data, p - 1)")
             with source.block(f"if {count} > {MAX_TAGGED_FIELDS}:"):
-                source.line(f"raise too_many_tagged({count})")
+                source.line(f"raise too_many_tags({count})")
             with source.block(f"for _ in range({count}):"):
-                self.tagged_field(fields, values, where)
+                self.field_of_tag(fields, values, where)
 
-    def tagged_field(self, fields: list[Field], values: dict[str, str], where: str) -> None:
+    def field_of_tag(self, fields: list[Field], values: dict[str, str], where: str) -> None:
         source = self.source
         tag, size, stop = source.new("tag"), source.new("n"), source.new("stop")
         source.line(f"{tag}, p = read_uvarint(data, p)")

@@ -9,15 +9,15 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from .code_buffer import Source
+from .code_buffer import CodeBuffer
 from .field_declarations import Field
-from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind, Piece, repeated, write_uvarint
+from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind, Piece, struct_of_many, write_uvarint
 from .unencodable_field import describe_misfit
 
 Encode: TypeAlias = Callable[[Any, bytearray], list[Piece]]
 
 
-def _lost(where: str, value: object) -> ValueError:
+def _unsendable(where: str, value: object) -> ValueError:
     return ValueError(f"{where}: {value!r} cannot be sent, this version has no such field")
 
 
@@ -27,7 +27,7 @@ def _misfit(cls: type, version: int, value: object, error: Exception) -> ValueEr
 
 _SCOPE: Final = {
     "BUFFER_TYPES": BUFFER_TYPES,
-    "lost": _lost,
+    "unsendable": _unsendable,
     "misfit": _misfit,
     "write_uvarint": write_uvarint,
     "MISFIT": (struct.error, AttributeError, TypeError, OverflowError, UnicodeEncodeError),
@@ -51,11 +51,11 @@ class _EncoderWriter:
         self.cls = cls
         self.version = version
         self.flexible = flexible
-        self.source = Source(_SCOPE)
+        self.source = CodeBuffer(_SCOPE)
         self.run: list[tuple[str, str]] = []
         self.out = "out"
 
-    def write(self) -> Source:
+    def write(self) -> CodeBuffer:
         source = self.source
         with source.block("def encode(value, out):"):
             source.line("pieces = []")
@@ -83,12 +83,12 @@ class _EncoderWriter:
                 self.field(field, f"{value}.{field.name}", f"{where} {field.name}")
         if self.flexible:
             tagged = [field for field in present if field.tag is not None]
-            self.tagged_fields(sorted(tagged, key=lambda field: field.tag or 0), value, where)
+            self.section_of_tags(sorted(tagged, key=lambda field: field.tag or 0), value, where)
 
     def absent(self, field: Field, value: str, where: str) -> None:
         item = f"{value}.{field.name}"
         with self.source.block(f"if not ({self.is_default(field, item)}):"):
-            self.source.line(f"raise lost({where + ' ' + field.name!r}, {item})")
+            self.source.line(f"raise unsendable({where + ' ' + field.name!r}, {item})")
 
     def is_default(self, field: Field, value: str) -> str:
         default = self.source.constant(field.name, field.default)
@@ -105,7 +105,7 @@ class _EncoderWriter:
         if field.kind is Kind.ARRAY:
             self.array(field, nullable, value, where)
         elif field.kind is Kind.STRUCT:
-            self.nested(field, nullable, value, where)
+            self.optional_struct(field, nullable, value, where)
         else:
             self.plain(field.kind, nullable, value)
 
@@ -117,7 +117,7 @@ class _EncoderWriter:
         elif kind is Kind.RECORDS:
             self.records(nullable, value)
         else:
-            self.sized(kind, nullable, value)
+            self.string_or_bytes(kind, nullable, value)
 
     def flush(self) -> None:
         """Writes one pack for the run so far."""
@@ -145,7 +145,7 @@ class _EncoderWriter:
         with source.block("else:"):
             source.line(f"{self.out} += write_uvarint({length} + 1)")
 
-    def sized(self, kind: Kind, nullable: bool, value: str) -> None:
+    def string_or_bytes(self, kind: Kind, nullable: bool, value: str) -> None:
         source = self.source
         taken, length = source.new("b"), source.new("n")
         if nullable:
@@ -206,7 +206,7 @@ class _EncoderWriter:
         source, kind = self.source, field.item
         assert kind is not None
         if kind.code and kind is not Kind.UUID:
-            layout = source.constant("layout", repeated(kind.code))
+            layout = source.constant("layout", struct_of_many(kind.code))
             with source.block(f"if {count} > 0:"):
                 source.line(f"{self.out} += {layout}({count}).pack(*{items})")
             return
@@ -218,7 +218,7 @@ class _EncoderWriter:
                 self.plain(kind, False, item)
             self.flush()
 
-    def nested(self, field: Field, nullable: bool, value: str, where: str) -> None:
+    def optional_struct(self, field: Field, nullable: bool, value: str, where: str) -> None:
         if not nullable:
             self.struct(field.element, value, where)
             return
@@ -231,7 +231,7 @@ class _EncoderWriter:
             self.struct(field.element, value, where)
             self.flush()
 
-    def tagged_fields(self, fields: list[Field], value: str, where: str) -> None:
+    def section_of_tags(self, fields: list[Field], value: str, where: str) -> None:
         if not fields:
             self.run.append(("x", ""))
             return
@@ -241,9 +241,9 @@ class _EncoderWriter:
         with source.block(f"if {all_default}:"):
             source.line(f"{self.out}.append(0)")
         with source.block("else:"):
-            self.tagged_section(fields, value, where)
+            self.nonempty_section_of_tags(fields, value, where)
 
-    def tagged_section(self, fields: list[Field], value: str, where: str) -> None:
+    def nonempty_section_of_tags(self, fields: list[Field], value: str, where: str) -> None:
         source, around = self.source, self.out
         section, count, self.out = source.new("section"), source.new("t"), source.new("body")
         source.line(f"{section}, {count} = bytearray(), 0")

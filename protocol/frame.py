@@ -89,7 +89,7 @@ class FrameParser:
         fed, at = self._fed, self._at
         left = len(fed) - at
         if left >= SIZE_BYTES:
-            end = at + SIZE_BYTES + self._announced(fed, at)
+            end = at + SIZE_BYTES + self._read_size(fed, at)
             if end <= len(fed):
                 self._at = end
                 return fed[at + SIZE_BYTES : end]
@@ -101,7 +101,7 @@ class FrameParser:
         self._take(SIZE_BYTES - len(self._partial))
         if len(self._partial) < SIZE_BYTES:
             return None
-        end = SIZE_BYTES + self._announced(self._partial)
+        end = SIZE_BYTES + self._read_size(self._partial)
         self._take(end - len(self._partial))
         if len(self._partial) < end:
             return None
@@ -115,7 +115,7 @@ class FrameParser:
             self._partial += taken
             self._at += len(taken)
 
-    def _announced(self, data: bytearray | memoryview, at: int = 0) -> int:
+    def _read_size(self, data: bytearray | memoryview, at: int = 0) -> int:
         size: int = _SIZE.unpack_from(data, at)[0]
         if 0 <= size <= self.max_bytes:
             return size
@@ -193,7 +193,7 @@ def response_encoder(spec: ApiSpec, version: int) -> Callable[[int, Any], list[P
 
     def encode_frame(correlation_id: int, response: Any) -> list[Piece]:
         head = bytearray(layout.pack(0, correlation_id))
-        return _sized(encode_body(response, head), head)
+        return _write_size(encode_body(response, head), head)
 
     return encode_frame
 
@@ -225,7 +225,7 @@ def encode_request(
     Raises: ValueError when the request cannot be written in this version.
     """
     head = _request_head(spec, version, correlation_id, client_id)
-    return _sized(encode(request, version, head), head)
+    return _write_size(encode(request, version, head), head)
 
 
 def encode_request_around(
@@ -233,7 +233,7 @@ def encode_request_around(
 ) -> list[Piece]:
     """The frame of a request whose body is encoded already."""
     head = _request_head(spec, version, correlation_id, client_id)
-    return _sized([head, body], head)
+    return _write_size([head, body], head)
 
 
 def _request_head(spec: ApiSpec, version: int, correlation_id: int, client_id: str | None) -> bytearray:
@@ -257,7 +257,7 @@ def _client_id(client_id: str | None) -> bytes:
     return _CLIENT_ID_LENGTH.pack(len(text)) + text
 
 
-def _sized(pieces: list[Piece], head: bytearray) -> list[Piece]:
+def _write_size(pieces: list[Piece], head: bytearray) -> list[Piece]:
     size = len(head) if len(pieces) == 1 else sum(map(size_of, pieces))
     _SIZE.pack_into(head, 0, size - SIZE_BYTES)
     return pieces

@@ -96,7 +96,7 @@ def write_uvarint(value: int) -> bytes:
 
 
 def read_uvarint(data: memoryview, position: int) -> tuple[int, int]:
-    """The value at `position` and the position behind it.
+    """The value at `position` and the position after it.
 
     Raises: MalformedFrame when the bytes end inside it, or it is wider than 32 bits.
     """
@@ -113,18 +113,18 @@ def read_uvarint(data: memoryview, position: int) -> tuple[int, int]:
     raise MalformedFrame(f"byte {position} of {len(data)}: no uvarint of 32 bits ends here")
 
 
-def too_many_tagged(count: int) -> MalformedFrame:
+def too_many_tags(count: int) -> MalformedFrame:
     return MalformedFrame(f"a struct with {count} tagged fields, {MAX_TAGGED_FIELDS} is the most")
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
-    """The position behind a section of tagged fields, none of which is known here.
+    """The position after a section of tagged fields, none of which is known here.
 
     Raises: MalformedFrame when the section runs past the end of `data`.
     """
     count, position = read_uvarint(data, position)
     if count > MAX_TAGGED_FIELDS:
-        raise too_many_tagged(count)
+        raise too_many_tags(count)
     for _ in range(count):
         _tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)
@@ -140,8 +140,8 @@ def read_uuid(data: bytes) -> UUID:
     return UUID(bytes=data)
 
 
-def repeated(code: str) -> Callable[[int], struct.Struct]:
-    """A function from a count to the `struct` of so many values; small counts are kept."""
+def struct_of_many(code: str) -> Callable[[int], struct.Struct]:
+    """A function from a count to the `struct` of that many values; the last 64 are cached."""
 
     @lru_cache(maxsize=64)
     def of(count: int) -> struct.Struct:

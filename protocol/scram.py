@@ -38,20 +38,20 @@ class ScramCredential:
 
 def credential_of(mechanism: str, salt: bytes, salted: bytes, iterations: int) -> ScramCredential:
     """What is kept of a salted password."""
-    client_key = keyed(mechanism, salted, b"Client Key")
+    client_key = hmac_of(mechanism, salted, b"Client Key")
     return ScramCredential(
         salt=salt,
         stored_key=digest(mechanism, client_key),
-        server_key=keyed(mechanism, salted, b"Server Key"),
+        server_key=hmac_of(mechanism, salted, b"Server Key"),
         iterations=iterations,
     )
 
 
-def salted_password(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
+def salt_password(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
     return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
 
 
-def keyed(mechanism: str, key: bytes, message: bytes) -> bytes:
+def hmac_of(mechanism: str, key: bytes, message: bytes) -> bytes:
     return hmac.new(key, message, HASHES[mechanism]).digest()
 
 
@@ -76,9 +76,9 @@ def base64_bytes(text: str) -> bytes:
         raise ValueError(f"no base64: {fault}") from fault
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     return name.replace("=", "=3D").replace(",", "=2C")
 
 
-def unescaped(name: str) -> str:
+def unescape_name(name: str) -> str:
     return name.replace("=2C", ",").replace("=3D", "=")

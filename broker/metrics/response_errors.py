@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
-from ...protocol.code_buffer import Source
+from ...protocol.code_buffer import CodeBuffer
 from ...protocol.errors import ErrorCode
 from ...protocol.schema import schema_of
 from .counts import Counter
@@ -50,13 +50,13 @@ def _name(code: int) -> str:
 @cache
 def _counting(cls: type) -> Count:
     """What counts the codes in values of a message class."""
-    source = Source({})
+    source = CodeBuffer({})
     with source.block("def count(value, by_code):"):
         _write(source, cls, "value")
     return source.compile("count", f"errors of {cls.__name__}")
 
 
-def _write(source: Source, cls: type, value: str) -> None:
+def _write(source: CodeBuffer, cls: type, value: str) -> None:
     for field in schema_of(cls).fields:
         if field.name == "error_code":
             source.line(f"by_code[{value}.error_code].value += 1")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...network.sasl.login_credential import LoginCredential
 from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salted_password
+from ...protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salt_password
 from ...storage.metadata.metadata_store import MetadataStore
 from .decoy_credentials import DecoyCredentials
 
@@ -105,7 +105,7 @@ class ScramCredentials:
                         mechanism=code,
                         iterations=LEAST_ITERATIONS,
                         salt=salt,
-                        salted_password=salted_password(mechanism, password, salt, LEAST_ITERATIONS),
+                        salted_password=salt_password(mechanism, password, salt, LEAST_ITERATIONS),
                     )
                     for name, password in users
                 ]

@@ -25,7 +25,7 @@ from ...protocol.records.layout import (
     ControlType,
     next_sequence,
 )
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Record
 from ...storage.files.file_handle import FileHandle
 from ...storage.log.batch_scan import SCAN_WINDOW_BYTES, batch_headers

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.api import ApiKey
-from ...protocol.coordinator.consumer_protocol import assigned_partitions
+from ...protocol.coordinator.consumer_protocol import partitions_in_assignment
 from ...protocol.errors import ErrorCode, error_name
 from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ...protocol.messages.delete_groups import DeleteGroupsRequest
@@ -90,7 +90,7 @@ def describe_classic(name: str) -> Operation[Group]:
 
 
 def _classic_member(member: Any, protocol_type: str) -> GroupMember:
-    partitions = assigned_partitions(protocol_type, member.member_assignment)
+    partitions = partitions_in_assignment(protocol_type, member.member_assignment)
     return GroupMember(
         member_id=member.member_id,
         instance_id=member.group_instance_id,

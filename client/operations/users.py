@@ -10,7 +10,7 @@ from ...protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
-from ...protocol.scram import SCRAM_MECHANISMS, salted_password
+from ...protocol.scram import SCRAM_MECHANISMS, salt_password
 from ..errors import check
 from ..operation import Operation, ask
 from .outcome import Outcome, outcome_of
@@ -43,7 +43,7 @@ def set_password(
         mechanism=MECHANISMS[mechanism],
         iterations=iterations,
         salt=salt,
-        salted_password=salted_password(mechanism, password, salt, iterations),
+        salted_password=salt_password(mechanism, password, salt, iterations),
     )
     return (yield from _alter(AlterUserScramCredentialsRequest(upsertions=[upsertion])))
 

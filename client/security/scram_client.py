@@ -9,9 +9,9 @@ from ...protocol.scram import (
     base64_bytes,
     base64_text,
     digest,
-    escaped,
-    keyed,
-    salted_password,
+    escape_name,
+    hmac_of,
+    salt_password,
     xor,
 )
 from ..errors import printable
@@ -34,7 +34,7 @@ class ScramClient:
         self._mechanism = mechanism
         self._password = password
         self._nonce = nonce or secrets.token_urlsafe(24)
-        self._bare = f"n={escaped(username)},r={self._nonce}"
+        self._bare = f"n={escape_name(username)},r={self._nonce}"
         self._signature = b""
 
     def first(self) -> bytes:
@@ -48,7 +48,7 @@ class ScramClient:
             raise ScramFailed("the server's nonce does not go on from the client's")
         if len(salt) > MAX_SALT_BYTES:
             raise ScramFailed(f"a salt of {len(salt)} bytes, at most {MAX_SALT_BYTES} are taken")
-        salted = salted_password(self._mechanism, self._password, salt, iterations)
+        salted = salt_password(self._mechanism, self._password, salt, iterations)
         bare = f"c=biws,r={nonce}"
         messages = b",".join((self._bare.encode(), server_first, bare.encode()))
         client_key = self._sign(salted, b"Client Key")
@@ -65,7 +65,7 @@ class ScramClient:
             raise ScramFailed("the server's signature is wrong: it does not know the password")
 
     def _sign(self, key: bytes, message: bytes) -> bytes:
-        return keyed(self._mechanism, key, message)
+        return hmac_of(self._mechanism, key, message)
 
 
 def _iterations(text: str) -> int:

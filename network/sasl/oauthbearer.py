@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...config.listener_security import OAuthSettings
 from ...protocol.errors import DiskFault
-from ...protocol.scram import unescaped
+from ...protocol.scram import unescape_name
 from ..clock import Clock
 from ..file_stamp import file_stamp
 from .mechanism import Refused, shown
@@ -102,7 +102,7 @@ def _parsed(token: bytes) -> tuple[str, str]:
     auth = _AUTH.fullmatch(pairs.get("auth", ""))
     if auth is None:
         raise Refused("no bearer token")
-    return unescaped(found["wanted"] or ""), auth["token"]
+    return unescape_name(found["wanted"] or ""), auth["token"]
 
 
 def is_text(name: str) -> bool:

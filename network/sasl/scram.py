@@ -10,8 +10,8 @@ from ...protocol.scram import (
     base64_bytes,
     base64_text,
     digest,
-    keyed,
-    unescaped,
+    hmac_of,
+    unescape_name,
     xor,
 )
 from .login_credential import LoginCredential
@@ -65,9 +65,9 @@ class Scram:
             raise Refused("no first message of a client")
         if _TOKEN_LOGIN.search(text):
             raise Refused("there are no delegation tokens")
-        self._name = unescaped(found["name"])
+        self._name = unescape_name(found["name"])
         credential = self._credential_of(self._name)
-        if found["wanted"] and unescaped(found["wanted"]) != self._name:
+        if found["wanted"] and unescape_name(found["wanted"]) != self._name:
             told = "Authentication failed: Client requested an authorization id that is different from username"
             raise Refused(f"{shown(self._name)} asks to be {shown(found['wanted'])}", told)
         stored = credential.stored
@@ -93,7 +93,7 @@ class Scram:
         if gs2 != self._gs2.encode():
             raise Refused("the channel binding is not the one of the first message")
         messages = f"{self._messages},{found['bare']}".encode()
-        signature = keyed(self._mechanism, stored.stored_key, messages)
+        signature = hmac_of(self._mechanism, stored.stored_key, messages)
         is_right = len(proof) == len(signature) and hmac.compare_digest(
             digest(self._mechanism, xor(signature, proof)), stored.stored_key
         )
@@ -101,4 +101,4 @@ class Scram:
             why = "there is no user" if credential.is_decoy else "wrong password of"
             raise Refused(f"{why} {shown(self._name)}")
         self.user = self._name
-        return b"v=" + base64_text(keyed(self._mechanism, stored.server_key, messages)).encode()
+        return b"v=" + base64_text(hmac_of(self._mechanism, stored.server_key, messages)).encode()

@@ -23,7 +23,7 @@ from ...protocol.records.batches import iter_batches
 from ...protocol.records.compression.codecs import read_chunks
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.segment_location import SegmentFile

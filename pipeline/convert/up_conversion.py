@@ -13,7 +13,7 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.compression.codecs import compressor
 from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.layout import MAGIC_V2, TimestampType
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Buffer
 from ...storage.validation.checksummed_batch_head import Head
 
@@ -87,5 +87,5 @@ def _has_no_gap(wrapper: LegacyBatch) -> bool:
     """Whether the wrapper's messages have consecutive offsets that end in its own, as stored."""
     offsets = [message.last_offset for message in wrapper.inner_messages()]
     increasing = all(offset == offsets[0] + number for number, offset in enumerate(offsets))
-    # A v1 wrapper of offset 0 holds absolute offsets, whatever its own says (`message_set.py`).
+    # A v1 wrapper of offset 0 holds absolute offsets, whatever its own says (`legacy_batch.py`).
     return increasing and (offsets[-1] == wrapper.last_offset or (wrapper.magic == 1 and wrapper.last_offset > 0))

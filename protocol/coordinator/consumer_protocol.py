@@ -66,7 +66,7 @@ def decode_assignment(data: bytes | memoryview) -> ConsumerAssignment:
     return _decode(ConsumerAssignment, data, NEWEST_VERSION) if len(data) else ConsumerAssignment()
 
 
-def assigned_partitions(protocol_type: str, data: bytes | memoryview) -> list[tuple[str, int]]:
+def partitions_in_assignment(protocol_type: str, data: bytes | memoryview) -> list[tuple[str, int]]:
     """What a member was assigned; nothing where that is the members' own affair, or unreadable."""
     if protocol_type != PROTOCOL_TYPE:
         return []

@@ -19,7 +19,7 @@ class MetadataRequestTopic:
 
 @message(versions="0-12", flexible="9+")
 class MetadataRequest:
-    """The topics to tell of."""
+    """The topics to describe; None: all."""
 
     topics: Sequence[MetadataRequestTopic] | None = array(MetadataRequestTopic, nullable="1+")
     allow_auto_topic_creation: bool = boolean("4+", default=True)

@@ -17,7 +17,7 @@ from .layout import (
     MAGIC_V2,
     MIN_SIZE,
 )
-from .message_set import LegacyBatch
+from .legacy_batch import LegacyBatch
 from .record import Buffer
 
 Batch = RecordBatch | LegacyBatch

@@ -12,11 +12,11 @@ from ..errors import InvalidRecord
 from .batch import RecordBatch
 from .batches import next_batch_size, view
 from .compression.codecs import SINGLE_BYTES, read_chunks, single
-from .conversion.record_stream import Pieces, run
+from .conversion.record_stream import RecordStream, run
 from .kernel import MessagesDown
 from .kernel.columns import RecordColumns
 from .layout import MAGIC_V0, MAX_OPENED_BYTES, TimestampType
-from .message_set import LegacyBatch
+from .legacy_batch import LegacyBatch
 from .record import Buffer
 
 MAX_OFFSET = (1 << 63) - 1
@@ -101,7 +101,7 @@ class ColumnFiller:
         if not batch.record_count and not batch.body:
             return
         self.columns.begin_records(batch.record_count, batch.base_offset, batch.base_timestamp, append_time)
-        yield from self._take(Pieces(self._chunks(batch)))
+        yield from self._take(RecordStream(self._chunks(batch)))
 
     def _chunks(self, batch: RecordBatch) -> Iterable[Buffer]:
         """What the batch opens to: whole if it is small and plain, which takes fewer steps, else in pieces."""
@@ -112,7 +112,7 @@ class ColumnFiller:
                 return (opened,)
         return read_chunks(batch.codec, body, magic=batch.magic, max_bytes=limit)
 
-    def _take(self, pieces: Pieces) -> Iterator[None]:
+    def _take(self, pieces: RecordStream) -> Iterator[None]:
         while True:
             pieces.at, wanted, full = self.columns.take(pieces.data, pieces.at)
             if full:
@@ -123,14 +123,14 @@ class ColumnFiller:
                 break
         self.columns.finish()
 
-    def _inner(self, wrapper: LegacyBatch) -> Pieces:
+    def _inner(self, wrapper: LegacyBatch) -> RecordStream:
         _, value = wrapper.key_and_value()
         if value is None:
             raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
-        return Pieces(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=self._max_opened_bytes))
+        return RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=self._max_opened_bytes))
 
     def _base_of(self, wrapper: LegacyBatch) -> int:
-        """What to add to a wrapper's inner offsets: those of magic 1 end in the wrapper's own (`message_set.py`)."""
+        """What to add to a wrapper's inner offsets: those of magic 1 end in the wrapper's own (`legacy_batch.py`)."""
         if wrapper.magic == MAGIC_V0:
             return 0
         down = MessagesDown(0, False)

@@ -17,8 +17,8 @@ for each table nobody can make such keys on purpose.
     else                                 stays
 
 Both do plain v2 batches of data and stop at all others: compressed, transactional, control, of an older magic,
-broken. No length is trusted; a checksum that does not match stops them too, so that damage is never written anew as
-whole.
+broken. No length is trusted; a checksum that does not match stops them too, so that a damaged
+batch never gets a checksum that matches.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_Resize
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 else:
-    from .kernel.numbers import Sink, Source, added, copy, put_varint, varint_bytes
+    from .kernel.numbers import Sink, Source, add64, copy, put_varint, varint_bytes
     from .layout import RECORD_BATCH_OVERHEAD
 
 COMPILED: bool = cython.compiled
@@ -59,7 +59,7 @@ class GrowingBatch:
         if self.full:
             return 0
         if self.count:
-            delta = added(timestamp, -self.base_timestamp)
+            delta = add64(timestamp, -self.base_timestamp)
         fixed: cython.Py_ssize_t = 1 + varint_bytes(delta) + varint_bytes(self.count)
         size: cython.Py_ssize_t = fixed + headers_size
         if key is None:

@@ -53,19 +53,19 @@ def decode_varint(data: Buffer, at: int, end: int, max_bits: int = _MAX_VARINT_B
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return _signed(value, max_bits), at
+            return _undo_zigzag(value, max_bits), at
         shift += 7
     raise InvalidRecord(f"a varint runs past byte {end} or over {max_bits // 7} bytes")
 
 
-def _signed(value: int, max_bits: int) -> int:
+def _undo_zigzag(value: int, max_bits: int) -> int:
     """Undo the zig-zag within 32 or 64 bits; bits beyond them are dropped, as Java's shifts drop them."""
     bits = 32 if max_bits == _MAX_VARINT_BITS else 64
     value &= (1 << bits) - 1
     return (value >> 1) ^ -(value & 1)
 
 
-def _wrapped(value: int) -> int:
+def _wrap64(value: int) -> int:
     """Return the number as 64 bits hold it: sums of hostile timestamps and offsets wrap, as Java's do."""
     return value if -(1 << 63) <= value < 1 << 63 else (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
@@ -73,7 +73,7 @@ def _wrapped(value: int) -> int:
 def encode_record(record: Record, *, base_offset: int, base_timestamp: int) -> bytes:
     """Return the record as a v2 batch stores it, its length first."""
     body = bytearray(1)
-    body += encode_varint(_wrapped(record.timestamp - base_timestamp))
+    body += encode_varint(_wrap64(record.timestamp - base_timestamp))
     body += encode_varint(record.offset - base_offset)
     _append_nullable(body, record.key)
     _append_nullable(body, record.value)
@@ -111,8 +111,8 @@ def decode_record(
     if at != end:
         raise InvalidRecord(f"a record of {length} bytes has {end - at} bytes after its headers")
     record = Record(
-        offset=_wrapped(base_offset + offset_delta),
-        timestamp=_wrapped(base_timestamp + timestamp_delta) if append_time is None else append_time,
+        offset=_wrap64(base_offset + offset_delta),
+        timestamp=_wrap64(base_timestamp + timestamp_delta) if append_time is None else append_time,
         timestamp_type=TimestampType.CREATE_TIME if append_time is None else TimestampType.LOG_APPEND_TIME,
         key=key,
         value=value,

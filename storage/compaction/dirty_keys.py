@@ -10,7 +10,7 @@ from ...protocol.errors import CorruptRecord
 from ...protocol.records.batches import Batch, iter_batches
 from ...protocol.records.compaction_loops import BROKEN, DONE, FULL, OffsetMap
 from ...protocol.records.compression.codecs import decompress
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ..files.files import Files
 from ..log.segment import Segment
 from ..log.segment_windows import windows

@@ -32,7 +32,7 @@ from ...protocol.records.layout import (
     RECORD_BATCH_OVERHEAD,
     TimestampType,
 )
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Record
 from .aborted_transactions import AbortedData
 

@@ -10,10 +10,10 @@ from ...protocol.errors import CorruptRecord, InvalidRecord
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.compression.codecs import read_chunks
 from ...protocol.records.conversion.large_record_in_pieces import skip_record
-from ...protocol.records.conversion.record_stream import Pieces, run
+from ...protocol.records.conversion.record_stream import RecordStream, run
 from ...protocol.records.kernel import RecordSurvey
 from ...protocol.records.layout import MAGIC_V1, NO_TIMESTAMP, TimestampType
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Buffer
 from .append_rules import AppendRules
 from .errors import ChecksumMismatch, RecordErrorCollector
@@ -56,7 +56,7 @@ def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
             opened_bytes += len(chunk)
             yield chunk
 
-    pieces = Pieces(counted())
+    pieces = RecordStream(counted())
     run(pieces, loop, _write_nothing, out=_NO_OUTPUT, giant=lambda: loop.skip(*skip_record(pieces)))
     oldest, newest, keyless, in_order, _ = loop.finish()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)

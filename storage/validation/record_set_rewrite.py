@@ -13,11 +13,11 @@ from ...protocol.errors import CorruptRecord, ErrorCode, InvalidRecord, PeerFaul
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import next_batch_size
 from ...protocol.records.compression.codecs import CHUNK_BYTES, compressor
-from ...protocol.records.conversion.record_stream import Pieces, run
+from ...protocol.records.conversion.record_stream import RecordStream, run
 from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.kernel import MessagesUp
 from ...protocol.records.layout import MAGIC_V2, NO_TIMESTAMP, RECORD_BATCH_OVERHEAD, Codec, TimestampType
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Buffer, Record, encode_record
 from .append_rules import AppendRules
 from .checksummed_batch_head import Head
@@ -75,7 +75,7 @@ def rebuild_plain_messages(
     """
     output = _Output(target, rules)
     up = MessagesUp(magic, True, None)
-    pieces = Pieces((records,))
+    pieces = RecordStream((records,))
     try:
         run(pieces, up, output.write)
         next_batch_size(pieces.data, pieces.at)

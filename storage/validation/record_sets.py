@@ -37,7 +37,7 @@ from ...protocol.records.layout import (
     RECORD_COUNT_OFFSET,
     Codec,
 )
-from ...protocol.records.message_set import LegacyBatch
+from ...protocol.records.legacy_batch import LegacyBatch
 from .append_path import Path, Shape, choose
 from .append_rules import AppendRules
 from .checksummed_batch_head import keep

@@ -10,7 +10,7 @@ import pytest
 from stepdown.protocol.records.batches import Batch, iter_batches
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec
-from stepdown.protocol.records.message_set import LegacyBatch
+from stepdown.protocol.records.legacy_batch import LegacyBatch
 from stepdown.protocol.records.record import Record
 from support.clients_raw import Reader, string
 from support.compacted_history import RETENTION_MS, History

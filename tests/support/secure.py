@@ -10,7 +10,7 @@ from stepdown.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
-from stepdown.protocol.scram import SCRAM_MECHANISMS, salted_password
+from stepdown.protocol.scram import SCRAM_MECHANISMS, salt_password
 
 from .certificates import Authority
 from .client import RawClient
@@ -68,7 +68,7 @@ async def set_password(broker: Broker, user: str, password: str) -> None:
                 mechanism=code,
                 iterations=ITERATIONS,
                 salt=SALT,
-                salted_password=salted_password(mechanism, password, SALT, ITERATIONS),
+                salted_password=salt_password(mechanism, password, SALT, ITERATIONS),
             )
             answer = await client.send(AlterUserScramCredentialsRequest(deletions=(), upsertions=(upsertion,)), 0)
             assert answer.results[0].error_code == 0, answer

@@ -56,10 +56,10 @@ def compressor(codec: Codec, out: bytearray, *, magic: int, level: int | None = 
     if codec is Codec.NONE:
         return _Plain(out)
     if codec is Codec.SNAPPY:
-        return xerial.Writer(out)
+        return xerial.XerialWriter(out)
     if codec is Codec.LZ4:
-        return lz4_frame.Writer(out, broken_checksum=magic == 0, level=level)
-    return _Stream(out, _gzip(level) if codec is Codec.GZIP else _zstd(level))
+        return lz4_frame.Lz4FrameWriter(out, broken_checksum=magic == 0, level=level)
+    return _CodecStream(out, _gzip(level) if codec is Codec.GZIP else _zstd(level))
 
 
 def compress(codec: Codec, data: Buffer | Iterable[Buffer], *, magic: int, level: int | None = None) -> bytes:
@@ -135,7 +135,7 @@ class _Plain:
         pass
 
 
-class _Stream:
+class _CodecStream:
     """A library's object with `compress` and `flush`."""
 
     def __init__(self, out: bytearray, stream: Any) -> None:
@@ -207,7 +207,7 @@ def _close_single_gzip(data: memoryview, out: bytearray, at: int, magic: int) ->
     return at + len(packed)
 
 
-class _Kept(threading.local):
+class _ThreadBuffers(threading.local):
     """A thread's buffer, made by its first use."""
 
     @cached_property
@@ -215,7 +215,7 @@ class _Kept(threading.local):
         return bytearray(SINGLE_BYTES + 1)
 
 
-_kept: Final = _Kept()
+_thread_buffers: Final = _ThreadBuffers()
 _idle_zstd: Final[list[Any]] = []
 
 
@@ -250,7 +250,7 @@ def _open_single_zstd(data: memoryview, max_bytes: int) -> Buffer | None:
     """A view of a buffer of the thread. Room is one byte more than `max_bytes`: if it is filled, that is not all."""
     import zstandard
 
-    room = memoryview(_kept.opened)[: max_bytes + 1]
+    room = memoryview(_thread_buffers.opened)[: max_bytes + 1]
     with _zstd_decompressor() as decompressor:
         try:
             reader = decompressor.stream_reader(data, read_size=len(data), read_across_frames=True)

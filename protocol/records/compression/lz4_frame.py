@@ -4,7 +4,7 @@
     block: int32 little-endian length, top bit set when stored raw | data | XXH32 of the data (4, if flagged)
 
 HC is the second byte of XXH32 over FLG..content size. Kafka 0.8.2-0.9 took it over the 4 magic bytes as well and
-checks that; so magic 0 is written with that broken byte, and read without looking at it. Kafka writes FLG 0x60 and
+checks that; so magic 0 is written with that broken byte, and read without checking it. Kafka writes FLG 0x60 and
 BD 0x40 (independent blocks of 64 KiB, no checksums). Only the first frame is read; the content checksum is not
 checked. Source: Kafka 3.9, Lz4BlockOutputStream, Lz4BlockInputStream.
 """
@@ -33,7 +33,7 @@ _RESERVED_BD = 0x8F
 _RAW_BLOCK = 0x80000000
 
 
-class Writer(BlockWriter):
+class Lz4FrameWriter(BlockWriter):
     """Appends one frame to a bytearray."""
 
     def __init__(self, out: bytearray, *, broken_checksum: bool, level: int | None) -> None:
@@ -95,7 +95,7 @@ def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
 
 
 def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
-    """Write the frame that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
+    """Write the frame that `Lz4FrameWriter` makes of `data` into `out`, which has room, and return where it ends."""
     import lz4.block
 
     compress = lz4.block.compress

@@ -35,8 +35,8 @@ _MAGIC_HEAD = int.from_bytes(MAGIC[:4], "big")
 _MAX_EXPANSION = 22
 
 
-class _Kept(threading.local):
-    """A thread's buffers, and the library at hand: asking for it costs as much as the smallest blocks do."""
+class _ThreadBuffers(threading.local):
+    """A thread's buffers, and the functions of the library: an import for each block would double its cost."""
 
     def __init__(self) -> None:
         import cramjam
@@ -49,12 +49,12 @@ class _Kept(threading.local):
 
 
 @cache
-def _kept() -> _Kept:
-    """Made by the first use, so that who opens no snappy does without the library."""
-    return _Kept()
+def _of_thread() -> _ThreadBuffers:
+    """Made by the first use, so that a process which opens no snappy does not import the library."""
+    return _ThreadBuffers()
 
 
-class Writer(BlockWriter):
+class XerialWriter(BlockWriter):
     """Appends one xerial stream to a bytearray."""
 
     def __init__(self, out: bytearray) -> None:
@@ -63,7 +63,7 @@ class Writer(BlockWriter):
         out += HEADER
 
     def write_block(self, block: Buffer) -> None:
-        kept = _kept()
+        kept = _of_thread()
         packed = kept.packed
         size = kept.compress(block, packed)
         self._out += size.to_bytes(4, "big")
@@ -97,8 +97,8 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
 
 
 def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
-    """Write the stream that `Writer` makes of `data` into `out`, which has room, and return where it ends."""
-    compress, room = _kept().compress, memoryview(out)
+    """Write the stream that `XerialWriter` makes of `data` into `out`, which has room, and return where it ends."""
+    compress, room = _of_thread().compress, memoryview(out)
     out[at : at + len(HEADER)] = HEADER
     at += len(HEADER)
     for begin in range(0, len(data), BLOCK_BYTES):
@@ -116,12 +116,12 @@ def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
     at, end, to = len(HEADER), len(data), 0
     if data[:8] != MAGIC or end <= at:
         return None
-    opened = _kept().opened[:max_bytes]
+    opened = _of_thread().opened[:max_bytes]
     while at < end - 4:
         size = _CHUNK_BYTES.unpack_from(data, at)[0]
         block = data[at + 4 : at + 4 + size]
         at += 4 + size
-        if at > end or _opened_size(block) > len(opened) - to:
+        if at > end or _content_size(block) > len(opened) - to:
             return None
         to += _open(block, opened[to:])
     return opened[:to] if at == end else None
@@ -135,7 +135,7 @@ class _Blocks:
         self._buffer = bytearray()
 
     def open(self, block: memoryview) -> Buffer:
-        size = _opened_size(block)
+        size = _content_size(block)
         if size > self._max_bytes:
             raise RecordTooLarge(f"a snappy batch opens to more than the limit of {self._max_bytes} bytes")
         if size > len(self._buffer):
@@ -145,7 +145,7 @@ class _Blocks:
 
 def _open(block: memoryview, buffer: bytearray | memoryview) -> int:
     """Return how much of the buffer the block has filled. Raises: InvalidRecord for a broken one."""
-    kept = _kept()
+    kept = _of_thread()
     try:
         opened: int = kept.open(block, buffer)
     except kept.error as error:
@@ -153,7 +153,7 @@ def _open(block: memoryview, buffer: bytearray | memoryview) -> int:
     return opened
 
 
-def _opened_size(block: memoryview) -> int:
+def _content_size(block: memoryview) -> int:
     """Return the length that a raw block claims, once it is one that its bytes could make."""
     size = 0
     for index, byte in enumerate(block[:5]):

@@ -46,11 +46,11 @@ MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
 SNAPPY = cython.declare(cython.int, 2)
 LARGEST_BLOCK = cython.declare(cython.Py_ssize_t, 64 * 1024)
-MOST_LEFT = cython.declare(cython.Py_ssize_t, 6)  # a record across two blocks: one part in so many of the first
+MOST_LEFT = cython.declare(cython.Py_ssize_t, 6)  # a record across two blocks: at most a sixth of the first
 MOST_DENSE = cython.declare(cython.Py_ssize_t, 12)
 MOST_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 24)
 BLOCK_ROOM = cython.declare(cython.Py_ssize_t, 96 * 1024)
-LEAST_OPENED = 1024  # so much a batch counts for, of what may be opened, that goes through Python
+LEAST_OPENED = 1024  # the opened bytes that a batch counts for at least when Python handles it
 MOST_OPENED_IN_ALL = cython.declare(cython.Py_ssize_t, MAX_OPENED_BYTES)
 
 
@@ -136,8 +136,8 @@ class SinglesDown:
                 return status
 
     def one(self, down: RecordsDown, item: Item) -> cython.int:
-        """Convert the batch at `at`, and go behind it; how that ended, as `go` tells. Where it is DONE, but `at` is
-        what it was, nothing can be done here."""
+        """Convert the batch at `at` and move `at` after it. Returns a status as `go` does: DONE with `at` unchanged if
+        this batch cannot be converted here."""
         codec: cython.int
         status: cython.int = NEEDS_CODEC
         self.behind = batch_end(self.source, self.at, self.size)
@@ -158,7 +158,7 @@ class SinglesDown:
         return status
 
     def carry(self, down: RecordsDown, item: Item, codec: cython.int) -> cython.int:
-        """Convert the LZ4 or snappy batch at `at` block by block, and go behind it; how that ended.
+        """Convert the LZ4 or snappy batch at `at` block by block and move `at` after it. Returns a status.
 
         NEEDS_CODEC, whatever the room, if it is not of the usual kind, or if the library would make less of it: what
         repeats is not carried from one block to the next, so large records that lie across two cost more, and so does
@@ -266,7 +266,7 @@ class SinglesDown:
         if opened is None:
             return NO_ROOM
         self.opened_left -= max(len(opened), LEAST_OPENED)
-        status = self.take_opened(opened)
+        status = self.take_content(opened)
         if status != DONE:
             return status
         if down.kept:
@@ -276,7 +276,7 @@ class SinglesDown:
         self.at = self.behind
         return DONE
 
-    def take_opened(self, opened: object) -> cython.int:
+    def take_content(self, opened: object) -> cython.int:
         """As `take`, of what a library opened."""
         data: cython.const[cython.uchar][::1] = opened
         size: cython.Py_ssize_t = len(data)
@@ -287,8 +287,8 @@ class SinglesDown:
         return status
 
 
-class _Kept(threading.local):
-    """What each thread has."""
+class _ThreadBuffers(threading.local):
+    """What each thread has for itself."""
 
     def __init__(self) -> None:
         self.singles = SinglesDown()
@@ -296,14 +296,14 @@ class _Kept(threading.local):
 
 
 @cache
-def _kept() -> _Kept:
-    """Made by the first use, so that who opens no batch does without codecs."""
-    return _Kept()
+def _of_thread() -> _ThreadBuffers:
+    """Made by the first use, so that a process which opens no batch does not load codecs."""
+    return _ThreadBuffers()
 
 
 def singles_of_thread() -> SinglesDown:
     """Return the thread's own, for compiled loops to call."""
-    return _kept().singles
+    return _of_thread().singles
 
 
 class Singles(NamedTuple):
@@ -339,13 +339,15 @@ def convert_singles(
 
 def single_bytes(batch: object, target: cython.int):
     """Return the size of what `single_wrapper` returns, 0 for None or where it takes more room than a thread keeps."""
-    return convert_singles(batch, 0, target, _kept().wrapper, 0)[1]
+    return convert_singles(batch, 0, target, _of_thread().wrapper, 0)[1]
 
 
 def single_wrapper(batch: object, target: cython.int):
     """Return one batch as a wrapper by itself, its records, temporary bytes; None where `convert_singles` ends."""
     singles: SinglesDown = singles_of_thread()
-    wrapper = _kept().wrapper if len(batch) <= SINGLE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)
+    wrapper = (
+        _of_thread().wrapper if len(batch) <= SINGLE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)
+    )
     while True:
         at, end, records, temporary_bytes = singles.convert(batch, 0, target, wrapper, 0, NO_LIMIT)
         if at:

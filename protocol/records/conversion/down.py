@@ -37,12 +37,12 @@ from ..layout import (
     TIMESTAMP_TYPE_BIT,
     Codec,
 )
-from ..message_set import LegacyBatch
+from ..legacy_batch import LegacyBatch
 from ..record import Buffer
 from .compressed_batch import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper
 from .large_message_in_pieces import GiantMessages
 from .large_record_in_pieces import GiantRecords
-from .record_stream import Pieces, run
+from .record_stream import RecordStream, run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def convert_down(
     bound = kernel.plan(source, target, len(source))[3]
     if bound > len(out):
         out = bytearray(_exact_bytes(source, target, first_offset))
-    conversion = _Conversion(target, first_offset, zstd_to, max_opened_bytes)
+    conversion = _DownConversion(target, first_offset, zstd_to, max_opened_bytes)
     joined: bytearray | None = None
     at = batches = 0
     while True:
@@ -121,7 +121,7 @@ def convert_compressed(
 
     Raises: as `convert_down` does.
     """
-    conversion = _Conversion(target, first_offset, zstd_to, max_opened_bytes)
+    conversion = _DownConversion(target, first_offset, zstd_to, max_opened_bytes)
     return conversion.result(conversion.convert(view(batch)), len(batch), 1)
 
 
@@ -142,7 +142,7 @@ def _batch_at(source: Buffer, at: int) -> RecordBatch | LegacyBatch:
     return view(memoryview(source)[at : at + size])
 
 
-class _Conversion:
+class _DownConversion:
     """Converts compressed batches and counts."""
 
     def __init__(self, target: int, first_offset: int, zstd_to: Codec | None, max_opened_bytes: int) -> None:
@@ -212,7 +212,7 @@ class _Conversion:
             first_offset,
         )
         result = _Result(self._target, codec)
-        pieces = Pieces(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
+        pieces = RecordStream(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
         run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
         kept, last, newest = down.finish()
         if giants.again:
@@ -229,7 +229,7 @@ class _Conversion:
         giants = GiantMessages()
         for write in False, True:
             down = kernel.MessagesDown(base, write)
-            pieces = Pieces(read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes))
+            pieces = RecordStream(read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes))
             giant = partial(giants.take, pieces, down, result.write if write else None)
             run(pieces, down, result.write, giant=giant)
             count, last = down.finish()

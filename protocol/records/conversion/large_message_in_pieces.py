@@ -22,13 +22,13 @@ from ..layout import (
 )
 from ..record import encode_varint
 from .large_record_in_pieces import Measured
-from .record_stream import Pieces, Write
+from .record_stream import RecordStream, Write
 
 _SIZE_BYTES = 4
 _LONGEST_HEAD = V1_HEADER.size + _SIZE_BYTES
 
 
-def take_up(pieces: Pieces, up: kernel.MessagesUp, write: Write, magic: int) -> None:
+def take_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write, magic: int) -> None:
     """Take the message that the pieces are at, and write its record.
 
     Raises: CorruptRecord for a wrong checksum; InvalidRecord for another magic, a codec, or sizes that do not fit.
@@ -62,7 +62,7 @@ class GiantMessages:
         self._measured: list[Measured] = []
         self._next = 0
 
-    def take(self, pieces: Pieces, down: kernel.MessagesDown, write: Write | None) -> None:
+    def take(self, pieces: RecordStream, down: kernel.MessagesDown, write: Write | None) -> None:
         """Take the message that the pieces are at: measure it, or with `write` write it for magic 0.
 
         Raises: InvalidRecord.
@@ -95,12 +95,12 @@ def _measure(message: "_Message") -> Measured:
 
 
 class _Message:
-    """Reads one message (`message_set.py` shows its layout): head, then key, value size and value in this order.
+    """Reads one message (`legacy_batch.py` shows its layout): head, then key, value size and value in this order.
 
     `value_bytes` is what the frame leaves for the value. `running_crc` covers what has been read.
     """
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: RecordStream) -> None:
         self._pieces = pieces
         pieces.need(_LONGEST_HEAD)
         head = memoryview(pieces.data)[pieces.at :][:_LONGEST_HEAD]

@@ -12,7 +12,7 @@ from ...errors import InvalidRecord
 from .. import kernel
 from ..layout import MAX_INT32, RECORD_OVERHEAD
 from ..record import decode_varint
-from .record_stream import Pieces, Write
+from .record_stream import RecordStream, Write
 
 _LONGEST_HEAD = 5 + 1 + 10 + 5 + 5
 _LONGEST_VARINT = 5
@@ -45,7 +45,7 @@ class GiantRecords:
         """Whether this pass met one for the first time, so that what it wrote is of no use."""
         return len(self._measured) > self._known
 
-    def take(self, pieces: Pieces, down: kernel.RecordsDown, write: Write) -> None:
+    def take(self, pieces: RecordStream, down: kernel.RecordsDown, write: Write) -> None:
         """Take the record that the pieces are at, and write its message if it was measured before.
 
         Raises: InvalidRecord when the record is broken.
@@ -66,7 +66,7 @@ class GiantRecords:
         record.rest()
 
 
-def skip_record(pieces: Pieces) -> tuple[int, int, bool]:
+def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
     """Pass over the record that the pieces are at; return its offset delta, timestamp delta and whether it has no key.
 
     Raises: InvalidRecord when the record is broken.
@@ -107,7 +107,7 @@ def _write(record: "_Reader", body: bytes, offset: int, measured: Measured, writ
 class _Reader:
     """Reads one v2 record from a stream (`record.py` shows its layout)."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: RecordStream) -> None:
         self._pieces = pieces
         self._left = _LONGEST_HEAD
         self._left = self._varint(_LONGEST_HEAD)

@@ -22,7 +22,7 @@ class Loop(Protocol):
     def feed(self, data: Buffer, at: int, out: Buffer) -> tuple[int, int, int]: ...
 
 
-class Pieces:
+class RecordStream:
     """A stream that comes in pieces, each of which may be overwritten when the next one is taken.
 
     `data` from position `at` on is what has come and is not used.
@@ -76,7 +76,12 @@ class Pieces:
 
 
 def run(
-    pieces: Pieces, loop: Loop, write: Write, *, out: bytearray | None = None, giant: Callable[[], None] | None = None
+    pieces: RecordStream,
+    loop: Loop,
+    write: Write,
+    *,
+    out: bytearray | None = None,
+    giant: Callable[[], None] | None = None,
 ) -> None:
     """Feed the stream to a loop until it ends, and hand what the loop writes to `write`.
 

@@ -13,9 +13,9 @@ from ...errors import InvalidRecord
 from .. import kernel
 from ..compression.codecs import read_chunks
 from ..layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
-from ..message_set import LegacyBatch
+from ..legacy_batch import LegacyBatch
 from .large_message_in_pieces import take_up
-from .record_stream import Pieces, Write, run
+from .record_stream import RecordStream, Write, run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def convert_up(
     wrapper = batches[0]
     if not wrapper.is_compressed:
         up = kernel.MessagesUp(wrapper.magic, False, None)
-        run(Pieces(batch.data for batch in batches), up, write)
-        return _told(up)
+        run(RecordStream(batch.data for batch in batches), up, write)
+        return _describe(up)
     if len(batches) > 1:
         raise InvalidRecord(f"{len(batches)} messages where a compressed one stands alone")
     _, value = wrapper.key_and_value()
@@ -58,17 +58,17 @@ def convert_up(
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
     marked = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
     up = kernel.MessagesUp(wrapper.magic, True, wrapper.max_timestamp if marked else None)
-    pieces = Pieces(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
+    pieces = RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
     run(pieces, up, write, giant=partial(take_up, pieces, up, write, wrapper.magic))
     count, last_offset, *_ = up.finish()
     if not count:
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
     if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < last_offset:
         raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {last_offset}")
-    return _told(up)
+    return _describe(up)
 
 
-def _told(up: kernel.MessagesUp) -> ConvertedUp:
+def _describe(up: kernel.MessagesUp) -> ConvertedUp:
     count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
     return ConvertedUp(
         record_count=count,

@@ -13,7 +13,7 @@
 No length is trusted: a position never passes the end of its record, message or batch. Work on more than a few kB drops
 the GIL. Loops run longer here than elsewhere.
 
-What they share is inlined into each of them. It lies in `include/` in Cython's words, here in Python's, as the twin:
+What they share is inlined into each of them: `include/` has it in Cython, these files in Python, as the twin:
 
     numbers.py          copying, integers, varints      crc.py          checksums of bytes in place (crc.h)
     reading.py          a record, a message, a frame    writing.py      a message

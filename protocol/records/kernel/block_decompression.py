@@ -46,7 +46,7 @@ class Blocks:
     """A thread's tables, and the stream that is being opened.
 
     opened              room for a block and what is left of the one before
-    repeats, repeated   for each of so many in what was opened: where it begins, length << 16 | distance
+    repeats, repeated   positions and count of matches in the opened bytes: where one begins, length << 16 | distance
     codec               LZ4, or snappy
     data, at, end       the stream, what comes next in it, where it ends
     is_over             its last block has been opened

@@ -43,7 +43,7 @@ def crc32c(data: cython.const[cython.uchar][::1], crc: cython.uint = 0) -> int:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _rotated(value: cython.uint, bits: cython.int) -> cython.uint:
+def _rotate(value: cython.uint, bits: cython.int) -> cython.uint:
     return (value << bits | value >> (32 - bits)) & MASK32
 
 
@@ -66,18 +66,18 @@ def _xxh32(data: Source, size: cython.Py_ssize_t) -> cython.uint:
         c: cython.uint = 0
         d: cython.uint = (0 - p1) & mask
         while size - at >= 16:
-            a = _rotated((a + little32(data, at) * p2) & mask, 13) * p1 & mask
-            b = _rotated((b + little32(data, at + 4) * p2) & mask, 13) * p1 & mask
-            c = _rotated((c + little32(data, at + 8) * p2) & mask, 13) * p1 & mask
-            d = _rotated((d + little32(data, at + 12) * p2) & mask, 13) * p1 & mask
+            a = _rotate((a + little32(data, at) * p2) & mask, 13) * p1 & mask
+            b = _rotate((b + little32(data, at + 4) * p2) & mask, 13) * p1 & mask
+            c = _rotate((c + little32(data, at + 8) * p2) & mask, 13) * p1 & mask
+            d = _rotate((d + little32(data, at + 12) * p2) & mask, 13) * p1 & mask
             at += 16
-        value = (_rotated(a, 1) + _rotated(b, 7) + _rotated(c, 12) + _rotated(d, 18)) & mask
+        value = (_rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)) & mask
     value = (value + size) & mask
     while size - at >= 4:
-        value = _rotated((value + little32(data, at) * p3) & mask, 17) * p4 & mask
+        value = _rotate((value + little32(data, at) * p3) & mask, 17) * p4 & mask
         at += 4
     while at < size:
-        value = _rotated((value + data[at] * p5) & mask, 11) * p1 & mask
+        value = _rotate((value + data[at] * p5) & mask, 11) * p1 & mask
         at += 1
     value = (value ^ value >> 15) * p2 & mask
     value = (value ^ value >> 13) * p3 & mask

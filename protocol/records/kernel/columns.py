@@ -21,7 +21,7 @@ if not cython.compiled:  # columns.pxd has them else
     from .buffer_pointers import sink_of, source_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .item import Item
-    from .numbers import Sink, Source, added, copy, get32, get64, varint
+    from .numbers import Sink, Source, add64, copy, get32, get64, varint
     from .reading import batch_end, message_bytes, read_message, read_record, record_bytes
     from .run_status import BAD_CHECKSUM, BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE, FULL, NEEDS_CODEC, NO_ROOM
 
@@ -36,7 +36,7 @@ class BinaryColumn:
     """Byte strings one after the other, as Arrow lays them out.
 
     `ends` has int32 0 and where each string ends in `data`; `valid` has a byte a string, 0 for null. `allocate` makes a
-    writable buffer of so many bytes, whose contents do not matter.
+    writable buffer of that many bytes, whose contents do not matter.
     """
 
     count = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -190,7 +190,7 @@ class RecordColumns:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew with buffers of its own, so that those that were filled can be kept."""
+        """Begin with new buffers, so that the caller can keep the filled ones."""
         self.rows = 0
         self.offsets_buffer = self.allocate(8 * self.room)
         self.timestamps_buffer = self.allocate(8 * self.room)
@@ -245,7 +245,7 @@ class RecordColumns:
         self._mark(append_time)
 
     def begin_messages(self, base: cython.longlong, append_time: object) -> None:
-        """Make ready for the opened messages of a wrapper; `base` is added to their offsets."""
+        """Make ready for the opened messages of a wrapper; `base` is add64 to their offsets."""
         self.magic = 0
         self.base_offset = base
         self._mark(append_time)
@@ -385,11 +385,11 @@ class RecordColumns:
             next_at = read_record(item, data, self.at, end)
             if next_at < 0:
                 return BAD_RECORD
-            offset = added(self.base_offset, item.offset)
+            offset = add64(self.base_offset, item.offset)
             if self.first_offset <= offset < self.end_offset:
                 if self._is_full():
                     return FULL
-                timestamp = self.append_time if self.marked else added(self.base_timestamp, item.timestamp)
+                timestamp = self.append_time if self.marked else add64(self.base_timestamp, item.timestamp)
                 status = self._put(item, data, next_at, offset, timestamp, self.marked)
                 if status != DONE:
                     return status
@@ -418,7 +418,7 @@ class RecordColumns:
                 return BAD_MAGIC
             item.headers_at = self.at + takes
             item.header_count = 0
-            offset = added(self.base_offset, item.offset)
+            offset = add64(self.base_offset, item.offset)
             if self.first_offset <= offset < self.end_offset:
                 if self._is_full():
                     return FULL
@@ -497,7 +497,7 @@ class RecordColumns:
     def _is_outside(self, data: Source, start: cython.Py_ssize_t) -> cython.bint:
         """Whether the header of a v2 batch tells that no record of it is wanted."""
         offset: cython.longlong = get64(data, start)
-        if offset >= self.end_offset or added(offset, get32(data, start + 23)) < self.first_offset:
+        if offset >= self.end_offset or add64(offset, get32(data, start + 23)) < self.first_offset:
             return True
         return get64(data, start + 35) < self.min_timestamp
 

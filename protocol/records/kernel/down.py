@@ -31,7 +31,7 @@ if not cython.compiled:  # down.pxd has them else
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .decompressed_stream import Stream
     from .item import Item
-    from .numbers import Sink, Source, added, get32, get64, put32, put64
+    from .numbers import Sink, Source, add64, get32, get64, put32, put64
     from .reading import message_bytes, read_message, read_record, record_bytes
     from .run_status import BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_ORDER, BAD_RECORD, BAD_TIMESTAMP, DONE
     from .writing import bytes_as_message, seal, write_message
@@ -102,12 +102,12 @@ class RecordsDown(MessageStream):
 
     def admit(self, delta: cython.longlong, timestamp: cython.longlong) -> cython.int:
         """Check the order and time of the next record; the last offset is then its own."""
-        offset: cython.longlong = added(self.base_offset, delta)
+        offset: cython.longlong = add64(self.base_offset, delta)
         if timestamp < NO_TIMESTAMP:
             return BAD_TIMESTAMP
         if self.kept == 0:
             self.first = offset
-        elif offset <= self.last or added(offset, -self.first) > MAX_INT32:
+        elif offset <= self.last or add64(offset, -self.first) > MAX_INT32:
             return BAD_ORDER
         self.last = offset
         self.kept += 1
@@ -129,12 +129,12 @@ class RecordsDown(MessageStream):
                 return DONE
             if read_record(item, self.data, self.at, self.end) < 0:
                 return BAD_RECORD
-            if added(self.base_offset, item.offset) >= self.first_offset:
+            if add64(self.base_offset, item.offset) >= self.first_offset:
                 size = bytes_as_message(item, self.target)
                 if size > self.room - self.written:
                     self.wanted = -size
                     return DONE
-                timestamp = self.append_time if self.attributes else added(self.base_timestamp, item.timestamp)
+                timestamp = self.append_time if self.attributes else add64(self.base_timestamp, item.timestamp)
                 status = self.admit(item.offset, timestamp)
                 if status != DONE:
                     return status
@@ -146,7 +146,7 @@ class RecordsDown(MessageStream):
                     size,
                     self.target,
                     self.attributes if self.target else 0,
-                    added(self.last, -self.first) if self.relative else self.last,
+                    add64(self.last, -self.first) if self.relative else self.last,
                     timestamp,
                 )
                 self.written += size
@@ -160,16 +160,16 @@ class RecordsDown(MessageStream):
         None when it lies before the first offset. Raises: InvalidRecord.
         """
         timestamp: cython.longlong = (
-            self.append_time if self.attributes else added(self.base_timestamp, timestamp_delta)
+            self.append_time if self.attributes else add64(self.base_timestamp, timestamp_delta)
         )
         status: cython.int
         self.seen += 1
-        if added(self.base_offset, delta) < self.first_offset:
+        if add64(self.base_offset, delta) < self.first_offset:
             return None
         status = self.admit(delta, timestamp)
         if status != DONE:
             raise fault(status, self.last)
-        offset: cython.longlong = added(self.last, -self.first) if self.relative else self.last
+        offset: cython.longlong = add64(self.last, -self.first) if self.relative else self.last
         return offset, timestamp, self.attributes if self.target else 0
 
     def finish(self) -> tuple[int, int, int]:
@@ -185,7 +185,7 @@ class RecordsDown(MessageStream):
 @cython.final
 @cython.cclass
 class MessagesDown(MessageStream):
-    """The messages of an opened wrapper as messages of magic 0; `base` is added to their offsets.
+    """The messages of an opened wrapper as messages of magic 0; `base` is add64 to their offsets.
 
     Without `write` they are only walked over, to learn the last stored offset that `base` depends on.
     """
@@ -215,7 +215,7 @@ class MessagesDown(MessageStream):
                 return DONE
             if not read_message(item, self.data, self.at, self.at + takes):
                 return BAD_RECORD
-            offset = added(self.base, item.offset)
+            offset = add64(self.base, item.offset)
             if self.write:
                 size = bytes_as_message(item, 0)
                 if size > self.room - self.written:
@@ -241,14 +241,14 @@ class MessagesDown(MessageStream):
             return BAD_TIMESTAMP
         if self.seen == 0:
             self.first = offset
-        elif offset <= self.last or added(offset, -self.first) > MAX_INT32:
+        elif offset <= self.last or add64(offset, -self.first) > MAX_INT32:
             return BAD_ORDER
         return DONE
 
     def skip(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> int:
         """Take note of a message that the caller writes itself; return the offset to write. Raises: InvalidRecord."""
         status: cython.int = DONE
-        offset = added(self.base, offset)
+        offset = add64(self.base, offset)
         if self.write:
             status = self.admit(offset, timestamp, attributes)
         if status != DONE:

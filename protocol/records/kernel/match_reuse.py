@@ -59,7 +59,7 @@ def put_literals(
     size: cython.Py_ssize_t,
     rest: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Write a token of LZ4 and the literals that it tells of; where they end. `rest`: the size of the match, less 4."""
+    """Write a token of LZ4 and its literals; where they end. `rest`: the size of the match, less 4."""
     sink[to] = min(size, 15) << 4 | min(rest, 15)
     if size < 15:
         copy(sink, to + 1, data, at, STEP)
@@ -148,7 +148,7 @@ class MatchReuse:
     cells         for each 64 bytes of the opened records, the first part that ends behind their begin
     matches       what repeats in the messages: begin, size, distance; the first is empty
     last          where the last of them begins in the table
-    head          where the last of them that lies in the head of a message does, and is not joined with others, or -1
+    head          where the last one begins that is in the head of a message and not joined with others, or -1
     codec         LZ4, or snappy
     sink, to      where the stream goes, up to where it is written
     """
@@ -326,8 +326,8 @@ class MatchReuse:
                 self.head = self.last
 
     def extend(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> cython.bint:
-        """Whether the last match goes on with this one: as far back, or the one of them that lies in a head repeats
-        what lies as far back as the other, too."""
+        """Whether the last match goes on with this one: they have the same distance, or the one inside of a head would
+        repeat the same bytes with the distance of the other."""
         matches: Words = self.matches
         last: cython.Py_ssize_t = self.last
         if at != matches[last] + matches[last + 1]:
@@ -394,7 +394,7 @@ class MatchReuse:
         self.last, self.head = 0, -1
 
     def begin_block(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the data of a block at `to` begin, behind what tells of its size."""
+        """Where the data of a block at `to` begin, after its size field."""
         to += 4
         if self.codec != LZ4:
             while size > 0x7F:

@@ -23,7 +23,7 @@ def move(sink: Sink, to: int, at: int, size: int) -> None:
     sink[to : to + size] = bytes(sink[at : at + size])
 
 
-def added(a: int, b: int) -> int:
+def add64(a: int, b: int) -> int:
     """Return the sum of two 64-bit numbers, wrapped into 64 bits."""
     return (a + b + 2**63) % 2**64 - 2**63
 

@@ -16,29 +16,29 @@ def sip_hash(key0: int, key1: int, data: Source, at: int, size: int) -> tuple[in
     padded += bytes(7 - size % 8) + bytes((size % 256,))  # the last word ends in the size
     for begin in range(0, len(padded), 8):
         word = int.from_bytes(padded[begin : begin + 8], "little")
-        a, b, c, d = _mixed((v[0], v[1], v[2], v[3] ^ word), 2)
+        a, b, c, d = _mix((v[0], v[1], v[2], v[3] ^ word), 2)
         v = (a ^ word, b, c, d)
-    a, b, c, d = _mixed((v[0], v[1], v[2] ^ 0xEE, v[3]), 4)
+    a, b, c, d = _mix((v[0], v[1], v[2] ^ 0xEE, v[3]), 4)
     low = a ^ b ^ c ^ d
-    a, b, c, d = _mixed((a, b ^ 0xDD, c, d), 4)
+    a, b, c, d = _mix((a, b ^ 0xDD, c, d), 4)
     return low, a ^ b ^ c ^ d
 
 
-def _rotated(value: int, bits: int) -> int:
+def _rotate(value: int, bits: int) -> int:
     return (value << bits | value >> (64 - bits)) % _WORD
 
 
-def _mixed(v: tuple[int, int, int, int], rounds: int) -> tuple[int, int, int, int]:
+def _mix(v: tuple[int, int, int, int], rounds: int) -> tuple[int, int, int, int]:
     a, b, c, d = v
     for _ in range(rounds):
         a = (a + b) % _WORD
-        b = _rotated(b, 13) ^ a
-        a = _rotated(a, 32)
+        b = _rotate(b, 13) ^ a
+        a = _rotate(a, 32)
         c = (c + d) % _WORD
-        d = _rotated(d, 16) ^ c
+        d = _rotate(d, 16) ^ c
         a = (a + d) % _WORD
-        d = _rotated(d, 21) ^ a
+        d = _rotate(d, 21) ^ a
         c = (c + b) % _WORD
-        b = _rotated(b, 17) ^ c
-        c = _rotated(c, 32)
+        b = _rotate(b, 17) ^ c
+        c = _rotate(c, 32)
     return a, b, c, d

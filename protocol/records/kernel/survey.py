@@ -25,7 +25,7 @@ if not cython.compiled:  # survey.pxd has them else
     from .crc import crc32c_over, crc_at, crc_prepare
     from .decompressed_stream import Stream
     from .item import Item
-    from .numbers import Source, added, get32, get64, move
+    from .numbers import Source, add64, get32, get64, move
     from .reading import batch_end, read_record, record_bytes
     from .run_status import BAD_COUNT, BAD_RECORD, DONE
 
@@ -77,7 +77,7 @@ class RecordSurvey(Stream):
                 return DONE
             if read_record(item, self.data, self.at, self.end) < 0:
                 return BAD_RECORD
-            timestamp = self.append_time if self.marked else added(self.base_timestamp, item.timestamp)
+            timestamp = self.append_time if self.marked else add64(self.base_timestamp, item.timestamp)
             self.note(item.offset, timestamp, item.key_size < 0)
             self.at += takes
             self.taken += takes
@@ -99,7 +99,7 @@ class RecordSurvey(Stream):
 
     def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong, keyless: cython.bint) -> None:
         """Take note of a record that the caller has read itself."""
-        self.note(delta, self.append_time if self.marked else added(self.base_timestamp, timestamp_delta), keyless)
+        self.note(delta, self.append_time if self.marked else add64(self.base_timestamp, timestamp_delta), keyless)
 
     def finish(self) -> tuple[int, int, bool, bool, int]:
         """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ..., opened bytes.
@@ -185,7 +185,7 @@ def _records_of_blocks(
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
-    """Whether the batch is one that `glance` tells of; the loop has seen its records then."""
+    """Whether `glance` can describe the batch; the loop has read its records then."""
     return _head_is_as_it_says(loop, data, size) and loop.step(loop.item) == DONE and _agrees(loop, data)
 
 
@@ -193,7 +193,7 @@ def _is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) ->
 @cython.nogil
 @cython.exceptval(check=False)
 def _agrees(loop: RecordSurvey, data: Source) -> cython.bint:
-    """Whether the records that the loop has seen are those that the head tells of."""
+    """Whether the records that the loop has read agree with the head."""
     if loop.seen != loop.count or loop.at != loop.end:
         return False
     if data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK and not loop.in_order:
@@ -205,7 +205,7 @@ def _agrees(loop: RecordSurvey, data: Source) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _head_is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
-    """Whether the batch is whole, its checksum right, and its head one that `glance` tells of."""
+    """Whether the batch is whole, its checksum right, and its head one that `glance` can describe."""
     if batch_end(data, 0, size) != size or data[MAGIC_OFFSET] != 2:
         return False
     if data[ATTRIBUTES_OFFSET + 1] & ~(TRANSACTIONAL_BIT | CODEC_MASK):

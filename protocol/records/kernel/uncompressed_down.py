@@ -25,7 +25,7 @@ if not cython.compiled:  # uncompressed_down.pxd has them else
     from .buffer_pointers import RELEASE_BYTES, sink_of, source_of
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .item import Item
-    from .numbers import Source, added, copy, get32, get64
+    from .numbers import Source, add64, copy, get32, get64
     from .reading import batch_end, read_message, read_record
     from .run_status import (
         BAD_CHECKSUM,
@@ -92,16 +92,16 @@ def _convert_batch(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) ->
         at = read_record(item, data, at, end)
         if at < 0:
             return BAD_RECORD
-        offset = added(base_offset, item.offset)
+        offset = add64(base_offset, item.offset)
         if offset < first_offset:
             run.trimmed += 1
             continue
-        timestamp = max_timestamp if attributes else added(base_timestamp, item.timestamp)
+        timestamp = max_timestamp if attributes else add64(base_timestamp, item.timestamp)
         if timestamp < NO_TIMESTAMP:
             return BAD_TIMESTAMP
         if kept == 0:
             first = offset
-        elif offset <= last or added(offset, -first) > MAX_INT32:
+        elif offset <= last or add64(offset, -first) > MAX_INT32:
             return BAD_ORDER
         last = offset
         kept += 1

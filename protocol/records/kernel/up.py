@@ -10,7 +10,7 @@ if not cython.compiled:  # up.pxd has them else
     from .crc import crc32_over, crc_at, crc_prepare
     from .decompressed_stream import Stream
     from .item import Item
-    from .numbers import Sink, added, copy, put_varint, varint_bytes
+    from .numbers import Sink, add64, copy, put_varint, varint_bytes
     from .reading import message_bytes, read_message
     from .run_status import BAD_CHECKSUM, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE
 
@@ -120,7 +120,7 @@ class MessagesUp(Stream):
             self.oldest = timestamp if self.oldest == NO_TIMESTAMP else min(self.oldest, timestamp)
         if keyless:
             self.keyless = True
-        return added(timestamp, -self.base_timestamp)
+        return add64(timestamp, -self.base_timestamp)
 
     def skip(
         self, offset: cython.longlong, timestamp: cython.longlong, keyless: cython.bint, taken: cython.longlong

@@ -26,7 +26,7 @@ LONG_SALT = base64.b64encode(bytes(MAX_SALT_BYTES + 1))
 def test_a_server_that_asks_for_much_work_is_refused_before_it(
     server_first: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scram_client, "salted_password", lambda *_: pytest.fail("the password was salted"))
+    monkeypatch.setattr(scram_client, "salt_password", lambda *_: pytest.fail("the password was salted"))
     with pytest.raises(ScramFailed):
         ScramClient("SCRAM-SHA-256", "u", "p", "n").final(server_first)
 

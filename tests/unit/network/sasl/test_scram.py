@@ -8,13 +8,13 @@ import pytest
 from stepdown.broker.security.scram_credentials import ScramCredentials
 from stepdown.network.sasl.mechanism import Refused
 from stepdown.network.sasl.scram import Scram
-from stepdown.protocol.scram import ScramCredential, credential_of, salted_password
+from stepdown.protocol.scram import ScramCredential, credential_of, salt_password
 
 MECHANISM = "SCRAM-SHA-256"
 
 
 def stored(salt: bytes, iterations: int) -> ScramCredential:
-    return credential_of(MECHANISM, salt, salted_password(MECHANISM, "secret", salt, iterations), iterations)
+    return credential_of(MECHANISM, salt, salt_password(MECHANISM, "secret", salt, iterations), iterations)
 
 
 def credentials(*users: str, salt: bytes = b"s" * 26, iterations: int = 8192) -> ScramCredentials:

@@ -5,7 +5,7 @@ from stepdown.protocol.errors import CorruptRecord
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import iter_batches, view
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.message_set import LegacyBatch
+from stepdown.protocol.records.legacy_batch import LegacyBatch
 from stepdown.protocol.records.record import Record
 
 BATCHES = [build_batch([Record(offset=offset, value=b"a")], magic=magic) for offset, magic in enumerate((0, 1, 2, 2))]

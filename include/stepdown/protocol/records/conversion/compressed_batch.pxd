@@ -48,5 +48,5 @@ cdef class SinglesDown:
     cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int ask(self, object source, object out) except -1
-    cdef int take_opened(self, object opened) except -1
+    cdef int take_content(self, object opened) except -1
     cdef int carry(self, RecordsDown down, Item item, int codec) noexcept nogil

@@ -27,7 +27,7 @@ cdef inline void move(Sink sink, Py_ssize_t to, Py_ssize_t at, Py_ssize_t size) 
     memmove(sink + to, sink + at, size)
 
 
-cdef inline long long added(long long a, long long b) noexcept nogil:
+cdef inline long long add64(long long a, long long b) noexcept nogil:
     return a + b
 
 
