@@ -26,7 +26,7 @@ from .broker import Broker
 from .broker_cluster import BrokerCluster, Election
 from .faults.control_requests import Answer, Body, Control, Reader, values_of
 from .faults.disk_faults import FaultyDisk
-from .faults.fault import WrongFault
+from .faults.fault_fields import WrongFault
 from .faults.field_parsers import count, duration_ms, flag, number, text
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock

@@ -5,8 +5,8 @@
     fault.wait(hits=2)
 
 What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, `topic`, `partition`, `client_id`,
-`group` (or transactional id), `times` (1; None: until it is removed), `after` (lets so many pass first), `probability`,
-`optional` (nobody minds if it never fires). Docs: `broker/faults/fault.py` has the table of kinds.
+`group` (or transactional id), `times` (1; None: until it is removed), `after` (that number passes first),
+`probability`, `optional` (the test does not fail when it never fires). `stepdown faults kinds` lists all kinds.
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from functools import partial
 from ..broker.broker_cluster import BrokerCluster
 from ..broker.broker_with_control_port import ControlledBroker
 from ..broker.cluster_with_control_port import ControlledCluster
-from ..broker.faults.hard_linked_files import TestDisk
+from ..broker.faults.hard_linked_files import HardLinkedFiles
 from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
 from .record_comparison import as_text
@@ -36,14 +36,14 @@ def make_brokers(
     if brokers == 1:
         given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **settings}
         loaded = load(overrides=[f"{name}={text}" for name, text in given.items()])
-        return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=TestDisk(), seed=seed)
+        return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=HardLinkedFiles(), seed=seed)
     replicas = str(min(brokers, MOST_REPLICAS))
     given = {**dict.fromkeys(REPLICATION_FACTORS, replicas), **settings}
     own = load(overrides=[f"{name}={text}" for name, text in given.items()]).settings
     return ControlledCluster(
         partial(BrokerCluster.of, folder, brokers, settings=given, seed=seed),
         clock=clock,
-        make_disk=TestDisk,
+        make_disk=HardLinkedFiles,
         seed=seed,
         port=own.stepdown_control_listen,
         token=own.stepdown_control_token or "",

@@ -1,36 +1,29 @@
-"""The faults that are armed, how often each has fired, and who waits for that."""
+"""The faults that are armed, how often each has fired, and those that wait for a fault to fire."""
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from ...protocol.errors import ApiError, ErrorCode
-from .fault import Fault, fields_of
+from .fault import Fault
+from .fault_fields import fields_of
+from .fault_state import FaultState
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class ArmedFault:
-    """A fault with its number. `seen` counts what it was for, `hits` what it was done to."""
+class ArmedFault(FaultState):
+    """A fault with its number and what it has done."""
 
-    number: int
     fault: Fault
-    seen: int = 0
-    hits: int = 0
-    is_removed: bool = False
-    released: asyncio.Event = field(default_factory=asyncio.Event)
-    failure: str = ""
-    """The traceback of a hook that raised."""
-    notes: dict[int, Any] = field(default_factory=dict)
-    """What brokers noted when it was armed."""
 
     @property
     def is_spent(self) -> bool:
         return self.fault.times is not None and self.hits >= self.fault.times
 
-    def shown(self) -> dict[str, Any]:
-        """As JSON has it."""
+    def to_json(self) -> dict[str, Any]:
+        """As the control port answers it."""
         state = "removed" if self.is_removed else "spent" if self.is_spent else "armed"
         shown = {"id": self.number, "state": state, "hits": self.hits, "fault": fields_of(self.fault)}
         return {**shown, "failure": self.failure} if self.failure else shown
@@ -65,7 +58,7 @@ class ArmedFaults:
         return (armed for armed in self if not armed.is_removed and not armed.is_spent)
 
     def fire(self, armed: ArmedFault) -> bool:
-        """Counts that something came which the fault is for; whether it is to be done."""
+        """Counts a request that matches; whether the fault fires for it."""
         armed.seen += 1
         if armed.seen <= armed.fault.after or armed.is_spent:
             return False
@@ -91,7 +84,7 @@ class ArmedFaults:
         return armed
 
     def reset(self) -> list[ArmedFault]:
-        """Removes and forgets all; those that never fired though somebody minds."""
+        """Removes and forgets all. Returns those that never fired and are not `optional`."""
         unfired = [armed for armed in self if not armed.hits and not armed.fault.optional]
         for armed in self:
             self.remove(armed.number)
@@ -99,7 +92,7 @@ class ArmedFaults:
         return unfired
 
     async def wait(self, number: int, hits: int, timeout_s: float) -> ArmedFault:
-        """The fault once it has fired so often, or after so long."""
+        """The fault once it has fired `hits` times, or after the timeout."""
         armed = self.find(number)
         try:
             async with asyncio.timeout(timeout_s):

@@ -26,11 +26,11 @@ from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults
 from .disk_faults import FaultyDisk, spoil_last_batch
-from .fault import WrongFault, fault_of
+from .fault_fields import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
 from .injector import Injector
+from .kinds.disk import DiskWriteFault
 from .request_log import OtherEvent, RequestLog
-from .request_topics_and_groups import is_about
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 Body = Mapping[str, Any]
 Answer = dict[str, Any]
 Reader = Callable[[Any], Any]
-REASONS = {"full": "No space left on device", "error": "Input/output error"}
 REFUSED = {
     ErrorCode.RESOURCE_NOT_FOUND: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
@@ -96,14 +95,14 @@ class Control:
                 for injector in self._injectors.values():
                     injector.note(armed)
                 self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
-                return armed.shown()
+                return armed.to_json()
             case "POST", ["faults", "reset"]:
-                failed = [armed.shown() for armed in self.faults if armed.failure]
-                return {"unfired": [armed.shown() for armed in self.faults.reset()], "failed": failed}
+                failed = [armed.to_json() for armed in self.faults if armed.failure]
+                return {"unfired": [armed.to_json() for armed in self.faults.reset()], "failed": failed}
             case "GET", ["faults"]:
-                return {"faults": [armed.shown() for armed in self.faults]}
+                return {"faults": [armed.to_json() for armed in self.faults]}
             case "GET", ["faults", number]:
-                return self.faults.find(_number(number)).shown()
+                return self.faults.find(_number(number)).to_json()
             case "DELETE", ["faults", number]:
                 return self._over(self.faults.remove(_number(number)), "removed")
             case "POST", ["faults", number, "release"]:
@@ -111,9 +110,9 @@ class Control:
             case "POST", ["faults", number, "wait"]:
                 return await self._wait(_number(number), body)
             case "GET", ["requests"]:
-                return {"requests": [event.shown() for event in self.events.requests()]}
+                return {"requests": [event.to_json() for event in self.events.requests()]}
             case "GET", ["events"]:
-                return {"events": [event.shown() for event in self.events]}
+                return {"events": [event.to_json() for event in self.events]}
             case "DELETE", ["events"]:
                 self.events.clear()
                 return {}
@@ -129,11 +128,11 @@ class Control:
     async def _wait(self, number: int, body: Body) -> Answer:
         wanted = values_of(body, {"hits": count, "timeout": duration_ms})
         armed = await self.faults.wait(number, wanted.get("hits", 1), wanted.get("timeout", 10_000) / 1000)
-        return armed.shown()
+        return armed.to_json()
 
     def _over(self, armed: ArmedFault, how: str) -> Answer:
         self.tell(f"fault {armed.number} {how}")
-        return armed.shown()
+        return armed.to_json()
 
     def _disk_failure(self, path: str) -> str | None:
         """Why writing to that file fails."""
@@ -141,9 +140,11 @@ class Control:
         if found is None:
             return None
         for armed in self.faults.active():
-            is_meant = armed.fault.kind == "disk" and is_about(armed.fault, found.topic, found.partition)
-            if is_meant and self.faults.fire(armed):
-                return REASONS[armed.fault.what]
+            fault = armed.fault
+            if not isinstance(fault, DiskWriteFault) or not fault.is_about(found.topic, found.partition):
+                continue
+            if self.faults.fire(armed):
+                return fault.reason
         return None
 
     def tell(self, line: str) -> None:

@@ -94,7 +94,7 @@ def with_spoilt_records(response: FetchResponse, what: str, meant: Meant, topic_
 def with_watermarks(
     response: FetchResponse, higher: int, stable_higher: int, meant: Meant, topic_name: TopicName
 ) -> FetchResponse:
-    """High watermarks and last stable offsets that are so much higher."""
+    """Adds `higher` to high watermarks and `stable_higher` to last stable offsets."""
 
     def raise_both(data: PartitionData) -> PartitionData:
         return replace(

@@ -80,7 +80,7 @@ def _split_item(item: Any, meant: Meant, topic_name: TopicName, topic: str | Non
     return (None, item) if meant(own, index) else (item, None)
 
 
-def joined(one: Any, other: Any) -> Any:
+def join(one: Any, other: Any) -> Any:
     """The response to both halves of a request that was split."""
     if one is None or other is None:
         return one if other is None else other

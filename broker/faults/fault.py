@@ -1,208 +1,105 @@
-"""A fault: which requests it is for, how often, and what goes wrong then; read from plain fields as JSON has them.
+"""A fault: which requests it is for, how often, and what goes wrong then. Each kind is a class in `kinds/`.
 
-| kind | what goes wrong | fields of its own |
-|---|---|---|
-| `error` | an error code is answered: for each matching partition, or for all in the API's own form | `code`, `when` |
-| `delay` | the request, or its answer, waits | `delay`, `when` |
-| `hold` | the same until it is released or removed | `when` |
-| `drop` | the connection is closed; with `bytes`, after so many bytes of the answer | `when`, `bytes` |
-| `black_hole` | the request is read and never answered | |
-| `throttle` | the answer has a throttle time; with `mute` the next request waits so long | `delay`, `mute` |
-| `corrupt` | fetched records: `crc`, `truncated`; any answer: `correlation_id`, `length`, `garbage` | `what` |
-| `watermark` | Fetch answers watermarks that are so much higher | `high_watermark`, `last_stable_offset` |
-| `duplicate` | a Produce is appended twice | |
-| `lose` | a Produce is answered as a success and not appended | |
-| `versions` | only these versions of an API are served, as by an older broker; `none`: not at all | `only` |
-| `metadata` | Metadata names this leader; -1: none, LEADER_NOT_AVAILABLE | `leader` |
-| `stale_metadata` | Metadata names the leaders of the time when the fault was armed | |
-| `disk` | writing to a partition fails: `full` or `error` | `what` |
-| `lose_marker` | the end of a transaction does not reach a partition, which keeps it open | |
-| `hook` | what an async function of Python says, see `request_hook.py` | `function` |
-
-`when` is `before` (nothing has happened yet: the usual) or `after` (the request has had its effect).
+A kind declares its fields, each with its parser, and overrides what it does: `begin` before the request has its effect,
+`end` after it, `encode` with the bytes of the answer. `place` says which of them is called.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import MISSING, dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...config.similar_names import nearest
 from ...protocol.api import ApiKey
-from ...protocol.errors import ErrorCode
-from .field_parsers import apis, code, count, duration_ms, flag, number, one_of, share, text, versions
-from .request_hook import Hook, async_function
+from ...protocol.schema import Piece
+from . import field_parsers
+from .fault_state import FaultState
+from .field_parsers import Parser, apis, count, flag, number, share, text
+from .passing_request import PassingRequest
+
+if TYPE_CHECKING:
+    from ..services import Services
 
 Versions = tuple[int, int]
-NO_VERSIONS: Final = (0, -1)
 
 
-class WrongFault(ValueError):
-    """What was asked for cannot be a fault; the message says why."""
+class Place(Enum):
+    """Where a request passes when the fault fires."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    ENCODED = "encoded"
+    NOWHERE = "nowhere"
+    """The kind happens to a partition, not to a request."""
+
+
+def field_with_parser(parser: Parser, default: Any = MISSING) -> Any:
+    """A field of a fault with its parser; one without a default is required."""
+    return field(default=default, metadata={"parser": parser})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is left at its default matches everything. `times` None: until it is removed. `after`: lets so many pass."""
+    """What all kinds have. A field that is left at its default matches everything."""
 
-    kind: str
-    api: tuple[ApiKey, ...] = ()
-    versions: Versions | None = None
-    broker: int | None = None
-    topic: str | None = None
-    partition: int | None = None
-    client_id: str | None = None
-    group: str | None = None
+    kind: ClassVar[str] = ""
+    is_for_requests: ClassVar[bool] = True
+    """False for kinds that happen to a partition: they have no `api`, `versions`, `client_id` and `group`."""
+    sends_whole_answer: ClassVar[bool] = True
+
+    api: tuple[ApiKey, ...] = field_with_parser(apis, ())
+    versions: Versions | None = field_with_parser(field_parsers.versions, None)
+    broker: int | None = field_with_parser(number, None)
+    topic: str | None = field_with_parser(text, None)
+    partition: int | None = field_with_parser(count, None)
+    client_id: str | None = field_with_parser(text, None)
+    group: str | None = field_with_parser(text, None)
     """A group or a transactional id."""
-    times: int | None = 1
-    after: int = 0
-    probability: float = 1.0
-    optional: bool = False
-    """Nobody minds when it never fires."""
-
-    when: str = "before"
-    code: ErrorCode = ErrorCode.NONE
-    delay: int = 0
-    bytes: int | None = None
-    mute: bool = True
-    what: str = ""
-    high_watermark: int = 0
-    last_stable_offset: int = 0
-    only: Versions = NO_VERSIONS
-    leader: int = -1
-    function: Hook | None = None
+    times: int | None = field_with_parser(count, 1)
+    """How often it fires; None: until it is removed."""
+    after: int = field_with_parser(count, 0)
+    """How many matching requests pass first."""
+    probability: float = field_with_parser(share, 1.0)
+    optional: bool = field_with_parser(flag, False)
+    """A test does not fail when the fault never fires."""
 
     @property
     def is_for_partitions(self) -> bool:
         """Whether it names the partitions that it is for."""
         return self.topic is not None or self.partition is not None
 
+    def is_about(self, topic: str | None, partition: int | None) -> bool:
+        """Whether the fault is for this partition, or for all."""
+        return self.topic in (None, topic) and (self.partition is None or partition in (None, self.partition))
 
-SCOPE: Final = {
-    "api": apis,
-    "versions": versions,
-    "broker": number,
-    "topic": text,
-    "partition": count,
-    "client_id": text,
-    "group": text,
-    "times": count,
-    "after": count,
-    "probability": share,
-    "optional": flag,
-}
-WHEN: Final = one_of("before", "after")
-OWN: Final[Mapping[str, Mapping[str, Any]]] = {
-    "error": {"code": code, "when": WHEN},
-    "delay": {"delay": duration_ms, "when": WHEN},
-    "hold": {"when": WHEN},
-    "drop": {"when": WHEN, "bytes": count},
-    "black_hole": {},
-    "throttle": {"delay": duration_ms, "mute": flag},
-    "corrupt": {"what": one_of("crc", "truncated", "correlation_id", "length", "garbage")},
-    "watermark": {"high_watermark": number, "last_stable_offset": number},
-    "duplicate": {},
-    "lose": {},
-    "versions": {"only": versions},
-    "metadata": {"leader": number},
-    "stale_metadata": {},
-    "disk": {"what": one_of("full", "error")},
-    "lose_marker": {},
-    "hook": {"function": async_function},
-}
-REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
-    "error": ("code",),
-    "delay": ("delay",),
-    "throttle": ("delay",),
-    "corrupt": ("what",),
-    "versions": ("api",),
-    "metadata": ("leader",),
-    "disk": ("what",),
-    "hook": ("function",),
-}
-NOTHING: Final[tuple[str, ...]] = ()
-WITHOUT_REQUEST: Final = ("disk", "lose_marker")
-"""Kinds that happen to a partition, whoever asks."""
-OF_REQUESTS: Final = ("api", "versions", "client_id", "group")
-"""The scope that these do not have."""
-STANDING: Final = ("versions", "metadata", "stale_metadata", "disk", "hook")
-"""How things are until they are removed, unless `times` says otherwise."""
+    def is_for(self, request: PassingRequest) -> bool:
+        """Whether the request matches; its broker does already."""
+        call = request.call
+        return (
+            (not self.api or call.key in self.api)
+            and (self.versions is None or self.versions[0] <= call.version <= self.versions[1])
+            and self.client_id in (None, call.client_id)
+            and (self.group is None or self.group in request.groups())
+            and (not self.is_for_partitions or request.has_partition(self.is_about))
+        )
 
-APIS_OF: Final = {
-    "watermark": (ApiKey.FETCH,),
-    "duplicate": (ApiKey.PRODUCE,),
-    "lose": (ApiKey.PRODUCE,),
-    "metadata": (ApiKey.METADATA,),
-    "stale_metadata": (ApiKey.METADATA,),
-}
-"""Kinds that can happen to some requests only."""
+    def place(self, key: ApiKey) -> Place:
+        """Where a request of this API is when the fault fires."""
+        return Place.BEFORE
 
+    def can_change(self, request: PassingRequest, response: Any | None) -> bool:
+        """Whether the answer has what the fault changes; if not, it does not fire."""
+        return True
 
-def fault_of(fields: Mapping[str, Any]) -> Fault:
-    """The fault that these fields describe.
+    def note(self, state: FaultState, services: "Services") -> None:
+        """Keeps what the fault needs of the moment when it is armed."""
 
-    Raises: WrongFault for a kind, a field or a value that there is not, and for a field that is missing.
-    """
-    kind = str(fields.get("kind"))
-    if kind not in OWN:
-        raise WrongFault(f"expected a kind of fault: {', '.join(OWN)}; found {kind!r}{_hint(kind, OWN)}")
-    scope = {name: read for name, read in SCOPE.items() if kind not in WITHOUT_REQUEST or name not in OF_REQUESTS}
-    parsers = {**scope, **OWN[kind]}
-    values: dict[str, Any] = {"kind": kind}
-    if kind in APIS_OF:
-        values["api"] = APIS_OF[kind]
-    if kind in STANDING:
-        values["times"] = None
-    if kind == "corrupt" and fields.get("what") in ("crc", "truncated"):
-        values["api"] = (ApiKey.FETCH,)
-    for name, value in fields.items():
-        if name == "kind":
-            continue
-        if name not in parsers:
-            hint = _hint(name, parsers)
-            raise WrongFault(f"a fault of kind {kind} has no field {name!r}{hint}; it has {', '.join(parsers)}")
-        if value is None:
-            if name == "times":
-                values["times"] = None
-            continue
-        try:
-            values[name] = parsers[name](value)
-        except ValueError as fault:
-            raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
-    missing = [name for name in REQUIRED.get(kind, NOTHING) if fields.get(name) is None]
-    if missing:
-        raise WrongFault(f"a fault of kind {kind} needs {', '.join(missing)}")
-    return Fault(**values)
+    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+        """A response in the handler's place, or None. Raises: ApiError, CloseConnection."""
+        return None
 
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        """The response to send. Raises: CloseConnection."""
+        return response
 
-def fields_of(fault: Fault) -> dict[str, Any]:
-    """The fields that say something, as they are written in JSON."""
-    shown: dict[str, Any] = {"kind": fault.kind}
-    for name in (*SCOPE, *OWN[fault.kind]):
-        value = getattr(fault, name)
-        if value != getattr(DEFAULTS, name) or name in REQUIRED.get(fault.kind, ()):
-            shown[name] = _shown(name, value)
-    return shown
-
-
-def _shown(name: str, value: Any) -> Any:
-    if name == "api":
-        return [_api_name(key) for key in value]
-    if name == "code":
-        return value.name
-    if name == "function":
-        return getattr(value, "__qualname__", repr(value))
-    if name in ("versions", "only"):
-        return "none" if value == NO_VERSIONS else f"{value[0]}-{value[1]}"
-    return value
-
-
-def _api_name(key: ApiKey) -> str:
-    return "".join(part.capitalize() for part in key.name.split("_"))
-
-
-def _hint(name: str, known: Any) -> str:
-    like = nearest(name, [each.replace("_", ".") for each in known])
-    return "" if like is None else f"; did you mean {like.replace('.', '_')}?"
-
-
-DEFAULTS: Final = Fault(kind="")
+    def encode(self, pieces: list[Piece]) -> list[Piece]:
+        """The bytes to send."""
+        return pieces

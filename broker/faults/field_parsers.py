@@ -10,8 +10,10 @@ from typing import Any, Final
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode
 
+Parser = Callable[[Any], Any]
 UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 LAST_VERSION: Final = 0x7FFF
+NO_VERSIONS: Final = (0, -1)
 BY_NAME: Final = {spec.name.lower(): key for key, spec in API.items()}
 
 
@@ -37,7 +39,7 @@ def apis(value: Any) -> tuple[ApiKey, ...]:
 def versions(value: Any) -> tuple[int, int]:
     """First and last, of 7, 0-7, 3+ or none."""
     if value == "none":
-        return 0, -1
+        return NO_VERSIONS
     found = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", str(value))
     if found is None:
         raise ValueError("versions such as 0-7, 3+ or 9")
@@ -92,3 +94,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
         return str(value)
 
     return read
+
+
+WHEN: Final = one_of("before", "after")
+"""Before the request has its effect (the usual), or after it."""

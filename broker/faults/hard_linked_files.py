@@ -12,14 +12,12 @@ from .disk_faults import FaultyDisk
 OWN = ".own"
 
 
-class TestDisk(FaultyDisk):
+class HardLinkedFiles(FaultyDisk):
     """Files that are never synced: a test's machine does not lose its power, and a broker starts in 2 ms, not in 15.
 
     A log directory may consist of hard links to a template's files. Each is copied before the first change, so that
     the template stays as it is.
     """
-
-    __test__ = False
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
         self._make_own(handle)

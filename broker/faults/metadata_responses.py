@@ -22,7 +22,7 @@ def leaders_now(cluster: "Cluster") -> dict[Place, Leader]:
 
 def with_leader(response: MetadataResponse, leader: int, meant: Meant) -> MetadataResponse:
     """That broker leads; -1: none does."""
-    return _changed(response, meant, lambda topic, part: _led_by(part, leader, part.leader_epoch))
+    return _change_partitions(response, meant, lambda topic, part: _with_leader(part, leader, part.leader_epoch))
 
 
 def with_old_leaders(response: MetadataResponse, leaders: Mapping[Place, Leader], meant: Meant) -> MetadataResponse:
@@ -30,17 +30,17 @@ def with_old_leaders(response: MetadataResponse, leaders: Mapping[Place, Leader]
 
     def change(topic: str, part: MetadataResponsePartition) -> MetadataResponsePartition:
         old = leaders.get((topic, part.partition_index))
-        return part if old is None else _led_by(part, *old)
+        return part if old is None else _with_leader(part, *old)
 
-    return _changed(response, meant, change)
+    return _change_partitions(response, meant, change)
 
 
-def _led_by(part: MetadataResponsePartition, leader: int, epoch: int) -> MetadataResponsePartition:
+def _with_leader(part: MetadataResponsePartition, leader: int, epoch: int) -> MetadataResponsePartition:
     code = ErrorCode.LEADER_NOT_AVAILABLE if leader < 0 else ErrorCode.NONE
     return replace(part, leader_id=leader, leader_epoch=epoch, error_code=code)
 
 
-def _changed(
+def _change_partitions(
     response: MetadataResponse,
     meant: Meant,
     change: Callable[[str, MetadataResponsePartition], MetadataResponsePartition],

@@ -30,7 +30,7 @@ class RequestEvent:
         faults = "".join(f" [{name}]" for name in self.faults)
         return f"broker {self.broker} {self.api} v{self.version} from {self.client_id or '-'}: {answer}{faults}"
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"event": "request", **asdict(self), "line": self.line}
 
 
@@ -41,7 +41,7 @@ class OtherEvent:
     at_ms: int
     line: str
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"event": "other", "at_ms": self.at_ms, "line": self.line}
 
 

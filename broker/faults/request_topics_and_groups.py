@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from ...protocol.schema import schema_of
-from .fault import Fault
 
 TOPIC_FIELDS = ("name", "topic", "topic_name")
 PARTITION_FIELDS = ("index", "partition_index", "partition")
@@ -67,11 +66,6 @@ def arrays_of_structs(item: Any) -> Iterator[tuple[str, Any]]:
         value = getattr(item, field.name)
         if field.element is not None and isinstance(value, list | tuple):
             yield field.name, value
-
-
-def is_about(fault: Fault, topic: str | None, partition: int | None) -> bool:
-    """Whether a fault that names partitions names this one."""
-    return fault.topic in (None, topic) and (fault.partition is None or partition in (None, fault.partition))
 
 
 def _partitions_of(topic: Any) -> Iterator[int]:

@@ -47,8 +47,23 @@ def arm(
     control: Control = LOCAL,
     token: Token = "",
 ) -> None:
-    """Arm a fault, such as: error api=Produce code=NOT_LEADER_OR_FOLLOWER times=3."""
+    """Arm a fault, such as: error api=Produce code=NOT_LEADER_OR_FOLLOWER times=3. See `stepdown faults kinds`."""
     _print(_ask(control, token, "POST", "faults", {"kind": kind, **fields_of(fields or ())}))
+
+
+@faults.command()
+def kinds() -> None:
+    """List the kinds of faults with their own fields, and the fields that all have."""
+    from dataclasses import fields
+
+    from ...broker.faults.fault import Fault
+    from ...broker.faults.fault_fields import own_fields
+    from ...broker.faults.kinds import KINDS
+
+    for name, kind in KINDS.items():
+        own = ", ".join(own_fields(kind))
+        typer.echo(f"{name}{f' ({own})' if own else ''}: {(kind.__doc__ or '').strip()}")
+    typer.echo(f"All have: {', '.join(each.name for each in fields(Fault))}.")
 
 
 @faults.command(name="list")

@@ -2,7 +2,7 @@
 
 | step | takes |
 |---|---|
-| `arm` | a fault, as `broker/faults/fault.py` describes it |
+| `arm` | a fault, `stepdown faults kinds` lists them |
 | `remove`, `release` | the number of a fault, counted from 1 |
 | `do` | `action` and its fields: `segments/corrupt`, `producers/fence`, `markers/hold`, `markers/release` |
 | `send` | `producer`, `topic`, `values`; `key`, `partition`; `bytes`: pads values to that size |

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.broker.faults.fault import OWN
+from stepdown.broker.faults.kinds import KINDS
 from stepdown.testing import running
 from stepdown.testing.async_kafka import AsyncFaults
 from stepdown.testing.clock import Clock
@@ -33,7 +33,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_fault_is_a_method(kind: str) -> None:
     assert callable(getattr(Faults, kind))
 
@@ -41,7 +41,7 @@ def test_each_kind_of_fault_is_a_method(kind: str) -> None:
 async def test_each_kind_of_fault_can_be_awaited() -> None:
     async with running() as kafka:
         assert isinstance(kafka.faults, AsyncFaults)
-        assert [kind for kind in OWN if not callable(getattr(kafka.faults, kind, None))] == []
+        assert [kind for kind in KINDS if not callable(getattr(kafka.faults, kind, None))] == []
 
 
 async def test_each_action_is_a_method(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from stepdown.broker.faults.kinds import KINDS
 from stepdown.cli.commands import app
 from stepdown.cli.support.failures import CommandFailed
 from stepdown.testing.running import Running
@@ -62,3 +63,10 @@ def test_what_is_wrong_is_said(control: str, arguments: tuple[str, ...], said: s
 def test_where_nothing_listens_the_next_step_is_told() -> None:
     with pytest.raises(CommandFailed, match="serve --control"):
         run("127.0.0.1:1", "faults", "list")
+
+
+def test_the_kinds_are_listed_without_a_broker() -> None:
+    result = CliRunner().invoke(app, ["faults", "kinds"])
+    assert result.exit_code == 0
+    assert [line.split(" ")[0].rstrip(":") for line in result.stdout.splitlines()[:-1]] == list(KINDS)
+    assert "delay (delay, when): The request, or its answer, waits for the time `delay`." in result.stdout

@@ -1,7 +1,9 @@
 """Fields to a fault and back; what is wrong with them is said."""
 
 import pytest
-from stepdown.broker.faults.fault import WrongFault, fault_of, fields_of
+from stepdown.broker.faults.fault_fields import WrongFault, fault_of, fields_of
+from stepdown.broker.faults.kinds.delay import DelayFault
+from stepdown.broker.faults.kinds.error import ErrorFault
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 
@@ -17,6 +19,7 @@ def test_fields_become_values_and_fields_again() -> None:
         "code": "NOT_LEADER_OR_FOLLOWER",
     }
     fault = fault_of(fields)
+    assert isinstance(fault, ErrorFault)
     assert fault.api == (ApiKey.PRODUCE, ApiKey.OFFSET_COMMIT)
     assert (fault.versions, fault.code) == ((3, 7), ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert fields_of(fault) == fields
@@ -27,7 +30,8 @@ def test_fields_become_values_and_fields_again() -> None:
     [("45s", 45_000), ("500ms", 500), ("1h30m", 5_400_000), ("1.5s", 1500), (20, 20), ("2d", 172_800_000)],
 )
 def test_times_have_units(text: str | int, ms: int) -> None:
-    assert fault_of({"kind": "delay", "delay": text}).delay == ms
+    fault = fault_of({"kind": "delay", "delay": text})
+    assert isinstance(fault, DelayFault) and fault.delay == ms
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""Faults to and from plain fields, as JSON, YAML and Python have them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, Final
+
+from ...config.similar_names import nearest
+from ...protocol.api import ApiKey
+from .fault import Fault
+from .field_parsers import NO_VERSIONS
+from .kinds import KINDS
+
+OF_REQUESTS: Final = ("api", "versions", "client_id", "group")
+BASE: Final = {each.name: each.default for each in fields(Fault)}
+
+
+class WrongFault(ValueError):
+    """What was asked for cannot be a fault; the message says why."""
+
+
+def fault_of(values: Mapping[str, Any]) -> Fault:
+    """The fault that these fields describe.
+
+    Raises: WrongFault for an unknown kind, field or value, and for a missing field.
+    """
+    kind = str(values.get("kind"))
+    if kind not in KINDS:
+        raise WrongFault(f"expected a kind of fault: {', '.join(KINDS)}; found {kind!r}{_hint(kind, KINDS)}")
+    known = {each.name: each for each in fields_of_kind(KINDS[kind])}
+    parsed: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "kind":
+            continue
+        if name not in known:
+            hint = _hint(name, known)
+            raise WrongFault(f"a fault of kind {kind} has no field {name!r}{hint}; it has {', '.join(known)}")
+        if value is None:
+            if name == "times":
+                parsed["times"] = None
+            continue
+        try:
+            parsed[name] = known[name].metadata["parser"](value)
+        except ValueError as fault:
+            raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
+    missing = [name for name, each in known.items() if each.default is MISSING and name not in parsed]
+    if missing:
+        raise WrongFault(f"a fault of kind {kind} needs {', '.join(missing)}")
+    return KINDS[kind](**parsed)
+
+
+def fields_of(fault: Fault) -> dict[str, Any]:
+    """The fields that differ from their defaults, as they are written in JSON."""
+    shown: dict[str, Any] = {"kind": fault.kind}
+    for each in fields_of_kind(type(fault)):
+        value = getattr(fault, each.name)
+        if each.default is MISSING or value != BASE.get(each.name, each.default):
+            shown[each.name] = _value_as_json(each.name, value)
+    return shown
+
+
+def fields_of_kind(kind: type[Fault]) -> list[Field[Any]]:
+    """The fields that a kind has: those of all faults, then its own."""
+    return [each for each in fields(kind) if kind.is_for_requests or each.name not in OF_REQUESTS]
+
+
+def own_fields(kind: type[Fault]) -> list[str]:
+    """The names of the fields that only this kind has."""
+    return [each.name for each in fields(kind) if each.name not in BASE]
+
+
+def _value_as_json(name: str, value: Any) -> Any:
+    if name == "api":
+        return [_api_name(key) for key in value]
+    if name == "code":
+        return value.name
+    if name == "function":
+        return getattr(value, "__qualname__", repr(value))
+    if name in ("versions", "only"):
+        return "none" if value == NO_VERSIONS else f"{value[0]}-{value[1]}"
+    return value
+
+
+def _api_name(key: ApiKey) -> str:
+    return "".join(part.capitalize() for part in key.name.split("_"))
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    like = nearest(name, [each.replace("_", ".") for each in known])
+    return "" if like is None else f"; did you mean {like.replace('.', '_')}?"

@@ -1,0 +1,39 @@
+"""`corrupt`: wrong records in a fetch, or a wrong frame."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from ....protocol.api import ApiKey
+from ....protocol.messages.fetch import FetchResponse
+from ....protocol.schema import Piece
+from ..corrupt_responses import has_records, with_spoilt_records, wrong_frame
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import one_of
+from ..passing_request import PassingRequest
+
+OF_RECORDS: Final = ("crc", "truncated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorruptFault(Fault):
+    """Corrupts fetched records (`what`: `crc`, `truncated`) or any answer (`correlation_id`, `length`, `garbage`)."""
+
+    kind: ClassVar[str] = "corrupt"
+    what: str = field_with_parser(one_of(*OF_RECORDS, "correlation_id", "length", "garbage"))
+
+    def __post_init__(self) -> None:
+        if self.what in OF_RECORDS and not self.api:
+            object.__setattr__(self, "api", (ApiKey.FETCH,))
+
+    def place(self, key: ApiKey) -> Place:
+        return Place.AFTER if self.what in OF_RECORDS else Place.ENCODED
+
+    def can_change(self, request: PassingRequest, response: Any | None) -> bool:
+        return isinstance(response, FetchResponse) and has_records(response, self.is_about, request.topic_name)
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        return with_spoilt_records(response, self.what, self.is_about, request.topic_name)
+
+    def encode(self, pieces: list[Piece]) -> list[Piece]:
+        return wrong_frame(pieces, self.what)

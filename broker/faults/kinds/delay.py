@@ -1,0 +1,29 @@
+"""`delay`: the request, or its answer, waits."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....protocol.api import ApiKey
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import WHEN, duration_ms
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayFault(Fault):
+    """The request, or its answer, waits for the time `delay`."""
+
+    kind: ClassVar[str] = "delay"
+    delay: int = field_with_parser(duration_ms)
+    when: str = field_with_parser(WHEN, "before")
+
+    def place(self, key: ApiKey) -> Place:
+        return Place(self.when)
+
+    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+        await request.sleep(self.delay)
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        await request.sleep(self.delay)
+        return response

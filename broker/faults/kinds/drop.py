@@ -1,0 +1,36 @@
+"""`drop`: the connection is closed."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....network.connection import CloseConnection
+from ....protocol.api import ApiKey
+from ....protocol.schema import Piece
+from ..corrupt_responses import cut_after
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import WHEN, count
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropFault(Fault):
+    """The connection is closed; with `bytes`, after that number of bytes of the answer."""
+
+    kind: ClassVar[str] = "drop"
+    sends_whole_answer: ClassVar[bool] = False
+    when: str = field_with_parser(WHEN, "before")
+    bytes: int | None = field_with_parser(count, None)
+
+    def place(self, key: ApiKey) -> Place:
+        return Place(self.when) if self.bytes is None else Place.ENCODED
+
+    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+        raise CloseConnection("a fault of kind drop closes the connection")
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        raise CloseConnection("a fault closes the connection instead of answering")
+
+    def encode(self, pieces: list[Piece]) -> list[Piece]:
+        assert self.bytes is not None
+        return cut_after(pieces, self.bytes)

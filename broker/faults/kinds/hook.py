@@ -1,0 +1,61 @@
+"""`hook`: a function of the test decides."""
+
+import traceback
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....network.connection import CloseConnection
+from ....protocol.api import API
+from ....protocol.errors import ApiError
+from ....protocol.messages.produce import ProduceResponse
+from ..fault import Fault, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import count
+from ..passing_request import PassingRequest
+from ..request_hook import CLOSE, PASS, SILENCE, Hook, HookedRequest, ask, async_function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookFault(Fault):
+    """What an async function of Python decides: a response, PASS, CLOSE or SILENCE."""
+
+    kind: ClassVar[str] = "hook"
+    times: int | None = field_with_parser(count, None)
+    function: Hook = field_with_parser(async_function)
+
+    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+        """The function's response, None to go on. Raises: CloseConnection, also when the function fails."""
+        try:
+            outcome = await ask(self.function, request.call.key, _describe(request))
+        except CloseConnection:
+            raise  # what the broker does with acks 0
+        except Exception:
+            state.failure = state.failure or traceback.format_exc()
+            raise CloseConnection("a hook failed") from None
+        if outcome is SILENCE:
+            await request.hold(state.released)
+        if outcome in (SILENCE, CLOSE):
+            raise CloseConnection("a hook closes the connection")
+        return None if outcome is PASS else outcome
+
+
+def _describe(request: PassingRequest) -> HookedRequest:
+    call = request.call
+
+    async def handle() -> Any:
+        try:
+            response = await request.handle()
+        except ApiError as error:
+            return request.refuse(error)
+        return ProduceResponse() if response is None else response  # with acks 0 it is not sent
+
+    return HookedRequest(
+        broker=request.services.cluster.node_id,
+        api=API[call.key].name,
+        version=call.version,
+        client_id=call.client_id,
+        connection=str(call.peer),
+        body=call.request,
+        _handle=handle,
+        _refuse=request.refuse,
+    )

@@ -1,0 +1,47 @@
+"""`lose`: a Produce is acknowledged and not appended."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....protocol.api import ApiKey
+from ....protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from ..fault import Fault, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import apis
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoseFault(Fault):
+    """A Produce is answered as a success and not appended."""
+
+    kind: ClassVar[str] = "lose"
+    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
+
+    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+        return request.take_away(self.is_about, lambda part: _acknowledge(request, part))
+
+
+def _acknowledge(request: PassingRequest, part: ProduceRequest) -> ProduceResponse:
+    """A success for records that are written nowhere: each partition's log end offset, where they would have begun."""
+    cluster = request.services.cluster
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=tuple(
+                    PartitionProduceResponse(
+                        index=data.index,
+                        base_offset=cluster.partition(topic.name, data.index).log.log_end_offset,
+                    )
+                    for data in topic.partition_data
+                ),
+            )
+            for topic in part.topic_data
+        )
+    )

@@ -1,0 +1,27 @@
+"""`metadata`: Metadata names another leader."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....protocol.api import ApiKey
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import apis, count, number
+from ..metadata_responses import with_leader
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataFault(Fault):
+    """Metadata names this leader; -1: none, LEADER_NOT_AVAILABLE."""
+
+    kind: ClassVar[str] = "metadata"
+    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
+    times: int | None = field_with_parser(count, None)
+    leader: int = field_with_parser(number)
+
+    def place(self, key: ApiKey) -> Place:
+        return Place.AFTER
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        return with_leader(response, self.leader, self.is_about)

@@ -1,0 +1,32 @@
+"""`stale_metadata`: Metadata does not change any more."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ....protocol.api import ApiKey
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import apis, count
+from ..metadata_responses import leaders_now, with_old_leaders
+from ..passing_request import PassingRequest
+
+if TYPE_CHECKING:
+    from ...services import Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleMetadataFault(Fault):
+    """Metadata names the leaders of the time when the fault was armed."""
+
+    kind: ClassVar[str] = "stale_metadata"
+    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
+    times: int | None = field_with_parser(count, None)
+
+    def place(self, key: ApiKey) -> Place:
+        return Place.AFTER
+
+    def note(self, state: FaultState, services: "Services") -> None:
+        state.leaders[services.cluster.node_id] = leaders_now(services.cluster)
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        return with_old_leaders(response, state.leaders[request.services.cluster.node_id], self.is_about)

@@ -1,0 +1,30 @@
+"""`throttle`: the answer has a throttle time."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ....protocol.api import ApiKey
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import duration_ms, flag
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottleFault(Fault):
+    """The answer has a throttle time; with `mute` the connection's next request is read after that time."""
+
+    kind: ClassVar[str] = "throttle"
+    delay: int = field_with_parser(duration_ms)
+    mute: bool = field_with_parser(flag, True)
+
+    def place(self, key: ApiKey) -> Place:
+        return Place.AFTER
+
+    def can_change(self, request: PassingRequest, response: Any | None) -> bool:
+        return hasattr(response, "throttle_time_ms")
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        if self.mute:
+            request.call.throttle_ms = max(request.call.throttle_ms, self.delay)
+        return replace(response, throttle_time_ms=self.delay)

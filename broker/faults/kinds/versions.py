@@ -1,0 +1,45 @@
+"""`versions`: an older broker."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ....network.connection import CloseConnection
+from ....protocol.api import ApiKey
+from .. import field_parsers
+from ..fault import Fault, Place, Versions, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import NO_VERSIONS, apis, count
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionsFault(Fault):
+    """Only these versions of an API are served, as by an older broker; `none`: not at all."""
+
+    kind: ClassVar[str] = "versions"
+    api: tuple[ApiKey, ...] = field_with_parser(apis)
+    times: int | None = field_with_parser(count, None)
+    only: Versions = field_with_parser(field_parsers.versions, NO_VERSIONS)
+
+    def is_for(self, request: PassingRequest) -> bool:
+        call = request.call
+        is_served = self.only[0] <= call.version <= self.only[1]
+        return call.key is ApiKey.API_VERSIONS or (call.key in self.api and not is_served)
+
+    def place(self, key: ApiKey) -> Place:
+        return Place.AFTER if key is ApiKey.API_VERSIONS else Place.BEFORE
+
+    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+        raise CloseConnection("a fault of kind versions closes the connection")
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        first, last = self.only
+        left = []
+        for each in response.api_keys:
+            if each.api_key in self.api:
+                low, high = max(first, each.min_version), min(last, each.max_version)
+                if low > high:
+                    continue
+                each = replace(each, min_version=low, max_version=high)
+            left.append(each)
+        return replace(response, api_keys=tuple(left))

@@ -1,0 +1,33 @@
+"""`watermark`: Fetch answers other watermarks."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....protocol.api import ApiKey
+from ....protocol.messages.fetch import FetchResponse
+from ..corrupt_responses import with_watermarks
+from ..fault import Fault, Place, field_with_parser
+from ..fault_state import FaultState
+from ..field_parsers import apis, number
+from ..passing_request import PassingRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkFault(Fault):
+    """Fetch answers a high watermark and a last stable offset that are higher by these numbers."""
+
+    kind: ClassVar[str] = "watermark"
+    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.FETCH,))
+    high_watermark: int = field_with_parser(number, 0)
+    last_stable_offset: int = field_with_parser(number, 0)
+
+    def place(self, key: ApiKey) -> Place:
+        return Place.AFTER
+
+    def can_change(self, request: PassingRequest, response: Any | None) -> bool:
+        return isinstance(response, FetchResponse)
+
+    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+        return with_watermarks(
+            response, self.high_watermark, self.last_stable_offset, self.is_about, request.topic_name
+        )

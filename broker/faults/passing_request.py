@@ -1,0 +1,115 @@
+"""A request on its way through a broker with faults, and what faults may do with it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from importlib import import_module
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from ...network.connection import CloseConnection
+from ...protocol.api import ApiKey
+from ...protocol.errors import ApiError
+from ..handlers import SERVED
+from .error_responses import Meant, join, split
+from .request_log import RequestEvent
+from .request_topics_and_groups import Place, groups_of, places_of
+
+if TYPE_CHECKING:
+    from ..dispatch.call import Call
+    from ..services import Services
+
+
+class PassingRequest:
+    """`call` is changed where a fault takes partitions away from the handler."""
+
+    def __init__(self, services: "Services", call: "Call", event: RequestEvent | None) -> None:
+        self.services = services
+        self.call = call
+        self.event = event
+        self._separate_answer: Any | None = None
+        self._late: list[Callable[[Any], Any]] = []
+
+    # What it is about
+
+    def groups(self) -> set[str]:
+        """The groups and transactional ids that it names."""
+        return groups_of(self.call.request)
+
+    def has_partition(self, meant: Meant) -> bool:
+        """Whether one of its partitions is meant; a Metadata request for all topics has all."""
+        places = list(self._places())
+        if self.call.key is ApiKey.METADATA and not places:
+            return True
+        return any(meant(topic, partition) for topic, partition in places)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with that id, None if there is none."""
+        topic = self.services.cluster.topic_of(topic_id)
+        return None if topic is None else topic.name
+
+    def _places(self) -> Iterator[Place]:
+        yield from places_of(self.call.request, self.topic_name)
+        if self.call.key is ApiKey.FETCH:
+            for each in self.services.sessions.interests(self.call.request.session_id):
+                yield each.topic or self.topic_name(each.topic_id) or "", each.index
+
+    # What can be done with it
+
+    async def sleep(self, delay_ms: int) -> None:
+        """Lets it wait, by the broker's clock."""
+        await self.services.clock.sleep(delay_ms)
+
+    async def hold(self, released: asyncio.Event) -> None:
+        """Returns when it is released. Raises: CloseConnection when the client leaves before."""
+        left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = asyncio.ensure_future(released.wait())
+        self.call.peer.on_leave = lambda: None if left.done() else left.set_result(None)
+        try:
+            await asyncio.wait((left, waiting), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.call.peer.on_leave = None
+            waiting.cancel()
+        if left.done():
+            raise CloseConnection("the client left while a fault held its request")
+
+    async def handle(self) -> Any:
+        """The handler's response, with all effects. Raises: ApiError."""
+        response: Any | Awaitable[Any] = self._handler().handle(self.services, self.call.request, self.call)
+        return await response if isinstance(response, CoroutineType) else response
+
+    def refuse(self, error: ApiError, part: Any | None = None) -> Any:
+        """The API's answer with an error to the request, or to a part of it."""
+        return self._handler().refuse(self.call.request if part is None else part, error, self.call)
+
+    def take_away(self, meant: Meant, answer: Callable[[Any], Any]) -> Any | None:
+        """Answers the partitions that are meant and lets the handler have the rest.
+
+        Returns: the answer to the whole request when there is no rest, else None.
+        """
+        rest, part = split(self.call.request, meant, self.topic_name)
+        if part is None:
+            return None
+        response = answer(part)
+        if rest is None:
+            return response
+        self.call.request = rest
+        self._separate_answer = join(self._separate_answer, response)
+        return None
+
+    def change_later(self, change: Callable[[Any], Any]) -> None:
+        """Has the response changed before faults that fire after the effect see it."""
+        self._late.append(change)
+
+    def complete(self, response: Any | None) -> Any | None:
+        """The handler's response with the answers that faults have given before. Raises: CloseConnection."""
+        if self._separate_answer is not None:
+            response = join(response, self._separate_answer)
+        if self.call.key is ApiKey.PRODUCE and self.call.request.acks == 0:
+            response = None
+        for change in self._late:
+            response = change(response)
+        return response
+
+    def _handler(self) -> Any:
+        return import_module(f"..handlers.{SERVED[self.call.key].module}", __package__)
