@@ -48,8 +48,7 @@ from stepdown.protocol.scram import (
     base64_text,
     credential_of,
     digest,
-    keyed,
-    salted_password,
+    hmac_of,
     xor,
 )
 from support.certificates import Authority
@@ -109,14 +108,14 @@ async def test_cve_2022_34917_memory_before_authentication_is_bounded(broker: Br
 
 def scram_messages(change: Callable[[str], str] = lambda nonce: nonce) -> None:
     """A whole exchange with the nonce changed in the last message, whose proof is for that. Raises: Refused."""
-    salted = salted_password("SCRAM-SHA-256", PASSWORD, SALT, 4096)
+    salted = salt_password("SCRAM-SHA-256", PASSWORD, SALT, 4096)
     stored = credential_of("SCRAM-SHA-256", SALT, salted, 4096)
     server = Scram("SCRAM-SHA-256", lambda user: LoginCredential(stored))
     first = f"n={USER},r=own"
     answer = server.step(f"n,,{first}".encode()).decode()
     last = f"c={base64_text(b'n,,')},r={change(answer[2 : answer.index(',')])}"
-    key = keyed("SCRAM-SHA-256", salted, b"Client Key")
-    signature = keyed("SCRAM-SHA-256", digest("SCRAM-SHA-256", key), f"{first},{answer},{last}".encode())
+    key = hmac_of("SCRAM-SHA-256", salted, b"Client Key")
+    signature = hmac_of("SCRAM-SHA-256", digest("SCRAM-SHA-256", key), f"{first},{answer},{last}".encode())
     assert server.step(f"{last},p={base64_text(xor(key, signature))}".encode()).startswith(b"v=")
     assert server.user == USER
 
