@@ -49,6 +49,7 @@ from stepdown.protocol.scram import (
     credential_of,
     digest,
     hmac_of,
+    salt_password,
     xor,
 )
 from support.certificates import Authority

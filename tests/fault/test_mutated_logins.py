@@ -18,7 +18,7 @@ from stepdown.network.sasl.mechanism import Refused
 from stepdown.network.sasl.plain import Plain
 from stepdown.network.sasl.scram import Scram
 from stepdown.protocol.messages.metadata import MetadataRequest
-from stepdown.protocol.scram import credential_of, salted_password
+from stepdown.protocol.scram import credential_of, salt_password
 from support.certificates import Authority
 from support.client import RawClient
 from support.deadline import DEADLINE_S
@@ -28,7 +28,7 @@ from support.secure import PASSWORD, SALT, USER, secure_broker, secure_settings
 
 ALL_TOPICS = MetadataRequest(topics=None)
 AT_ONCE = 50
-CREDENTIAL = credential_of("SCRAM-SHA-256", SALT, salted_password("SCRAM-SHA-256", PASSWORD, SALT, 4096), 4096)
+CREDENTIAL = credential_of("SCRAM-SHA-256", SALT, salt_password("SCRAM-SHA-256", PASSWORD, SALT, 4096), 4096)
 
 
 @pytest.fixture
