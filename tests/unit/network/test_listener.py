@@ -1,8 +1,12 @@
 """How many connections a listener takes, and how fast."""
 
 import asyncio
+import errno
+import os
+import socket
 from pathlib import Path
 
+import pytest
 from stepdown.broker.broker import Broker
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.incremental_alter_configs import (
@@ -14,7 +18,7 @@ from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
 from support.clock import ManualClock
 from support.deadline import DEADLINE_S
-from support.running import running_broker
+from support.running import running_broker, until
 
 BROKER = 4
 TWO = {
@@ -76,3 +80,31 @@ async def test_a_listener_that_gets_connections_too_fast_lets_the_rest_wait(tmp_
                 await clock.advance(1_000)
         for client in (*taken, free):
             await client.close()
+
+
+async def test_without_descriptors_there_is_a_line_a_minute_with_the_count_and_the_loop_does_not_spin(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a second it was said that nothing could be accepted."""
+    tries: list[None] = []
+
+    def refuse(_: socket.socket) -> tuple[socket.socket, object]:
+        tries.append(None)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    clock = ManualClock()
+    async with running_broker(tmp_path, clock=clock) as broker:
+        with monkeypatch.context() as patched:
+            patched.setattr("stepdown.network.listener.socket.socket.accept", refuse)
+            (listener,) = broker.addresses
+            waiting = await connect(broker, listener)
+            for second in range(1, 126):
+                await until(lambda second=second: len(tries) >= second)
+                await clock.advance(1_000)
+        said = [record.getMessage() for record in caplog.records if "cannot accept" in record.getMessage()]
+        assert [text.partition("(")[2].partition(" times")[0] for text in said] == ["", "59", "59"]
+        assert len(tries) in (125, 126)
+        await clock.advance(1_000)
+        assert await answers(waiting)
+        await waiting.close()
+    assert "Traceback" not in caplog.text
