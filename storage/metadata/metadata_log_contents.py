@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.errors import CorruptRecord, DiskFault, InvalidRecord, MalformedFrame
-from ...protocol.metadata_log import decode_metadata_record
+from ...protocol.metadata_log import RemoveUserScramCredentialRecord, decode_metadata_record
 from ...protocol.quorum_records import (
     KRaftVersionRecord,
     SnapshotFooterRecord,
@@ -68,6 +68,8 @@ class MetadataLogContents:
     is_in_transaction: bool = False
     changed_ms: int = -1
     """When the last batch of metadata was written."""
+    removes_password: bool = False
+    """Whether the log after the snapshot takes a password away."""
 
 
 def read_metadata_log(files: Files, folder: str) -> MetadataLogContents:
@@ -164,6 +166,7 @@ class _Reader:
                     decoded = decode_metadata_record(value)
                     if decoded is not None:
                         self.replay.apply(decoded)
+                        self._found.removes_password |= isinstance(decoded, RemoveUserScramCredentialRecord)
                         if not self.replay.is_in_transaction:
                             self._found.changed_ms = batch.max_timestamp
                 taken.append(decoded)

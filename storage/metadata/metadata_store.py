@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ...protocol.errors import DiskFault
+from ...protocol.metadata_log import RemoveUserScramCredentialRecord
 from ...protocol.schema import NO_UUID
 from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
@@ -47,6 +48,7 @@ class MetadataStore:
         self.is_new = log.end_offset == 0
         self.node_id = node_id
         self._saved = log.contents.state
+        self._removes_password = log.contents.removes_password
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -98,12 +100,14 @@ class MetadataStore:
         Raises: DiskFault, the log then still holds the last state that was saved.
         """
         records = list(difference(self._saved, self.state, self.node_id))
-        if not records:
-            return
-        self.log.append(records, self.state.metadata_version)
-        self._saved = self.state.copy()
-        self.is_new = False
-        if self.log.bytes_since_snapshot > self.log.snapshot_bytes:
+        if records:
+            self.log.append(records, self.state.metadata_version)
+            self._saved = self.state.copy()
+            self.is_new = False
+            self._removes_password |= any(isinstance(each, RemoveUserScramCredentialRecord) for each in records)
+        # Kafka 3.9.1 to 4.4.0 forget the passwords of other users when they read a log that takes one away
+        # (`ScramDelta.apply`). A snapshot holds no removals.
+        if self._removes_password or self.log.bytes_since_snapshot > self.log.snapshot_bytes:
             self._write_snapshot()
 
     def close(self) -> None:
@@ -115,6 +119,7 @@ class MetadataStore:
         records = difference(ClusterState(), self._saved, self.node_id)
         try:
             self.log.write_snapshot(records, self._saved.metadata_version)
+            self._removes_password = False
         except DiskFault as fault:
             _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
 

@@ -7,6 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.errors import DiskFault
+from stepdown.protocol.metadata_log import RemoveUserScramCredentialRecord
+from stepdown.protocol.scram import credential_of
 from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.metadata.cluster_state import StoredTopic
@@ -59,6 +61,28 @@ def test_everything_saved_is_there_after_a_restart(tmp_path: Path) -> None:
     again = reopened(tmp_path)
     assert not again.is_new
     assert again.state == state
+
+
+def test_no_password_is_taken_away_in_the_log_that_is_left(tmp_path: Path) -> None:
+    """Fault: Kafka 3.9.1 to 4.4.0 read a log in which one user's password was taken away as if all had been.
+
+    (`ScramDelta.apply`: a removal from a mechanism that has nobody yet drops those that come later in the same load.)
+    """
+    credential = credential_of("SCRAM-SHA-256", b"salt", b"salted", 4096)
+    store = reopened(tmp_path)
+    with store.change() as state:
+        state.scram_credentials = {(user, "SCRAM-SHA-256"): credential for user in ("a", "b")}
+    with store.change() as state:
+        del state.scram_credentials["a", "SCRAM-SHA-256"]
+    again = reopened(tmp_path)
+    assert list(again.state.scram_credentials) == [("b", "SCRAM-SHA-256")]
+    assert not again.log.contents.removes_password
+    as_kafka_leaves_it = [RemoveUserScramCredentialRecord(name="b", mechanism=1)]
+    again.log.append(as_kafka_leaves_it, again.state.metadata_version)
+    left_by_kafka = reopened(tmp_path)
+    assert left_by_kafka.log.contents.removes_password
+    left_by_kafka.save()
+    assert not reopened(tmp_path).log.contents.removes_password
 
 
 def test_a_producer_id_is_never_handed_out_twice_however_the_process_ends(tmp_path: Path) -> None:
