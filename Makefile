@@ -17,6 +17,7 @@
 # make mutated-logins  throw a million mutated logins at a broker, before and during SASL and TLS (INPUTS=… SEED=…)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
+# make handovers         random operations on one directory that stepdown and Kafka 3.9.1 have in turn, ten hand-overs a run, acknowledged against readable (SEEDS=200)
 # make crowd-soak  an honest producer and consumer among a thousand connections of all kinds, for ten minutes (CROWD_S=…)
 # make same-seed  each scenario RUNS times (1000) on every Python that is here: the same lines each time
 # make soak    the long suites: kill -9, mutations, many seeds
@@ -46,7 +47,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -199,6 +200,11 @@ producer-storm: setup
 
 producer-splits: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_producer_splits.py
+
+SEEDS ?= 200
+
+handovers: setup
+	HANDOVER_SEEDS=$(SEEDS) $(BIN)/python -m pytest -s -m slow tests/interop/test_metadata_handover.py
 
 CROWD_S ?= 600
 

@@ -236,6 +236,11 @@ class Client:
         for (group, name), offset in self.committed.items():
             assert self._committed(group, name) == offset, (group, name)
 
+    def totals(self) -> str:
+        """What the last `check` has found, which is what was acknowledged, once."""
+        count = sum(topic.values.total() for topic in self.topics.values())
+        return f"{count} records of {len(self.topics)} topics acknowledged and read once, {len(self.committed)} commits"
+
     def _found_topics(self) -> Mapping[str, int]:
         topics = self.admin.list_topics(timeout=DEADLINE_S).topics
         return {name: len(topic.partitions) for name, topic in topics.items() if not name.startswith("__")}

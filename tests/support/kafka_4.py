@@ -1,5 +1,6 @@
-"""Apache Kafka 4.1.1, started as `kafka.py` starts 3.9.1."""
+"""Apache Kafka 4, started as `kafka.py` starts 3.9.1."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -8,13 +9,17 @@ from stepdown.bench.servers.maven import STDERR_LOG
 from .deadline import DEADLINE_S
 from .kafka import ApacheKafka
 
-KAFKA_4_1 = "org.apache.kafka:kafka_2.13:4.1.1"
+LATEST = "4.4.0"
 
 
 class ApacheKafka4(ApacheKafka):
-    """Kafka 4.1.1 over `folder`."""
+    """Kafka 4.1.1, or another `release` of 4, over `folder`."""
 
-    version = "4.1.1"
+    def __init__(
+        self, folder: Path, *, release: str = "4.1.1", properties: Mapping[str, str] | None = None, heap: str = "384m"
+    ) -> None:
+        super().__init__(folder, properties=properties, heap=heap)
+        self.version = release
 
     def create_topic(self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
         """Create a topic; the requests that older brokers take are gone from this one."""
@@ -23,4 +28,4 @@ class ApacheKafka4(ApacheKafka):
         admin.create_topics([topic], operation_timeout=DEADLINE_S)[name].result(DEADLINE_S)
 
     def _jars(self) -> tuple[Path, ...]:
-        return self._store.class_path(KAFKA_4_1, STDERR_LOG)
+        return self._store.class_path(f"org.apache.kafka:kafka_2.13:{self.version}", STDERR_LOG)
