@@ -20,6 +20,7 @@ COMMANDS = {
     "users": (".users.commands", "users"),
     "produce": (".produce.command", "produce"),
     "consume": (".consume.command", "consume"),
+    "metadata": (".metadata.commands", "metadata"),
     "log": (".log.command", "log"),
     "config": (".config.command", "config"),
     "bench": (".bench.commands", "bench"),

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 Logs = dict[int, Log]
 
-_SETTINGS_OF_PARTITIONS = {
+SETTINGS_OF_PARTITIONS = {
     OFFSETS_TOPIC: "offsets.topic.num.partitions",
     TRANSACTION_TOPIC: "transaction.state.log.num.partitions",
 }
@@ -98,7 +98,7 @@ def _take_over(
 ) -> StoredTopic:
     """A topic that only its folders tell of. Raises: DiskFault."""
     partitions = 1 + max(logs)
-    setting = _SETTINGS_OF_PARTITIONS.get(name)
+    setting = SETTINGS_OF_PARTITIONS.get(name)
     if setting is not None:
         wanted = getattr(configuration.settings, setting.replace(".", "_"))
         if partitions > wanted:

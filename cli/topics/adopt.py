@@ -85,10 +85,11 @@ def _open_place(
     log_dirs: Sequence[str] | None, config: Path | None, bootstrap: str, command_config: Path | None
 ) -> Iterator[TopicPlace]:
     if log_dirs:
-        from .directory_topics import DirectoryTopics
+        from ..support.directories_at_rest import open_at_rest
+        from .directory_topics import LOCKED_HINT, DirectoryTopics
 
-        with DirectoryTopics(log_dirs, None if config is None else str(config)) as directory:
-            yield directory
+        with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
+            yield DirectoryTopics(broker)
     else:
         from .running_topics import RunningTopics
 

@@ -1,0 +1,175 @@
+"""What Kafka of a release refuses or misreads in the metadata, and what takes its place.
+
+One setting out of range keeps all of Kafka from starting ("Error starting LogManager"). Sources: `LogConfig` of Kafka
+3.9.1 and 4.4.0 (KIP-1030: segment.bytes; KIP-724, KIP-937: settings that 4.0 removed), `MetadataVersion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ...config import TOPIC_KEYS
+from ...storage.metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
+
+LEAST: Mapping[str, int] = {"segment.ms": 1, "flush.messages": 1, "segment.index.bytes": 4, "retention.ms": -1}
+LEAST_IN_4: Mapping[str, int] = {**LEAST, "segment.bytes": 1 << 20}
+TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
+TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+REMOVED_IN_4 = ("message.format.version", "message.downconversion.enable", TIMESTAMP_DIFFERENCE)
+LOWEST_IN_4 = 7
+OF_STEPDOWN = "stepdown."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A release of Kafka: the levels of metadata.version that it opens, the least values, the settings it lacks.
+
+    `refuses_unknown`: a topic with a setting that it does not know cannot be changed any more (INVALID_CONFIG).
+    """
+
+    name: str
+    lowest_level: int
+    highest_level: int
+    least: Mapping[str, int]
+    removed: tuple[str, ...] = ()
+    refuses_unknown: bool = True
+
+
+RELEASES = {
+    release.name: release
+    for release in (
+        Release(name="3.9", lowest_level=1, highest_level=21, least=LEAST),
+        Release(name="4.0", lowest_level=LOWEST_IN_4, highest_level=25, least=LEAST_IN_4, removed=REMOVED_IN_4),
+        Release(
+            name="4.4",
+            lowest_level=LOWEST_IN_4,
+            highest_level=33,
+            least=LEAST_IN_4,
+            removed=REMOVED_IN_4,
+            refuses_unknown=False,
+        ),
+    )
+}
+
+
+class TooNew(ValueError):
+    """The metadata have a level that the release does not open, and that cannot be lowered."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Preparation:
+    """Settings for `release`; `lines` say what is different, one for each setting."""
+
+    release: Release
+    lines: list[str] = field(default_factory=list)
+
+    def prepare(self, state: ClusterState) -> ClusterState:
+        """The state that the release takes. Raises: TooNew."""
+        return replace(
+            state.copy(),
+            features=self._features(state),
+            topics={
+                name: replace(topic, configs=self.topic_configs(name, topic.configs))
+                for name, topic in state.topics.items()
+            },
+            cluster_configs=self.broker_configs("all brokers", state.cluster_configs),
+            configs_of_brokers={
+                broker_id: self.broker_configs(f"broker {broker_id}", configs)
+                for broker_id, configs in state.configs_of_brokers.items()
+            },
+        )
+
+    def _features(self, state: ClusterState) -> dict[str, int]:
+        level, release = state.metadata_version, self.release
+        if level > release.highest_level:
+            raise TooNew(
+                f"metadata.version is {level}, and Kafka {release.name} opens at most {release.highest_level}; "
+                "a level cannot be lowered"
+            )
+        if level >= release.lowest_level:
+            return state.features
+        self.lines.append(f"metadata.version {level} becomes {HIGHEST_METADATA_VERSION}")
+        return {**state.features, METADATA_VERSION: HIGHEST_METADATA_VERSION}
+
+    def topic_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
+        """The settings of a topic without those that the release does not know, and within its limits."""
+        return self._settle(owner, configs, {name: name for name in TOPIC_KEYS})
+
+    def broker_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
+        """Dynamic settings of brokers, likewise."""
+        names = {key.synonyms[0]: name for name, key in TOPIC_KEYS.items() if key.synonyms}
+        return self._settle(owner, configs, names)
+
+    def _settle(self, owner: str, configs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+        """`names`: the topic setting that each setting is."""
+        settled = {}
+        for name, value in configs.items():
+            topic_name = names.get(name, name)
+            if self._is_unknown(topic_name):
+                self.lines.append(f"{owner}: {name}={value} is left out, Kafka {self.release.name} does not know it")
+                settled.update(self._stand_ins(owner, name, value, configs))
+            elif topic_name in self.release.least and not _is_whole(value):
+                self.lines.append(f"{owner}: {name}={value} is left out, it is no whole number")
+            else:
+                settled[name] = self._within_limits(owner, name, value, topic_name)
+        return settled
+
+    def _is_unknown(self, name: str) -> bool:
+        return name in self.release.removed or (self.release.refuses_unknown and name.startswith(OF_STEPDOWN))
+
+    def _stand_ins(self, owner: str, name: str, value: str, configs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The two limits that took the place of one."""
+        if not name.endswith(TIMESTAMP_DIFFERENCE):
+            return
+        prefix = name.removesuffix(TIMESTAMP_DIFFERENCE)
+        for limit in (prefix + each for each in TIMESTAMP_LIMITS):
+            if limit not in configs:
+                self.lines.append(f"{owner}: {limit}={value} in its place")
+                yield limit, value
+
+    def _within_limits(self, owner: str, name: str, value: str, topic_name: str) -> str:
+        least = self.release.least.get(topic_name)
+        if least is None or int(value) >= least:
+            return value
+        self.lines.append(f"{owner}: {name}={value} becomes {least}, the least that Kafka {self.release.name} takes")
+        return str(least)
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
+def absent_partitions(state: ClusterState) -> Iterator[str]:
+    """A line for each topic with partitions whose replicas are not known: Kafka starts, and leads them nowhere."""
+    for name, topic in state.topics.items():
+        count = sum(not record.replicas for record in topic.replicas)
+        if count:
+            yield f"{name}: {count} of {topic.partitions} partitions have no replica here and no leader in Kafka"
+
+
+def server_properties(
+    state: ClusterState, node_id: int, log_dirs: Iterable[str], metadata_dir: str, counts: Mapping[str, int]
+) -> list[str]:
+    """The lines that Kafka needs beside its own settings; `counts` are settings of numbers of partitions."""
+    directories = list(log_dirs)
+    lines = [
+        "process.roles=broker,controller",
+        f"node.id={node_id}",
+        f"controller.quorum.voters={node_id}@localhost:9093",
+        "listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.listener.names=CONTROLLER",
+        f"log.dirs={','.join(directories)}",
+        f"metadata.log.dir={metadata_dir}",
+        *(f"{name}={count}" for name, count in counts.items()),
+        "offsets.topic.replication.factor=1",
+        "transaction.state.log.replication.factor=1",
+        "transaction.state.log.min.isr=1",
+    ]
+    if state.acls:
+        lines.append("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+    return lines

@@ -1,0 +1,37 @@
+"""Log directories that no broker has open, opened and closed in order as a broker does.
+
+Its locks, recovery and take-over happen, but nothing is served and nothing periodic runs, so that nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...broker.broker import Broker
+from ...config import ConfigError, load
+from ...protocol.errors import DiskFault
+from .failures import EXIT_BAD_USAGE, CommandFailed
+
+
+@contextmanager
+def open_at_rest(log_dirs: Sequence[str], properties: Path | None, locked_hint: str) -> Iterator[Broker]:
+    """A broker that is not started, over these directories. Raises: CommandFailed when they cannot be opened."""
+    try:
+        file = None if properties is None else str(properties)
+        loaded = load(file, overrides=[f"log.dirs={','.join(log_dirs)}"])
+    except ConfigError as fault:
+        raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
+    try:
+        broker = Broker(loaded.settings, loaded.layers)
+        with broker.or_let_go():
+            broker.topics.load()
+    except DiskFault as fault:
+        raise CommandFailed(str(fault), locked_hint) from fault
+    try:
+        yield broker
+    finally:
+        broker.workers.shutdown()
+        broker.spare_descriptors.close()
+        broker.log_manager.shutdown()
