@@ -6,6 +6,7 @@
 | know it | there, without an id | is served, and gets the id |
 | know it | missing | is made, empty: a crash came between remembering and making |
 | know it, with another id or fewer partitions | there | is set aside as `-stray`, as Kafka does |
+| know it | there twice, in two log directories, with different ids | the one with its id is served, the other set aside |
 | do not know it | there, with an id | is set aside as `-stray` |
 | do not know it | there, without an id | is taken over: somebody put it there |
 | there are none at all | there | is taken over |
@@ -55,6 +56,7 @@ def load_image(
     store: MetadataStore, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Iterator[Topic]:
     """The topics, after what was half done has been finished. Raises DiskFault."""
+    log_manager.settle_rivals({name: stored.topic_id for name, stored in store.state.topics.items()})
     found: dict[str, Logs] = {}
     for (name, index), opened in log_manager.logs.items():
         found.setdefault(name, {})[index] = opened

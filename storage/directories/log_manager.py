@@ -19,7 +19,7 @@ from ..files.checkpoint_file import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS
 from ..files.clock import Clock
 from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory, stray_directory
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
-from ..files.partition_metadata import encode_uuid, write_topic_id
+from ..files.partition_metadata import encode_uuid, read_topic_id, write_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
@@ -61,6 +61,7 @@ class LogManager:
         self.producer_expiration_ms = producer_expiration_ms
         self.deletions = PendingDeletions(files)
         self.logs: dict[TopicPartition, Log] = {}
+        self._rivals: list[tuple[TopicPartition, str]] = []
         self._rolled: dict[Log, None] = {}
         self._has_stale_checkpoints = False
         self._directories: list[LogDirectory] = []
@@ -190,17 +191,45 @@ class LogManager:
     def _settle_move(self, opened: Log, path: str) -> bool:
         """Whether to open the log in `path` too, of two in different directories: a crash came at the end of a move.
 
-        Raises: DiskFault when neither was moved to the other.
+        Raises: DiskFault when neither was moved to the other, and both are of one topic.
         """
         if is_moved(self.files, path):
             self._set_aside(path, opened.topic, opened.partition)
             return False
         if not is_moved(self.files, opened.directory):
-            raise DiskFault(f"{opened.name} is in two places: {opened.directory} and {path}")
+            if read_topic_id(self.files, path) == opened.topic_id:
+                raise DiskFault(f"{opened.name} is in two places: {opened.directory} and {path}")
+            self._rivals.append(((opened.topic, opened.partition), path))
+            return False
         opened.release()
         del self.logs[opened.topic, opened.partition]
         self._set_aside(opened.directory, opened.topic, opened.partition)
         return True
+
+    def settle_rivals(self, topic_ids: Mapping[str, UUID]) -> None:
+        """Of folders of one partition with different topic ids, serve the one whose id is in the metadata.
+
+        The others are kept as stray ones. Raises: DiskFault when there are no metadata.
+        """
+        for key, path in self._rivals:
+            opened, topic_id, wanted = self.logs[key], read_topic_id(self.files, path), topic_ids.get(key[0])
+            if not topic_ids:
+                raise DiskFault(
+                    f"{opened.name} is in two places, of two topics with that name: {opened.directory} and {path}. "
+                    "There are no metadata that say which one counts: move the other away"
+                )
+            if topic_id is None or topic_id != wanted or opened.topic_id == wanted:
+                self._rename_as_stray(path, key, topic_id)
+            else:
+                self.set_aside_as_stray(opened)
+                self.logs[key] = self._open_one(path, key)
+        self._rivals.clear()
+
+    def _open_one(self, path: str, key: TopicPartition) -> Log:
+        directory = self._directory_of(path)
+        starts, recovery_points = directory.log_starts(), directory.recovery_points()
+        opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+        return open_log(path, *key, self.default_config, opening)
 
     def _set_aside(self, path: str, topic: str, partition: int) -> None:
         """Rename a log's folder so that it is removed when `delete_due` finds that its time has come."""
@@ -345,19 +374,21 @@ class LogManager:
 
         Raises: DiskFault.
         """
-        parent = self._directory_of(log.directory).path
-        target = f"{parent}/{stray_directory(log.topic, log.partition, uuid4().hex)}"
-        self.files.rename(log.directory, target)
+        self._rename_as_stray(log.directory, (log.topic, log.partition), log.topic_id)
         log.retire()
         del self.logs[log.topic, log.partition]
         self._forget(log)
+
+    def _rename_as_stray(self, path: str, key: TopicPartition, topic_id: UUID | None) -> None:
+        target = f"{self._directory_of(path).path}/{stray_directory(*key, uuid4().hex)}"
+        self.files.rename(path, target)
         self._has_stale_checkpoints = True
         _logger.warning(
             "%s is not a partition of the metadata (topic id %s) and is kept as %s. To serve it, stop the broker, "
             "give the folder the name of a topic that does not exist and remove its partition.metadata: it is then "
             "taken over",
-            log.directory,
-            None if log.topic_id is None else encode_uuid(log.topic_id),
+            path,
+            None if topic_id is None else encode_uuid(topic_id),
             target.rpartition("/")[2],
         )
 

@@ -52,6 +52,34 @@ async def test_a_folder_with_another_id_is_set_aside(
     assert "is not a partition of the metadata" in caplog.text
 
 
+@pytest.mark.parametrize("valid", ["one", "other"])
+async def test_of_one_partition_in_two_directories_the_stale_one_is_set_aside(tmp_path: Path, valid: str) -> None:
+    """Fault: a stale folder in another log directory kept the broker from starting."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    async with running_broker(one) as broker:
+        await create(broker, "orders", 1)
+        topic_id = broker.cluster.topics["orders"].topic_id
+    other.mkdir()
+    copy(one / "orders-0", other / "orders-0")
+    stale = {"one": other, "other": one}[valid]
+    write_topic_id(Files(), str(stale / "orders-0"), STALE)
+    for _ in range(2):
+        async with running_broker(one, log_dirs=f"{one},{other}") as broker:
+            found = broker.cluster.topics["orders"].partitions[0].log
+            assert (found.directory, found.topic_id) == (str(tmp_path / valid / "orders-0"), topic_id)
+    assert strays(stale) == ["orders-0"]
+    assert strays(tmp_path / valid) == []
+
+
+async def test_without_metadata_two_folders_of_one_partition_stop_the_start(tmp_path: Path) -> None:
+    for name, number in (("one", 1001), ("other", 1002)):
+        (tmp_path / name / "orders-0").mkdir(parents=True)
+        write_topic_id(Files(), str(tmp_path / name / "orders-0"), UUID(int=number))
+    with pytest.raises(DiskFault, match="orders-0 is in two places, of two topics with that name"):
+        async with running_broker(tmp_path, log_dirs=f"{tmp_path / 'one'},{tmp_path / 'other'}"):
+            pass
+
+
 async def test_a_folder_whose_topic_is_not_there_is_set_aside(tmp_path: Path) -> None:
     async with running_broker(tmp_path) as broker:
         await create(broker, "orders", 1)
