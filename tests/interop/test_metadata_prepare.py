@@ -40,7 +40,8 @@ async def fill(directory: Path) -> None:
 def change(address: str, topic: str) -> None:
     entry = ConfigEntry("max.message.bytes", "2000000", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    AdminClient({"bootstrap.servers": address}).incremental_alter_configs([resource])[resource].result(DEADLINE_S)
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.incremental_alter_configs([resource])[resource].result(DEADLINE_S)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,7 @@ def test_kafka_starts_and_changes_every_topic(tmp_path: Path, release: str, kind
     with kafka_over(tmp_path, kind) as kafka:
         for topic in TOPICS:
             change(kafka.address, topic)
-        found = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=DEADLINE_S).topics
+        admin = AdminClient({"bootstrap.servers": kafka.address})
+        found = admin.list_topics(timeout=DEADLINE_S).topics
     assert [found["__consumer_offsets"].partitions[index].leader for index in range(3)] == [-1, 1, 1]
     assert not (tmp_path / "data" / "__consumer_offsets-0").exists()

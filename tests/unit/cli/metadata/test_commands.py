@@ -1,6 +1,5 @@
-"""`stepdown metadata prepare`: what Kafka of a release refuses is left out or brought within its limits, a line each."""
+"""`stepdown metadata prepare`: what Kafka of a release refuses is left out or brought within limits, a line each."""
 
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
