@@ -6,7 +6,7 @@
 | know it | there, without an id | is served, and gets the id |
 | know it | missing | is made, empty: a crash came between remembering and making |
 | know it, with another id or fewer partitions | there | is set aside as `-stray`, as Kafka does |
-| know it | there twice, in two log directories, with different ids | the one with its id is served, the other set aside |
+| know it | there twice, with different ids | the one with its id is served, the other set aside |
 | do not know it | there, with an id | is set aside as `-stray` |
 | do not know it | there, without an id | is taken over: somebody put it there |
 | there are none at all | there | is taken over |
