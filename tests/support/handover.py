@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -259,12 +259,27 @@ class Client:
         try:
             for index in range(self.topics[name].partitions):
                 partition = TopicPartition(name, index)
-                _, end = consumer.get_watermark_offsets(partition, timeout=DEADLINE_S)
+                end = self._end_offset(consumer, partition)
                 consumer.assign([TopicPartition(name, index, 0)])
                 self._until(lambda: self._read(consumer, found, partition, end))  # noqa: B023  # called here
         finally:
             consumer.close()
         return found
+
+    def _end_offset(self, consumer: Any, partition: TopicPartition) -> int:
+        """Kafka answers Metadata before it leads: then the offset is asked again."""
+        found: list[int] = []
+
+        def has_answered() -> bool:
+            try:
+                found.append(consumer.get_watermark_offsets(partition, timeout=DEADLINE_S)[1])
+            except KafkaException as fault:
+                if fault.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                    raise
+            return bool(found)
+
+        self._until(has_answered)
+        return found[0]
 
     @staticmethod
     def _read(consumer: Any, found: Counter[bytes], partition: TopicPartition, end: int) -> bool:
