@@ -5,7 +5,7 @@ Its locks, recovery and take-over happen, but nothing is served and nothing peri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,11 +16,17 @@ from .failures import EXIT_BAD_USAGE, CommandFailed
 
 
 @contextmanager
-def open_at_rest(log_dirs: Sequence[str], properties: Path | None, locked_hint: str) -> Iterator[Broker]:
-    """A broker that is not started, over these directories. Raises: CommandFailed when they cannot be opened."""
+def open_at_rest(
+    log_dirs: Sequence[str], properties: Path | None, locked_hint: str, overrides: Mapping[str, object] | None = None
+) -> Iterator[Broker]:
+    """A broker that is not started, over these directories; `overrides` are settings that come before the file's.
+
+    Raises: CommandFailed when they cannot be opened.
+    """
+    given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
     try:
         file = None if properties is None else str(properties)
-        loaded = load(file, overrides=[f"log.dirs={','.join(log_dirs)}"])
+        loaded = load(file, overrides=[f"{key}={value}" for key, value in given.items()])
     except ConfigError as fault:
         raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +63,10 @@ def adopt(
         raise CommandFailed("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
     if config is not None and not log_dirs:
         raise CommandFailed("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
-    with _open_place(log_dirs, config, bootstrap, command_config) as place:
+    counts = {} if described is None else internal_partition_counts(described)
+    with _open_place(log_dirs, config, bootstrap, command_config, counts) as place:
+        for line in place.adopt_partition_counts(counts, dry_run=dry_run):
+            typer.echo(line)
         known = place.topics()
         names = adoption.select(known, patterns or [])
         adoptions = adoption.plan(names, configs, described)
@@ -82,19 +85,36 @@ def adopt(
 
 @contextmanager
 def _open_place(
-    log_dirs: Sequence[str] | None, config: Path | None, bootstrap: str, command_config: Path | None
+    log_dirs: Sequence[str] | None,
+    config: Path | None,
+    bootstrap: str,
+    command_config: Path | None,
+    counts: Mapping[str, int],
 ) -> Iterator[TopicPlace]:
     if log_dirs:
+        from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
         from ..support.directories_at_rest import open_at_rest
         from .directory_topics import LOCKED_HINT, DirectoryTopics
 
-        with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
+        settings = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
+        with open_at_rest(log_dirs, config, LOCKED_HINT, settings) as broker:
             yield DirectoryTopics(broker)
     else:
         from .running_topics import RunningTopics
 
         with connect(bootstrap, command_config) as client:
             yield RunningTopics(client)
+
+
+def internal_partition_counts(described: ToolOutput) -> dict[str, int]:
+    """The numbers of partitions by which groups and transactions are found, of internal topics that files name."""
+    from ...broker.metadata.topic_rules import INTERNAL_TOPICS
+
+    return {
+        name: topic.partitions
+        for name, topic in described.topics.items()
+        if name in INTERNAL_TOPICS and topic.partitions is not None
+    }
 
 
 def read_files(paths: Sequence[Path]) -> ToolOutput | None:

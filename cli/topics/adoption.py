@@ -47,6 +47,9 @@ class TopicPlace(Protocol):
     def adopt(self, adoption: Adoption) -> Outcome:
         """Replaces the settings of a topic."""
 
+    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+        """A line for each internal topic that has, or should have, another number of partitions."""
+
 
 def select(topics: Mapping[str, KnownTopic], patterns: Sequence[str]) -> list[str]:
     """The topics without known settings whose name matches a pattern such as `orders` or `audit-*`; all without one."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...broker.broker import Broker
 from ...broker.metadata.configuration import log_config
 from ...client.operations.outcome import Outcome
 from ...protocol.errors import ApiError, error_name
 from ...storage.log.log_config import LogConfig
+from ...storage.metadata.cluster_state import StoredTopic
+from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
+from ..support.failures import CommandFailed
 from .adoption import Adoption, KnownTopic
 
 LOCKED_HINT = "A broker that has them open is asked with --bootstrap-server instead of --log-dir."
@@ -38,3 +42,34 @@ class DirectoryTopics:
         except ApiError as fault:
             return Outcome(name=adoption.topic, error=error_name(fault.code), message=fault.message or "")
         return Outcome(name=adoption.topic)
+
+    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+        """Raises: CommandFailed where a folder contradicts a number."""
+        store = self._topics.store
+        present = {name: store.state.topics[name] for name in counts if name in store.state.topics}
+        changed = {
+            name: with_partitions(name, topic, counts[name])
+            for name, topic in present.items()
+            if topic.partitions != counts[name]
+        }
+        if changed and not dry_run:
+            store.state.topics |= changed
+            store.save()
+            store.write_snapshot()  # in which a topic that has fewer partitions now was never removed
+        return [f"{name}: {counts[name]} partitions instead of {present[name].partitions}" for name in changed]
+
+
+def with_partitions(name: str, topic: StoredTopic, count: int) -> StoredTopic:
+    """The topic with that many partitions; those that are added are another broker's.
+
+    Raises: CommandFailed when one that would go has a folder here.
+    """
+    surplus = [index for index in range(count, topic.partitions) if topic.replicas[index].replicas]
+    if surplus:
+        raise CommandFailed(
+            f"{name} has {count} partitions by the file, but a folder of partition {surplus[-1]} is here",
+            "Groups and transactions are found by that number: find out which of both is the old cluster's.",
+        )
+    absent = PartitionRecord(replicas=(), isr=(), leader=NO_LEADER)
+    added = (absent,) * (count - topic.partitions)
+    return replace(topic, replicas=topic.replicas[:count] + added)

@@ -108,14 +108,15 @@ class MetadataStore:
         # Kafka 3.9.1 to 4.4.0 forget the passwords of other users when they read a log that takes one away
         # (`ScramDelta.apply`). A snapshot holds no removals.
         if self._removes_password or self.log.bytes_since_snapshot > self.log.snapshot_bytes:
-            self._write_snapshot()
+            self.write_snapshot()
 
     def close(self) -> None:
         """Have the next start find a snapshot where the log would be long to read."""
         if self.log.bytes_since_snapshot > LEAST_SNAPSHOT_BYTES:
-            self._write_snapshot()
+            self.write_snapshot()
 
-    def _write_snapshot(self) -> None:
+    def write_snapshot(self) -> None:
+        """Have the state that was saved last in the place of the log so far; where that fails the log stays."""
         records = difference(ClusterState(), self._saved, self.node_id)
         try:
             self.log.write_snapshot(records, self._saved.metadata_version)

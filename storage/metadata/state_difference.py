@@ -33,7 +33,7 @@ def difference(before: ClusterState, after: ClusterState, node_id: int) -> Itera
     yield from _features(before.features, after.features)
     for name, topic in before.topics.items():
         present = after.topics.get(name)
-        if present is None or present.topic_id != topic.topic_id:
+        if present is None or not _continues(topic, present):
             # Kafka gives them to a new topic of that name when it replays both at once.
             yield from _configs(TOPIC_RESOURCE, name, topic.configs, {})
             yield records.RemoveTopicRecord(topic_id=topic.topic_id)
@@ -71,7 +71,7 @@ def _features(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[A
 
 
 def _topic(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
-    if before is None or before.topic_id != after.topic_id:
+    if before is None or not _continues(before, after):
         yield records.TopicRecord(name=name, topic_id=after.topic_id)
         before = StoredTopic(topic_id=after.topic_id, replicas=())
     yield from _configs(TOPIC_RESOURCE, name, before.configs, after.configs)
@@ -79,6 +79,11 @@ def _topic(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterato
     for index, record in enumerate(after.replicas):
         if index >= len(known) or (known[index] is not record and known[index] != record):
             yield _partition(after.topic_id, index, record)
+
+
+def _continues(before: StoredTopic, after: StoredTopic) -> bool:
+    """Whether it is the same topic; no record takes a partition away, so one with fewer is removed and made."""
+    return before.topic_id == after.topic_id and before.partitions <= after.partitions
 
 
 def _partition(topic_id: UUID, index: int, record: PartitionRecord) -> records.PartitionRecord:
