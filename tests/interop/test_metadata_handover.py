@@ -2,21 +2,33 @@
 
 import asyncio
 import os
+import re
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
-from support.handover import SETTINGS, Client, kafka_over
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from support.deadline import DEADLINE_S
+from support.handover import SETTINGS, Client, Topic, kafka_over
 from support.kafka import ApacheKafka
 from support.kafka_4 import LATEST, ApacheKafka4
+from support.kafka_tools import ACLS, CONFIG, KafkaTools
 from support.running import running_broker
 
 pytestmark = pytest.mark.java
 
 STEPS = 12
 HAND_OVERS = 10
+DESCRIBING = (
+    ("org.apache.kafka.tools.TopicCommand", "--describe"),
+    (CONFIG, "--describe --entity-type topics"),
+    (ACLS, "--list"),
+    ("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe --all-groups --offsets"),
+)
 SEEDS = int(os.environ.get("HANDOVER_SEEDS", "3"))
 
 
@@ -65,6 +77,94 @@ async def test_stepdown_then_kafka_3_9_then_kafka_4_then_stepdown(tmp_path: Path
     await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=False)
     await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=True, kind=partial(ApacheKafka4, release=LATEST))
     await with_stepdown(tmp_path, client, is_killed=False)
+
+
+def describe(address: str) -> dict[str, list[str]]:
+    """What Kafka's tools say of topics, settings without their synonyms, access rules and groups."""
+
+    def run(tool: str, command: str) -> str:
+        return KafkaTools(ApacheKafka.version).run(tool, f"--bootstrap-server {address} {command}")
+
+    return {
+        command: sorted(re.sub(r" synonyms=.*", "", line) for line in run(tool, command).splitlines())
+        for tool, command in DESCRIBING
+    }
+
+
+async def test_kafkas_tools_say_the_same_of_stepdown_and_of_kafka_after_it(tmp_path: Path) -> None:
+    client = Client(Random(3))
+    settings = {key.replace(".", "_"): value for key, value in SETTINGS.items()}
+    async with running_broker(tmp_path / "data", **settings) as broker:
+        for step in (client.create, client.create, client.configure, client.commit, client.commit, client.allow):
+            await asyncio.to_thread(client.work, str(broker.address), 0)
+            await asyncio.to_thread(step)
+        of_stepdown = await asyncio.to_thread(describe, str(broker.address))
+    kafka = kafka_over(tmp_path)
+    with kafka:
+        of_kafka = await asyncio.to_thread(describe, kafka.address)
+    assert of_kafka == of_stepdown
+
+
+STALE_TOPICS = {"first": (0,), "last": (2,), "most": (0, 1)}
+
+
+async def test_stale_folders_are_set_aside_as_kafka_does(tmp_path: Path) -> None:
+    """Folders of a topic that was deleted lie where those of the new topic of that name belong."""
+    ours, theirs = tmp_path / "ours" / "data", tmp_path / "theirs"
+    await fill_with_stale_folders(ours)
+    shutil.copytree(ours, theirs / "data")
+    async with running_broker(ours, **{key.replace(".", "_"): value for key, value in SETTINGS.items()}) as broker:
+        of_stepdown = await asyncio.to_thread(read_all, str(broker.address))
+    with kafka_over(theirs) as kafka:
+        of_kafka = await asyncio.to_thread(read_all, kafka.address)
+    assert of_stepdown == of_kafka
+    assert (
+        strays(ours)
+        == strays(theirs / "data")
+        == sorted(f"{topic}-{index}" for topic, stale in STALE_TOPICS.items() for index in stale)
+    )
+
+
+async def fill_with_stale_folders(directory: Path) -> None:
+    """Topics that were made, written, deleted and made again, with some folders of the old ones put back."""
+    settings = {key.replace(".", "_"): value for key, value in SETTINGS.items()}
+    old = directory.parent / "old"
+    for times in (4, 3):
+        async with running_broker(directory, **settings) as broker:
+            await asyncio.to_thread(make_topics, str(broker.address), times)
+        if not old.exists():
+            shutil.copytree(directory, old)
+    for topic, stale in STALE_TOPICS.items():
+        for folder in (f"{topic}-{index}" for index in stale):
+            shutil.rmtree(directory / folder)
+            shutil.copytree(old / folder, directory / folder)
+
+
+def make_topics(address: str, times: int) -> None:
+    """The topics, anew, with that many records in each partition."""
+    admin = AdminClient({"bootstrap.servers": address})
+    present = [topic for topic in admin.list_topics(timeout=DEADLINE_S).topics if topic in STALE_TOPICS]
+    for future in admin.delete_topics(present).values() if present else ():
+        future.result(DEADLINE_S)
+    new = [NewTopic(topic, num_partitions=3, replication_factor=1) for topic in STALE_TOPICS]
+    for future in admin.create_topics(new).values():
+        future.result(DEADLINE_S)
+    producer = Producer({"bootstrap.servers": address})
+    for topic in STALE_TOPICS:
+        for index in range(3):
+            for number in range(times):
+                producer.produce(topic, b"%d of %d" % (number, times), partition=index)
+    assert producer.flush(DEADLINE_S) == 0
+
+
+def read_all(address: str) -> dict[tuple[str, int], list[bytes]]:
+    """The values in each partition."""
+    client = Client(Random(0), {topic: Topic(3) for topic in STALE_TOPICS}, address=address)
+    return {(topic, index): client.read_partition(topic, index) for topic in STALE_TOPICS for index in range(3)}
+
+
+def strays(directory: Path) -> list[str]:
+    return sorted(path.name.partition(".")[0] for path in directory.glob("*-stray"))
 
 
 @pytest.mark.slow

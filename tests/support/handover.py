@@ -251,17 +251,22 @@ class Client:
         return {key: entry.value for key, entry in found.items() if entry.source == 1}
 
     def _values(self, name: str) -> Counter[bytes]:
+        return Counter(
+            value for index in range(self.topics[name].partitions) for value in self.read_partition(name, index)
+        )
+
+    def read_partition(self, name: str, index: int) -> list[bytes]:
+        """The values from the first to the last, read_committed."""
         consumer = Consumer(
             {"bootstrap.servers": self.address, "group.id": "reader", "enable.auto.commit": False,
              "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
         )  # fmt: skip
-        found: Counter[bytes] = Counter()
+        found: list[bytes] = []
+        partition = TopicPartition(name, index)
         try:
-            for index in range(self.topics[name].partitions):
-                partition = TopicPartition(name, index)
-                end = self._end_offset(consumer, partition)
-                consumer.assign([TopicPartition(name, index, 0)])
-                self._until(lambda: self._read(consumer, found, partition, end))  # noqa: B023  # called here
+            end = self._end_offset(consumer, partition)
+            consumer.assign([TopicPartition(name, index, 0)])
+            self._until(lambda: self._read(consumer, found, partition, end))
         finally:
             consumer.close()
         return found
@@ -282,12 +287,12 @@ class Client:
         return found[0]
 
     @staticmethod
-    def _read(consumer: Any, found: Counter[bytes], partition: TopicPartition, end: int) -> bool:
+    def _read(consumer: Any, found: list[bytes], partition: TopicPartition, end: int) -> bool:
         """Whether the end is reached."""
         message = consumer.poll(0.1)
         if message is not None:
             assert message.error() is None, message.error()
-            found[message.value()] += 1
+            found.append(message.value())
         (at,) = consumer.position([partition])
         return end == 0 or at.offset >= end
 
