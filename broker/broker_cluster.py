@@ -34,7 +34,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..config import Given, Layers, Loaded, Origin, load, topic_settings
+from ..config import BrokerSettings, Given, Layers, Loaded, Origin, load, topic_settings
 from ..network.clock import Clock, LoopClock
 from ..network.listener import bind
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
@@ -150,7 +150,7 @@ class BrokerCluster:
         first = next(iter(self._members.values())).loaded
         own_files = self._files(0)
         self._cluster_id = _known_cluster_id(self._members.values(), own_files)
-        store = _open_store(Path(directory), own_files, self.clock)
+        store = _open_store(Path(directory), own_files, self.clock, first.settings)
         self.controller = Controller(
             store,
             self.clock,
@@ -430,6 +430,7 @@ def own_settings(node_id: int, directory: str | Path, rack: str | None = None) -
     texts = {
         "node.id": str(node_id),
         "log.dirs": str(Path(directory) / f"broker-{node_id}"),
+        "metadata.log.dir": str(Path(directory) / f"broker-{node_id}"),  # nothing: the cluster keeps the metadata
         "stepdown.http.listen": "127.0.0.1:0",
     }
     if rack is not None:
@@ -450,10 +451,11 @@ def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
     return None
 
 
-def _open_store(directory: Path, files: Files, clock: Clock) -> MetadataStore:
+def _open_store(directory: Path, files: Files, clock: Clock, settings: BrokerSettings) -> MetadataStore:
     """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
     directory.mkdir(parents=True, exist_ok=True)
-    store = MetadataStore.open(files, [str(directory)], clock)
+    snapshot_bytes = settings.metadata_log_max_record_bytes_between_snapshots
+    store = MetadataStore.open(files, [str(directory)], clock, snapshot_bytes=snapshot_bytes)
     if store.is_new and (found := sorted(directory.glob("broker-*/*-*/partition.metadata"))):
         message = (
             f"{found[0].parent} is a partition, but {store.log.folder} is missing: put it back, or move the data away"

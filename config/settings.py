@@ -69,6 +69,8 @@ class BrokerSettings:
 
     # Log directories and their periodic work
     log_dirs: tuple[str, ...]
+    metadata_log_dir: str | None
+    metadata_log_max_record_bytes_between_snapshots: int
     num_recovery_threads_per_data_dir: int
     log_retention_check_interval_ms: int
     log_flush_scheduler_interval_ms: int

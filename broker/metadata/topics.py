@@ -69,7 +69,12 @@ class Topics:
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
         """`store` is that of a cluster; without one the broker has its own, in its log directories."""
-        self.store = store or MetadataStore.open(core.log_manager.files, core.log_manager.directories, core.clock)
+        self.store = store or MetadataStore.open(
+            core.log_manager.files,
+            core.log_manager.metadata_directories,
+            core.clock,
+            snapshot_bytes=core.settings.metadata_log_max_record_bytes_between_snapshots,
+        )
         self.configuration = Configuration(layers, self.store, core.cluster.node_id)
         self.collisions = CollisionGuard()
         self.moves = moves

@@ -103,7 +103,7 @@ class Preparation:
 
     def _settle(self, owner: str, configs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
         """`names`: the topic setting that each setting is."""
-        settled = {}
+        settled: dict[str, str] = {}
         for name, value in configs.items():
             topic_name = names.get(name, name)
             if self._is_unknown(topic_name):

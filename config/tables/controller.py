@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, STRING, accepted, acted_on
 from ..keys.value_checks import AtLeast, EachOf
 
 KEYS = (
+    acted_on(
+        "metadata.log.dir",
+        STRING,
+        None,
+        None,
+        AT_START,
+        "Directory of __cluster_metadata-0, the state of the cluster; none: the first of log.dirs. Where another of "
+        "these directories has one already, that is used.",
+    ),
+    acted_on(
+        "metadata.log.max.record.bytes.between.snapshots",
+        LONG,
+        20_971_520,
+        AtLeast(1),
+        AT_START,
+        "Bytes of the metadata log after which a snapshot takes the place of what is before it.",
+    ),
     *accepted(
         "The broker is its own controller.",
         ("broker.heartbeat.interval.ms", INT, 2000, None, AT_START),
@@ -27,8 +44,6 @@ KEYS = (
         ("eligible.leader.replicas.enable", BOOLEAN, False, None, AT_START),
         ("initial.broker.registration.timeout.ms", INT, 60_000, None, AT_START),
         ("leader.imbalance.per.broker.percentage", INT, 10, None, AT_START),
-        ("metadata.log.dir", STRING, None, None, AT_START),
-        ("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, AtLeast(1), AT_START),
         ("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, AtLeast(0), AT_START),
         ("metadata.log.segment.bytes", INT, 1_073_741_824, AtLeast(12), AT_START),
         ("metadata.log.segment.ms", LONG, 604_800_000, None, AT_START),

@@ -49,9 +49,10 @@ class LogManager:
         default_config: LogConfig | None = None,
         *,
         identity: Identity | None = None,
+        metadata_directory: str | None = None,
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
     ) -> None:
-        """Lock the directories and open all logs in them.
+        """Lock the directories and open all logs in them; in `metadata_directory` there are none.
 
         Raises: DiskFault when a directory is in use, belongs to another node or cluster, or cannot be read.
         """
@@ -65,12 +66,15 @@ class LogManager:
         self._rolled: dict[Log, None] = {}
         self._has_stale_checkpoints = False
         self._directories: list[LogDirectory] = []
+        self._of_metadata: list[LogDirectory] = []
         self.offline = OfflineDirectories()
         self.unusable: dict[TopicPartition, DiskFault] = {}
         """The logs that could not be opened, in directories that are online."""
         try:
             self._lock_all(dict.fromkeys(files.absolute(path) for path in directories))
-            self.identity = settle_identity(files, self._directories, identity or Identity())
+            if metadata_directory is not None:
+                self._lock_metadata(files.absolute(metadata_directory))
+            self.identity = settle_identity(files, self._all_directories(), identity or Identity())
             for directory in self._directories:
                 self._open_logs_or_do_without(directory)
         except BaseException:
@@ -92,6 +96,7 @@ class LogManager:
             files,
             clock,
             identity=wanted,
+            metadata_directory=settings.metadata_log_dir,
             producer_expiration_ms=settings.producer_id_expiration_ms,
         )
 
@@ -99,6 +104,12 @@ class LogManager:
     def directories(self) -> list[str]:
         """Those that were usable at the start."""
         return [directory.path for directory in self._directories]
+
+    @property
+    def metadata_directories(self) -> list[str]:
+        """Where the metadata log may be; a new one belongs in the first."""
+        own = [directory.path for directory in self._of_metadata]
+        return own + [path for path in self.directories if path not in own]
 
     @property
     def node_id(self) -> int | None:
@@ -145,6 +156,13 @@ class LogManager:
                 if not self._directories:
                     raise  # the first one has the metadata: Kafka does not start without it either
                 self.offline.note(path, fault)
+
+    def _all_directories(self) -> list[LogDirectory]:
+        return list(dict.fromkeys([*self._directories, *self._of_metadata]))
+
+    def _lock_metadata(self, path: str) -> None:
+        known = [directory for directory in self._directories if directory.path == path]
+        self._of_metadata = known or [LogDirectory(self.files, path)]
 
     def _open_logs_or_do_without(self, directory: LogDirectory) -> None:
         """Raises: DiskFault when the logs contradict each other, or the disk of the first directory fails."""
@@ -544,7 +562,7 @@ class LogManager:
     def _release(self) -> None:
         for log in self.logs.values():
             log.release()
-        for directory in self._directories:
+        for directory in self._all_directories():
             directory.release()
 
 

@@ -19,7 +19,7 @@ from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
 from ..files.files import Files
 from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
-from .metadata_log import LocalVoter, MetadataLog
+from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
 from .metadata_log_contents import FOLDER, DamagedMetadata, read_metadata_file
 from .state_difference import difference
 from .state_document import MalformedState, decode
@@ -52,8 +52,15 @@ class MetadataStore:
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
-    def open(cls, files: Files, directories: Sequence[str], clock: Clock | None = None) -> "MetadataStore":
-        """The store of a broker with these log directories, which exist and are locked.
+    def open(
+        cls,
+        files: Files,
+        directories: Sequence[str],
+        clock: Clock | None = None,
+        *,
+        snapshot_bytes: int = DEFAULT_SNAPSHOT_BYTES,
+    ) -> "MetadataStore":
+        """The store of a broker with these directories, which exist and are locked; a new log is in the first.
 
         Raises: DamagedMetadata, DiskFault.
         """
@@ -63,6 +70,7 @@ class MetadataStore:
         directory_id = (meta.directory_id if meta is not None else None) or NO_UUID
         voter = LocalVoter(node_id=node_id, directory_id=directory_id)
         log = MetadataLog(files, f"{home}/{FOLDER}", clock or SystemClock(), voter)
+        log.snapshot_bytes = snapshot_bytes
         log.make_private()
         state = log.contents.state.copy()
         state.registrations.clear()  # those of Kafka's brokers ended with Kafka
