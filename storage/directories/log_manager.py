@@ -230,7 +230,10 @@ class LogManager:
         The others are kept as stray ones. Raises: DiskFault when there are no metadata.
         """
         for key, path in self._rivals:
-            opened, topic_id, wanted = self.logs[key], read_topic_id(self.files, path), topic_ids.get(key[0])
+            opened = self.logs.get(key)
+            if opened is None:  # its directory went offline
+                continue
+            topic_id, wanted = read_topic_id(self.files, path), topic_ids.get(key[0])
             if not topic_ids:
                 raise DiskFault(
                     f"{opened.name} is in two places, of two topics with that name: {opened.directory} and {path}. "
@@ -240,14 +243,14 @@ class LogManager:
                 self._rename_as_stray(path, key, topic_id)
             else:
                 self.set_aside_as_stray(opened)
-                self.logs[key] = self._open_one(path, key)
+                self._open_one(path, key)
         self._rivals.clear()
 
-    def _open_one(self, path: str, key: TopicPartition) -> Log:
+    def _open_one(self, path: str, key: TopicPartition) -> None:
         directory = self._directory_of(path)
         starts, recovery_points = directory.log_starts(), directory.recovery_points()
         opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
-        return open_log(path, *key, self.default_config, opening)
+        self._open_or_do_without(path, key, opening)
 
     def _set_aside(self, path: str, topic: str, partition: int) -> None:
         """Rename a log's folder so that it is removed when `delete_due` finds that its time has come."""
