@@ -108,7 +108,7 @@ async def test_files_with_keys_of_passwords_are_their_owners_alone(
             assert list(broker.topics.store.state.scram_credentials) == [("mallory", "SCRAM-SHA-256")]
             with broker.topics.store.change() as state:
                 state.cluster_configs = {"log.retention.ms": "5"}
-            broker.topics.store._write_snapshot()
+            broker.topics.store.write_snapshot()
             with broker.topics.store.change() as state:
                 state.cluster_configs = {}
     assert "1 files" in caplog.text and "could be read by others" in caplog.text
