@@ -31,7 +31,7 @@ def test_records_of_log_and_snapshot_are_shown_and_keys_are_not(tmp_path: Path) 
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         types.append([row["type"] for row in rows if row["kind"] == "metadata"])
         assert "stored" not in done.stdout.replace("stored_key", "")
-        store._write_snapshot()
+        store.write_snapshot()
     changed = ["FeatureLevelRecord", "TopicRecord", "ConfigRecord", "PartitionRecord", "UserScramCredentialRecord"]
     assert types == [["LeaderChangeMessage", *changed], ["SnapshotHeaderRecord", *changed, "SnapshotFooterRecord"]]
 
