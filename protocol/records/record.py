@@ -47,6 +47,8 @@ def decode_varint(data: Buffer, at: int, end: int, max_bits: int = _MAX_VARINT_B
 
     Raises: InvalidRecord when it runs over `end` (open) or over its 5 or 10 bytes.
     """
+    if at < end and data[at] < 0x80:  # most are of one byte
+        return (data[at] >> 1) ^ -(data[at] & 1), at + 1
     value = shift = 0
     while at < end and shift < max_bits:
         byte = data[at]

@@ -17,9 +17,8 @@ import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...protocol.errors import DiskFault
 from .file_handle import Buffer, FileHandle, OpenFile
@@ -36,9 +35,8 @@ DISK_FAILURES: Final = frozenset(
 NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectoryEntry:
-    """One name in a folder; `size_bytes` is 0 for a folder."""
+class DirectoryEntry(NamedTuple):
+    """One name in a folder; `size_bytes` is 0 for a folder. A tuple, since a start makes one for each file."""
 
     name: str
     is_directory: bool
@@ -267,7 +265,7 @@ class Files:
     def entries(self, path: str) -> list[DirectoryEntry]:
         """What is in the folder, ordered by name."""
         with self._disk(path), os.scandir(path) as found:
-            return sorted((_entry(entry) for entry in found), key=lambda entry: entry.name)
+            return sorted(map(_entry, found))  # by name, which comes first
 
     def names(self, path: str) -> set[str]:
         """The names of what is in the folder; none when it is gone."""
@@ -352,6 +350,6 @@ def _entry(entry: os.DirEntry[str]) -> DirectoryEntry:
     try:
         status = entry.stat()
     except FileNotFoundError:  # a link to nothing, or gone meanwhile
-        return DirectoryEntry(name=entry.name, is_directory=False, size_bytes=0)
+        return DirectoryEntry(entry.name, False, 0)
     is_directory = stat.S_ISDIR(status.st_mode)
-    return DirectoryEntry(name=entry.name, is_directory=is_directory, size_bytes=0 if is_directory else status.st_size)
+    return DirectoryEntry(entry.name, is_directory, 0 if is_directory else status.st_size)
