@@ -8,6 +8,7 @@ Source: Kafka 3.9 `PartitionMetadataFile` (KIP-516).
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as BadBase64
+from functools import lru_cache
 from uuid import UUID
 
 from ...protocol.errors import DiskFault
@@ -43,14 +44,23 @@ def read_topic_id(files: WholeFiles, directory: str) -> UUID | None:
     data = files.read_whole(path, _MAX_BYTES)
     if data is None:
         return None
+    try:
+        return _parse(data)
+    except ValueError as fault:
+        raise DiskFault(f"{path}: {fault}") from fault
+
+
+@lru_cache(maxsize=16)  # folders are opened by name, so those of one topic, which say the same, follow each other
+def _parse(data: bytes) -> UUID:
+    """Raises: ValueError."""
     fields = dict(line.split(":", 1) for line in data.decode("utf-8", "replace").split("\n") if ":" in line)
     version, topic_id = fields.get("version", "").strip(), fields.get("topic_id", "").strip()
     if version != "0":
-        raise DiskFault(f"{path}: `version: 0` expected, found {version!r}")
+        raise ValueError(f"`version: 0` expected, found {version!r}")
     try:
         return decode_uuid(topic_id)
     except ValueError as fault:
-        raise DiskFault(f"{path}: topic_id: {fault}") from fault
+        raise ValueError(f"topic_id: {fault}") from fault
 
 
 def write_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
