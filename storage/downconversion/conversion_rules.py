@@ -29,8 +29,9 @@ class ConversionRules:
 
     def promise(self, stored_bytes: int, first_bytes: int) -> int:
         """The size of a slice whose first batch becomes `first_bytes`."""
-        size = max(stored_bytes, first_bytes)
-        return min(size, self.most_bytes) if self.most_bytes else size
+        if self.most_bytes:  # that batch is all there is; messages before the offset are not sent
+            return min(first_bytes, self.most_bytes)
+        return max(stored_bytes, first_bytes)
 
 
 @dataclass(slots=True)
