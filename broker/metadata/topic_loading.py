@@ -56,6 +56,7 @@ def load_image(
     store: MetadataStore, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Iterator[Topic]:
     """The topics, after what was half done has been finished. Raises DiskFault."""
+    _check_new_directories(store, log_manager)
     log_manager.settle_rivals({name: stored.topic_id for name, stored in store.state.topics.items()})
     found: dict[str, Logs] = {}
     for (name, index), opened in log_manager.logs.items():
@@ -86,6 +87,31 @@ def _match(name: str, logs: Logs, store: MetadataStore, log_manager: LogManager,
         elif opened.topic_id is None:
             write_topic_id(opened.files, opened.directory, stored.topic_id)
             opened.topic_id = stored.topic_id
+
+
+def _check_new_directories(store: MetadataStore, log_manager: LogManager) -> None:
+    """Of a disk that is not mounted, no partition may start empty and take offsets that are given out already.
+
+    Raises: DiskFault when a log directory is new while partitions, or the metadata, are missing in the others.
+    """
+    new = ", ".join(log_manager.new_directories)
+    if new:
+        missing = [] if log_manager.offline else sorted(_without_folder(store, log_manager))
+        if store.is_new or missing:
+            lost = "the metadata" if store.is_new else f"{len(missing)} partitions ({', '.join(missing[:5])} …)"
+            raise DiskFault(
+                f"{new} has no meta.properties, and the other log directories, which were used before, do not have "
+                f"{lost}: is a disk not mounted? If it is lost for good, start once without it in log.dirs"
+            )
+        log_manager.accept_new_directories()
+
+
+def _without_folder(store: MetadataStore, log_manager: LogManager) -> Iterator[str]:
+    known = log_manager.logs.keys() | log_manager.unusable.keys()
+    for name, stored in store.state.topics.items():
+        for index, record in enumerate(stored.replicas):
+            if store.node_id in record.replicas and (name, index) not in known:
+                yield f"{name}-{index}"
 
 
 def _belongs(opened: Log, index: int, stored: StoredTopic, node_id: int) -> bool:

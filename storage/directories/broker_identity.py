@@ -28,9 +28,10 @@ class Identity:
 
 
 def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: Identity) -> Identity:
-    """What the directories and the settings agree on; what nobody knows is made up. New directories are marked with it.
+    """What the directories and the settings agree on; what nobody knows is made up.
 
-    Raises: DiskFault when they disagree.
+    The directories are marked with it, but for new ones beside others: such a one may be a disk that is not mounted,
+    see `mark_directory`. Raises: DiskFault when they disagree.
     """
     known = wanted
     for directory in directories:
@@ -40,9 +41,16 @@ def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: I
         node_id=DEFAULT_NODE_ID if known.node_id is None else known.node_id,
         cluster_id=encode_uuid(uuid4()) if known.cluster_id is None else known.cluster_id,
     )
-    for directory in directories:
-        _mark(files, directory, settled)
+    new = new_directories(directories)
+    for directory in [each for each in directories if each not in new]:
+        mark_directory(files, directory, settled)
     return settled
+
+
+def new_directories(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
+    """Those that no broker has used, while one has used others of them."""
+    unmarked = [directory for directory in directories if directory.meta is None]
+    return unmarked if len(unmarked) < len(directories) else []
 
 
 def _agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
@@ -61,7 +69,8 @@ def _agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
     return known
 
 
-def _mark(files: Files, directory: LogDirectory, identity: Identity) -> None:
+def mark_directory(files: Files, directory: LogDirectory, identity: Identity) -> None:
+    """Writes whose directory it is. Raises: DiskFault."""
     assert identity.node_id is not None
     meta = directory.meta
     directory_id = meta.directory_id if meta is not None else None

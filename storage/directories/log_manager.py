@@ -24,7 +24,7 @@ from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
-from .broker_identity import Identity, settle_identity
+from .broker_identity import Identity, mark_directory, new_directories, settle_identity
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
 from .offline_directories import OfflineDirectories
@@ -74,6 +74,7 @@ class LogManager:
             self._lock_all(dict.fromkeys(files.absolute(path) for path in directories))
             if metadata_directory is not None:
                 self._lock_metadata(files.absolute(metadata_directory))
+            self._new = new_directories(self._all_directories())
             self.identity = settle_identity(files, self._all_directories(), identity or Identity())
             for directory in self._directories:
                 self._open_logs_or_do_without(directory)
@@ -139,6 +140,17 @@ class LogManager:
     def lost_metadata(self) -> DiskFault | None:
         """Why the directory with the state of the cluster, the first one, is offline; None while it is not."""
         return self.offline.get(self._directories[0].path)
+
+    @property
+    def new_directories(self) -> list[str]:
+        """Those that no broker has used before, beside others: new disks, or disks that are not mounted."""
+        return [directory.path for directory in self._new]
+
+    def accept_new_directories(self) -> None:
+        """Marks them as this broker's. Raises: DiskFault."""
+        for directory in self._new:
+            mark_directory(self.files, directory, self.identity)
+        self._new = []
 
     # Opening
 

@@ -159,11 +159,14 @@ def test_settings_that_contradict_the_directory_stop_the_start(tmp_path: Path) -
     assert open_dirs(tmp_path).node_id == 4
 
 
-def test_a_new_directory_gets_the_identity_of_the_others(tmp_path: Path) -> None:
+def test_a_new_directory_gets_the_identity_of_the_others_when_it_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "meta.properties").write_text("version=0\nbroker.id=7\ncluster.id=c\n")
     dirs = open_dirs(tmp_path / "b", tmp_path / "a")
     assert (dirs.node_id, dirs.cluster_id) == (7, "c")
+    assert dirs.new_directories == [str(tmp_path / "b")]
+    assert not (tmp_path / "b" / "meta.properties").exists()
+    dirs.accept_new_directories()
     assert "node.id=7\ncluster.id=c" in (tmp_path / "b" / "meta.properties").read_text()
     upgraded = read_meta_properties(dirs.files, str(tmp_path / "a"))
     assert upgraded is not None
