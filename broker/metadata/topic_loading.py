@@ -58,6 +58,11 @@ def load_image(
     """The topics, after what was half done has been finished. Raises DiskFault."""
     _check_new_directories(store, log_manager)
     log_manager.settle_rivals({name: stored.topic_id for name, stored in store.state.topics.items()})
+    if store.is_new and log_manager.logs:
+        log.warning(
+            "there is no __cluster_metadata-0: topics are taken over from their folders; access rules, users with "
+            "SCRAM passwords, quotas and settings of brokers, if there were any, lay elsewhere and do not hold here"
+        )
     found: dict[str, Logs] = {}
     for (name, index), opened in log_manager.logs.items():
         found.setdefault(name, {})[index] = opened

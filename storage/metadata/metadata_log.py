@@ -86,8 +86,9 @@ class MetadataLog:
         self._voters = contents.voters
         if contents.torn_bytes:
             _logger.warning(
-                "%s: the last %d bytes at position %d are no whole batch: they were being written when the broker "
-                "stopped, and are cut off", self._segment, contents.torn_bytes, self._size)  # fmt: skip
+                "%s: the last %d bytes at position %d are no whole batch and are cut off: they were being written when "
+                "the broker stopped, or the file was damaged since, and then what they said is lost",
+                self._segment, contents.torn_bytes, self._size)  # fmt: skip
         self._say_other_voters(contents, quorum)
 
     @property
