@@ -1,20 +1,22 @@
 """How many records a policy would delete from a partition at once, found by reading its folder only.
 
 Retention goes by whole segments, as `storage/log/retention.py` decides. Compaction is taken as if nothing was compacted
-before: all below the active segment is looked at, and one record of each key stays. Records are counted by their
-offsets, so that gaps count, too.
+before: all below the active segment is looked at, and one record of each key stays. Records are those that are there,
+without the markers of transactions; a compressed message set of format v0 or v1 is opened to be counted.
 """
 
 import secrets
 from dataclasses import dataclass
 
 from ...protocol.errors import CorruptRecord
+from ...protocol.records.batches import Batch, iter_batches
 from ...protocol.records.compaction_loops import SECRET_BYTES, OffsetMap
-from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, offset_of, segment_file
+from ..files.file_names import LOG, MAX_OFFSET, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, offset_of, segment_file
 from ..files.files import Files
 from ..log.log_config import LogConfig
 from ..log.retention import reasons_to_delete
 from ..log.segment import Segment
+from ..log.segment_windows import windows
 from ..log.segments import Segments
 from .aborted_transactions import AbortedData
 from .dirty_keys import DirtyKeys
@@ -59,10 +61,10 @@ def preview_deletion(files: Files, folder: str, config: LogConfig, now_ms: int) 
     start = segments[0].base_offset
     read = _FolderOfLog(config, segments, start, _end_of(segments.active))
     count = len(reasons_to_delete(read, now_ms, read.log_end_offset))
-    next_base = read.log_end_offset if count == len(segments) else segments[count].base_offset
+    retained_away = sum(_count_records(files, segment) for segment in list(segments)[:count])
     compacted = _count_compacted_away(files, segments, count) if config.is_compacted else 0
     size_bytes = sum(segment.size for segment in list(segments)[:count])
-    return DeletionPreview(retained_away=next_base - start, retained_away_bytes=size_bytes, compacted_away=compacted)
+    return DeletionPreview(retained_away=retained_away, retained_away_bytes=size_bytes, compacted_away=compacted)
 
 
 def _read_segments(files: Files, folder: str) -> Segments:
@@ -101,4 +103,17 @@ def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
             pass
     except CorruptRecord as fault:
         raise CorruptRecord(f"{closed[0].directory}: {fault}") from fault
-    return max(0, keys.latest_offset + 1 - start - keys.used)
+    present = sum(_count_records(files, segment, keys.latest_offset) for segment in closed)
+    return max(0, present - keys.used)
+
+
+def _count_records(files: Files, segment: Segment, last: int = MAX_OFFSET) -> int:
+    """Those in batches that end at offset `last` at most. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
+    batches = (batch for window in windows(files, segment, 0, WINDOW_BYTES) for batch in iter_batches(window))
+    return sum(_records_in(batch) for batch in batches if not batch.is_control and batch.last_offset <= last)
+
+
+def _records_in(batch: Batch) -> int:
+    if batch.record_count is None:
+        return sum(1 for _ in batch.records(MAX_OPENED_BYTES))
+    return batch.record_count

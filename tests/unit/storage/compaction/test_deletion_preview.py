@@ -58,6 +58,30 @@ async def test_a_broker_deletes_what_the_preview_says(tmp_path: Path, policy: di
         assert log.log_end_offset - log.log_start_offset - records_in(log) == found.compacted_away
 
 
+async def test_what_was_compacted_long_ago_does_not_count(tmp_path: Path) -> None:
+    """Offsets were counted, so that a log that had been compacted seemed to lose most of its records again."""
+    clock = ManualClock(NOW)
+    async with (
+        running_broker(tmp_path, clock=clock, log_retention_ms=-1) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port) as client,
+    ):
+        configs = {"segment.bytes": "400", "cleanup.policy": "compact", **RATIO}
+        await create(client, "orders", configs=configs)
+        await write(client, "orders", times=20)
+        log = broker.cluster.topics["orders"].partitions[0].log
+        compact = log_config(broker.topics.configuration.topic_settings(configs))
+        small = log_config(broker.topics.configuration.topic_settings({"retention.bytes": "0"}))
+        before = records_in(log)
+        first = preview_deletion(Files(read_only=True), log.directory, compact, clock.now)
+        await broker.cleaner.clean_all()
+
+        again = preview_deletion(Files(read_only=True), log.directory, compact, clock.now)
+        cut = preview_deletion(Files(read_only=True), log.directory, small, clock.now)
+
+        assert (first.compacted_away, again.compacted_away) == (before - records_in(log), 0)
+        assert cut.retained_away == records_in(log)
+
+
 def records_in(log: Log) -> int:
     files = [Path(segment.path(".log")) for segment in log.segments]
     return sum(len(list(batch.records())) for file in files for batch in iter_batches(file.read_bytes()))
