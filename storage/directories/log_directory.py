@@ -80,20 +80,8 @@ class LogDirectory:
         self._lock.release()
 
     def log_folders(self) -> Iterator[tuple[str, LogDirectoryName]]:
-        """The path of each log's folder and what its name says.
-
-        Raises: DiskFault for a folder that is none, as Kafka stops there.
-        """
-        for entry in self._files.entries(self.path):
-            if not entry.is_directory or entry.name in SKIPPED_DIRECTORIES:
-                continue
-            parsed = parse_log_directory(entry.name)
-            if parsed is None:
-                raise DiskFault(
-                    f"{self.path}/{entry.name} is not the folder of a log: a name like topic-0 was expected; "
-                    "move it out of the log directory"
-                )
-            yield f"{self.path}/{entry.name}", parsed
+        """As `log_folders`."""
+        return log_folders(self._files, self.path)
 
     # Checkpoints
 
@@ -125,3 +113,20 @@ class LogDirectory:
             if self._written.get(name) != offsets:
                 write_offsets(self._files, f"{self.path}/{name}", offsets)
                 self._written[name] = dict(offsets)
+
+
+def log_folders(files: Files, directory: str) -> Iterator[tuple[str, LogDirectoryName]]:
+    """The path of each log's folder and what its name says.
+
+    Raises: DiskFault for a folder that is none, as Kafka stops there.
+    """
+    for entry in files.entries(directory):
+        if not entry.is_directory or entry.name in SKIPPED_DIRECTORIES:
+            continue
+        parsed = parse_log_directory(entry.name)
+        if parsed is None:
+            raise DiskFault(
+                f"{directory}/{entry.name} is not the folder of a log: a name like topic-0 was expected; "
+                "move it out of the log directory"
+            )
+        yield f"{directory}/{entry.name}", parsed

@@ -46,6 +46,7 @@ class MetadataStore:
         self.log = log
         self.state = state
         self.is_new = log.end_offset == 0
+        self._has_document = False
         self.node_id = node_id
         self._saved = log.contents.state
         self._removes_password = log.contents.removes_password
@@ -64,41 +65,55 @@ class MetadataStore:
 
         Raises: DamagedMetadata, DiskFault.
         """
+        store = cls.read(files, directories, clock)
+        store.log.snapshot_bytes = snapshot_bytes
+        store.log.make_private()
+        store._migrate(files, directories)
+        return store
+
+    @classmethod
+    def read(cls, files: Files, directories: Sequence[str], clock: Clock | None = None) -> "MetadataStore":
+        """The same store; nothing is written before something is saved. Raises: DamagedMetadata, DiskFault."""
         home = _home(files, directories)
         meta = read_meta_properties(files, home)
         node_id = meta.node_id if meta is not None and meta.node_id >= 0 else DEFAULT_NODE_ID
         directory_id = (meta.directory_id if meta is not None else None) or NO_UUID
         voter = LocalVoter(node_id=node_id, directory_id=directory_id)
         log = MetadataLog(files, f"{home}/{FOLDER}", clock or SystemClock(), voter)
-        log.snapshot_bytes = snapshot_bytes
-        log.make_private()
         state = log.contents.state.copy()
         state.registrations.clear()  # those of Kafka's brokers ended with Kafka
         store = cls(log, state, node_id)
         if store.is_new and files.exists(f"{home}/{BOOTSTRAP}"):
             store.state = read_metadata_file(files, f"{home}/{BOOTSTRAP}")
-        store._migrate(files, directories)
-        if store.is_new:
+        store._read_documents(files, directories)
+        if store.is_new or store._has_document:
             store.state.features.setdefault(METADATA_VERSION, HIGHEST_METADATA_VERSION)
         return store
 
-    def _migrate(self, files: Files, directories: Sequence[str]) -> None:
-        """Takes over the document of an earlier stepdown, unless Kafka has written its log after it."""
+    def _read_documents(self, files: Files, directories: Sequence[str]) -> None:
+        """Take the state of the newest document of an earlier stepdown, unless Kafka has written its log after it."""
         found = list(_documents(files, directories, self.node_id))
         if not found:
             return
         path, _, state = max(found, key=lambda each: each[1])
-        if files.modified_ms(path) >= self.log.contents.changed_ms:
+        self._has_document = files.modified_ms(path) >= self.log.contents.changed_ms
+        if self._has_document:
             self.state = _merge(self.state, state)
             self._next_producer_id = self._block_end = self.state.next_producer_id
-            self.state.features.setdefault(METADATA_VERSION, HIGHEST_METADATA_VERSION)
+            self.is_new = False
+
+    def _migrate(self, files: Files, directories: Sequence[str]) -> None:
+        """Save the state of the documents of an earlier stepdown in the log, and rename them."""
+        found = [path for directory in directories if files.exists(path := f"{directory}/{DOCUMENT}")]
+        if self._has_document:
             self.save()
-            _logger.info("%s is in %s now", path, self.log.folder)
-        else:
-            _logger.warning(
-                "%s was written before the last change in %s, which counts. It is kept as %s%s",
-                path, self.log.folder, DOCUMENT, MIGRATED)  # fmt: skip
-        for path, _, _ in found:
+        for path in found:
+            if self._has_document:
+                _logger.info("%s is in %s now", path, self.log.folder)
+            else:
+                _logger.warning(
+                    "%s was written before the last change in %s, which counts. It is kept as %s%s",
+                    path, self.log.folder, DOCUMENT, MIGRATED)  # fmt: skip
             files.make_private(path)
             files.rename(path, path + MIGRATED)
 
