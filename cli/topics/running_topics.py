@@ -16,8 +16,7 @@ from ...client.operations.topics import (
     replace_topic_configs,
     topic_configs,
 )
-from ...config import Layers, topic_settings
-from ...config.tables.all_keys import TOPIC_KEYS
+from ...config import BROKER_KEYS, TOPIC_KEYS, Layers, Source, topic_settings
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ...storage.log.log_config import LogConfig
@@ -48,20 +47,30 @@ class RunningTopics:
         return [name for name in names if any(_is_marker(row) for row in rows.get(name, ()))]
 
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
-        return log_config(topic_settings(Layers(), {**self._defaults(topic), **configs}))
+        without_own, defaults = self._defaults(topic)
+        return log_config(topic_settings(defaults, {**without_own, **configs}))
 
-    def _defaults(self, topic: str) -> dict[str, str]:
-        """The broker's value of each setting that a topic may have."""
+    def _defaults(self, topic: str) -> tuple[dict[str, str], Layers]:
+        """What the topic would have without its own settings: settings that no broker key gives, and those keys given.
+
+        A synonym has the unit of its key (log.retention.hours), so that it is understood as a broker understands it.
+        """
         resource = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=None)
         request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
         (result,) = self._client.run(ask(request, within=(1, 4))).results
-        found = {}
+        without_own: dict[str, str] = {}
+        texts: dict[Source, dict[str, str]] = {source: {} for source in Source}
         for row in result.configs:
-            values = [each.value for each in row.synonyms if each.source != TOPIC_SOURCE]
-            value = values[0] if values else row.value if row.config_source != TOPIC_SOURCE else None
-            if value is not None and row.name in TOPIC_KEYS:
-                found[row.name] = value
-        return found
+            known = [each for each in row.synonyms if each.name in BROKER_KEYS and each.value is not None]
+            for each in known:
+                texts[Source(each.source)][each.name] = each.value or ""
+            if not known and row.config_source != TOPIC_SOURCE and row.name in TOPIC_KEYS and row.value is not None:
+                without_own[row.name] = row.value
+        return without_own, Layers(
+            static=texts[Source.STATIC_BROKER],
+            cluster=texts[Source.DYNAMIC_DEFAULT_BROKER],
+            broker=texts[Source.DYNAMIC_BROKER],
+        )
 
     def folders(self, topic: str) -> Sequence[str]:
         if self._folders is None:

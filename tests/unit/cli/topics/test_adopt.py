@@ -7,8 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from stepdown.broker.metadata.configuration import log_config
 from stepdown.broker.metadata.topics import NewTopic
+from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING
+from stepdown.cli.support.bootstrap_server import connect
+from stepdown.cli.topics.running_topics import RunningTopics
 from stepdown.storage.files.files import Files
+from stepdown.storage.log.log_config import LogConfig
 from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from stepdown.storage.metadata.metadata_store import MetadataStore
 from support.admin import write
@@ -94,7 +99,7 @@ async def test_a_dry_run_counts_and_changes_nothing(adopt: Adopt, tmp_path: Path
     policy = ("-o", "cleanup.policy=compact,delete", "-o", "retention.ms=-1", "-o", "retention.bytes=1000")
     counted = await adopt("orders", "--dry-run", *policy)
     assert counted.exit_code == 0, counted.stderr
-    assert (await settings_of(tmp_path / "data"))["orders"]["stepdown.settings.unknown"] == "true"
+    assert (await settings_of(tmp_path / "data")).get("orders", KEEP_EVERYTHING) == KEEP_EVERYTHING
     found = re.fullmatch(
         r"orders: cleanup.policy=compact,delete, retention.bytes=1000, retention.ms=-1; "
         r"retention would delete (\d+) records \(\d+ bytes\), compaction (\d+)\n",
@@ -104,6 +109,25 @@ async def test_a_dry_run_counts_and_changes_nothing(adopt: Adopt, tmp_path: Path
     retained_away, compacted_away = map(int, found.groups())
     assert 0 < retained_away < 57
     assert retained_away + compacted_away == 60 - 3 - 1, "the active segment's and one record of the key stay"
+
+
+def settings_by_default(address: str, topic: str) -> LogConfig:
+    with connect(address) as client:
+        return RunningTopics(client).log_config(topic, {})
+
+
+@pytest.mark.parametrize(
+    "retention",
+    [{}, {"log_retention_hours": 168}, {"log_retention_minutes": 10_000}, {"log_retention_ms": 600_000_000}],
+    ids=str,
+)
+async def test_a_broker_is_asked_for_its_retention_in_any_unit(tmp_path: Path, retention: dict[str, int]) -> None:
+    """The hours of log.retention.hours were taken for milliseconds, so that all records seemed to go."""
+    await fill(tmp_path / "data")
+    async with running_broker(tmp_path / "data", log_initial_task_delay_ms=10**9, **retention) as broker:
+        expected = log_config(broker.topics.configuration.topic_settings({}))
+        found = await asyncio.to_thread(settings_by_default, str(broker.address), "orders")
+    assert found == expected
 
 
 @pytest.mark.parametrize(
