@@ -83,7 +83,7 @@ def _match(name: str, logs: Logs, store: MetadataStore, log_manager: LogManager,
         is_known = [opened for opened in logs.values() if opened.topic_id is not None]
         if store.is_new or len(is_known) < len(logs):
             topic_id = _common_id(name, is_known) if store.is_new else uuid4()
-            stored = _take_over(name, topic_id, logs, configuration, store.node_id)
+            stored = take_over(name, topic_id, logs, configuration, store.node_id)
             store.state.topics[name] = stored
     for index, opened in list(logs.items()):
         if stored is None or not _belongs(opened, index, stored, store.node_id):
@@ -126,10 +126,10 @@ def _belongs(opened: Log, index: int, stored: StoredTopic, node_id: int) -> bool
     return not replicas or node_id in replicas
 
 
-def _take_over(
+def take_over(
     name: str, topic_id: UUID, logs: Iterable[int], configuration: Configuration, node_id: int
 ) -> StoredTopic:
-    """A topic that only its folders tell of. Raises: DiskFault."""
+    """A topic that has folders and no metadata; `logs` are the partitions of the folders. Raises: DiskFault."""
     partitions = 1 + max(logs)
     setting = SETTINGS_OF_PARTITIONS.get(name)
     if setting is not None:

@@ -10,9 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...broker.broker import Broker
-from ...config import ConfigError, load
+from ...config import ConfigError, Loaded, load
 from ...protocol.errors import DiskFault
 from .failures import EXIT_BAD_USAGE, CommandFailed
+
+
+def load_for(log_dirs: Sequence[str], properties: Path | None, overrides: Mapping[str, object] | None = None) -> Loaded:
+    """The settings of a broker over these directories; `overrides` come before the file's. Raises: CommandFailed."""
+    given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
+    try:
+        file = None if properties is None else str(properties)
+        return load(file, overrides=[f"{key}={value}" for key, value in given.items()])
+    except ConfigError as fault:
+        raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
 
 
 @contextmanager
@@ -23,12 +33,7 @@ def open_at_rest(
 
     Raises: CommandFailed when they cannot be opened.
     """
-    given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
-    try:
-        file = None if properties is None else str(properties)
-        loaded = load(file, overrides=[f"{key}={value}" for key, value in given.items()])
-    except ConfigError as fault:
-        raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
+    loaded = load_for(log_dirs, properties, overrides)
     try:
         broker = Broker(loaded.settings, loaded.layers)
         with broker.or_let_go():

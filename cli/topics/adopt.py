@@ -64,7 +64,11 @@ def adopt(
     if config is not None and not log_dirs:
         raise CommandFailed("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
     counts = {} if described is None else internal_partition_counts(described)
-    with _open_place(log_dirs, config, bootstrap, command_config, counts) as place:
+    if log_dirs:
+        opened = _open_directories(log_dirs, config, counts, dry_run=dry_run)
+    else:
+        opened = _connect(bootstrap, command_config)
+    with opened as place:
         for line in place.adopt_partition_counts(counts, dry_run=dry_run):
             typer.echo(line)
         known = place.topics()
@@ -84,26 +88,30 @@ def adopt(
 
 
 @contextmanager
-def _open_place(
-    log_dirs: Sequence[str] | None,
-    config: Path | None,
-    bootstrap: str,
-    command_config: Path | None,
-    counts: Mapping[str, int],
+def _open_directories(
+    log_dirs: Sequence[str], config: Path | None, counts: Mapping[str, int], *, dry_run: bool
 ) -> Iterator[TopicPlace]:
-    if log_dirs:
-        from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
-        from ..support.directories_at_rest import open_at_rest
-        from .directory_topics import LOCKED_HINT, DirectoryTopics
+    """The topics of directories, which are only read for a dry run. Raises: CommandFailed."""
+    from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
+    from ..support.directories_at_rest import load_for, open_at_rest
+    from .directory_reading import DirectoryReading
+    from .directory_topics import LOCKED_HINT, DirectoryTopics
 
-        settings = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
-        with open_at_rest(log_dirs, config, LOCKED_HINT, settings) as broker:
-            yield DirectoryTopics(broker)
-    else:
-        from .running_topics import RunningTopics
+    settings = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
+    reading = DirectoryReading(load_for(log_dirs, config, settings))
+    if dry_run:
+        yield reading
+        return
+    with open_at_rest(log_dirs, config, LOCKED_HINT, settings) as broker:
+        yield DirectoryTopics(broker)
 
-        with connect(bootstrap, command_config) as client:
-            yield RunningTopics(client)
+
+@contextmanager
+def _connect(bootstrap: str, command_config: Path | None) -> Iterator[TopicPlace]:
+    from .running_topics import RunningTopics
+
+    with connect(bootstrap, command_config) as client:
+        yield RunningTopics(client)
 
 
 def internal_partition_counts(described: ToolOutput) -> dict[str, int]:

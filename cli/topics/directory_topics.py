@@ -46,17 +46,29 @@ class DirectoryTopics:
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Raises: CommandFailed where a folder contradicts a number."""
         store = self._topics.store
-        present = {name: store.state.topics[name] for name in counts if name in store.state.topics}
-        changed = {
-            name: with_partitions(name, topic, counts[name])
-            for name, topic in present.items()
-            if topic.partitions != counts[name]
-        }
+        present = dict(store.state.topics)
+        changed = partition_changes(present, counts)
         if changed and not dry_run:
             store.state.topics |= changed
             store.save()
             store.write_snapshot()  # in which a topic that has fewer partitions now was never removed
-        return [f"{name}: {counts[name]} partitions instead of {present[name].partitions}" for name in changed]
+        return describe_changes(present, changed)
+
+
+def partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, int]) -> dict[str, StoredTopic]:
+    """The topics that would have another number of partitions. Raises: CommandFailed where a folder contradicts it."""
+    return {
+        name: with_partitions(name, present[name], count)
+        for name, count in counts.items()
+        if name in present and present[name].partitions != count
+    }
+
+
+def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, StoredTopic]) -> list[str]:
+    """A line for each topic of `after`."""
+    return [
+        f"{name}: {topic.partitions} partitions instead of {before[name].partitions}" for name, topic in after.items()
+    ]
 
 
 def with_partitions(name: str, topic: StoredTopic, count: int) -> StoredTopic:

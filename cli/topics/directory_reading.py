@@ -1,0 +1,109 @@
+"""The topics of log directories at rest, found by reading only: no lock, no recovery, no take-over.
+
+What a start would take over is shown as it would be; what it would set aside is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import uuid4
+
+from ...broker.metadata.configuration import Configuration, log_config
+from ...broker.metadata.topic_loading import take_over
+from ...broker.metadata.unknown_settings import MARKER
+from ...client.operations.outcome import Outcome
+from ...config import Loaded
+from ...protocol.errors import DiskFault
+from ...storage.directories.log_directory import log_folders
+from ...storage.files.files import Files
+from ...storage.files.partition_metadata import read_topic_id
+from ...storage.log.log_config import LogConfig
+from ...storage.metadata.metadata_store import MetadataStore
+from ..support.failures import CommandFailed
+from .adoption import Adoption, KnownTopic
+from .directory_topics import describe_changes, partition_changes
+
+ALL_DIRECTORIES_HINT = (
+    "Name all log directories of the broker, each with --log-dir. Where these partitions are lost or another broker's, "
+    "`stepdown serve` makes them, empty: adopt after that."
+)
+NAMES_SHOWN = 5
+
+
+class DirectoryReading:
+    """What a start would find in the directories of these settings."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        """Raises: CommandFailed when they cannot be read, or folders of partitions are missing."""
+        settings = loaded.settings
+        self._files = Files(read_only=True)
+        directories = [self._files.absolute(path) for path in settings.log_dirs]
+        of_metadata = [self._files.absolute(path) for path in [settings.metadata_log_dir] if path]
+        try:
+            self._store = MetadataStore.read(self._files, list(dict.fromkeys([*of_metadata, *directories])))
+            self._configuration = Configuration(loaded.layers, self._store, self._store.node_id)
+            self._folders = self._find_folders(directories)
+            self._take_over()
+        except DiskFault as fault:
+            raise CommandFailed(str(fault)) from fault
+        self._refuse_missing()
+
+    def _find_folders(self, directories: Sequence[str]) -> dict[str, dict[int, str]]:
+        found: dict[str, dict[int, str]] = {}
+        for directory in directories:
+            for path, name in log_folders(self._files, directory):
+                if not name.suffix:
+                    found.setdefault(name.topic, {}).setdefault(name.partition, path)
+        return found
+
+    def _take_over(self) -> None:
+        """Add the topics that have folders only to the state, and leave out folders that a start sets aside."""
+        topics = self._store.state.topics
+        for name, folders in self._folders.items():
+            ids = {index: read_topic_id(self._files, path) for index, path in folders.items()}
+            if name not in topics and (self._store.is_new or None in ids.values()):
+                known = [topic_id for topic_id in ids.values() if topic_id is not None]
+                topic_id = known[0] if known and self._store.is_new else uuid4()
+                topics[name] = take_over(name, topic_id, folders, self._configuration, self._store.node_id)
+            wanted, partitions = ({None, topics[name].topic_id}, topics[name].partitions) if name in topics else ((), 0)
+            self._folders[name] = {
+                index: path for index, path in folders.items() if index < partitions and ids[index] in wanted
+            }
+
+    def _refuse_missing(self) -> None:
+        missing = list(self._missing())
+        if missing:
+            more = ", …" if len(missing) > NAMES_SHOWN else ""
+            raise CommandFailed(
+                f"{len(missing)} partitions have no folder in the directories given "
+                f"({', '.join(missing[:NAMES_SHOWN])}{more}); nothing was changed",
+                ALL_DIRECTORIES_HINT,
+            )
+
+    def _missing(self) -> Iterator[str]:
+        for name, stored in self._store.state.topics.items():
+            folders = self._folders.get(name, {})
+            for index, record in enumerate(stored.replicas):
+                if self._store.node_id in record.replicas and index not in folders:
+                    yield f"{name}-{index}"
+
+    def topics(self) -> Mapping[str, KnownTopic]:
+        return {
+            name: KnownTopic(partitions=stored.partitions, is_unknown=stored.configs.get(MARKER) == "true")
+            for name, stored in self._store.state.topics.items()
+        }
+
+    def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
+        return log_config(self._configuration.topic_settings(configs))
+
+    def folders(self, topic: str) -> Sequence[str]:
+        return list(self._folders.get(topic, {}).values())
+
+    def adopt(self, adoption: Adoption) -> Outcome:
+        """Refused, since nothing is written."""
+        return Outcome(name=adoption.topic, error="INVALID_REQUEST", message="the directories are only read")
+
+    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+        """Only says what would be. Raises: CommandFailed where a folder contradicts a number."""
+        present = self._store.state.topics
+        return describe_changes(present, partition_changes(present, counts))
