@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.metadata.configuration import log_config
+from stepdown.config import Layers, topic_settings
 from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.layout import Codec
 from stepdown.storage.compaction.deletion_preview import preview_deletion
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log import Log
+from stepdown.storage.log.log_config import LogConfig
 from support.admin import create, write
 from support.client import RawClient
 from support.clock import ManualClock
-from support.record_sets import NOW
+from support.record_sets import NOW, record_set
 from support.running import running_broker
 
 DAY_MS = 86_400_000
@@ -26,6 +29,7 @@ POLICIES = {
         "retention.bytes": "1000",
     },
 }
+COMPACT = {"cleanup.policy": "compact"}
 RATIO = {"min.cleanable.dirty.ratio": "0"}
 
 
@@ -80,6 +84,22 @@ async def test_what_was_compacted_long_ago_does_not_count(tmp_path: Path) -> Non
 
         assert (first.compacted_away, again.compacted_away) == (before - records_in(log), 0)
         assert cut.retained_away == records_in(log)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_records_of_every_format_are_counted(tmp_path: Path, magic: int, codec: Codec) -> None:
+    """Three records of one key: retention takes all three of them, compaction two."""
+    first = record_set(magic, codec)
+    (tmp_path / "00000000000000000000.log").write_bytes(first)
+    (tmp_path / "00000000000000000003.log").write_bytes(b"")
+    files = Files(read_only=True)
+
+    cut = preview_deletion(files, str(tmp_path), LogConfig(retention_bytes=0), NOW)
+    compacted = preview_deletion(files, str(tmp_path), log_config(topic_settings(Layers(), COMPACT)), NOW)
+
+    assert (cut.retained_away, cut.retained_away_bytes) == (3, len(first))
+    assert (compacted.retained_away, compacted.compacted_away) == (0, 2)
 
 
 def records_in(log: Log) -> int:
