@@ -179,9 +179,11 @@ def test_kafka_recovers_the_same_indexes_that_we_wrote(ours: Origin, empty_kafka
 
 
 def test_a_directory_may_go_to_and_fro(theirs: Origin, tmp_path: Path) -> None:
+    """Kafka goes on with the metadata that stepdown wrote, which lie in the log directory."""
     folder = theirs.copy(tmp_path)
+    metadata = {"metadata.log.dir": str(folder / "data")}
     for times in (2, 3):
-        broker = broker_under_test(folder) if times == 2 else ApacheKafka(folder)
+        broker = broker_under_test(folder) if times == 2 else ApacheKafka(folder, properties=metadata)
         broker.start()
         write(broker)
         read_back(broker, times)
