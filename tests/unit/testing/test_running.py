@@ -40,7 +40,7 @@ def test_no_thread_descriptor_or_file_is_left(tmp_path: Path, monkeypatch: pytes
             kafka.produce("t", b"x")
             assert kafka.records("t")
     assert not set(threading.enumerate()) - threads  # a thread of another test may end meanwhile
-    assert descriptors_open() <= descriptors
+    assert descriptors_open() == descriptors
     assert list(tmp_path.iterdir()) == []
 
 
