@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..config.keys.ip_address import address_forms
 from .clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
 from .line_limit import LineLimit, repeated
@@ -40,6 +41,11 @@ class Limits:
     backlog: int
     send_buffer_bytes: int
     receive_buffer_bytes: int
+
+    def most_of(self, host: str) -> int:
+        """How many connections an address may have, however it is written."""
+        own = (self.per_host[form] for form in address_forms(host) if form in self.per_host)
+        return next(own, self.per_ip)
 
 
 class ConnectionRates(Protocol):
@@ -271,7 +277,7 @@ class Server:
 
     def welcome(self, sock: socket.socket, peer: Peer) -> None:
         """Serves a connection that is there, or closes it where its address has too many."""
-        allowed = self._limits.per_host.get(peer.host, self._limits.per_ip)
+        allowed = self._limits.most_of(peer.host)
         if self._per_host[peer.host] >= allowed:
             log.warning("refusing %s: it has %d connections, max.connections.per.ip is %d", peer, allowed, allowed)
             sock.close()

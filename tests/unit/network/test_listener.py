@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.config.keys.addresses import parse_overrides_per_ip
+from stepdown.network.listener import Limits
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -108,3 +110,21 @@ async def test_without_descriptors_there_is_a_line_a_minute_with_the_count_and_t
         assert await answers(waiting)
         await waiting.close()
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("written", ["[::1]", "::1", "0:0:0:0:0:0:0:1", "0::0001"])
+def test_the_limit_of_an_address_holds_however_it_is_written(written: str) -> None:
+    """An override for `::1` held only for clients whose address was written in the same way."""
+    limits = Limits(
+        connections=9,
+        at_listener={},
+        per_ip=7,
+        per_host=dict(parse_overrides_per_ip(f"{written}:2,10.0.0.1:3")),
+        silent=9,
+        idle_ms=1,
+        backlog=1,
+        send_buffer_bytes=-1,
+        receive_buffer_bytes=-1,
+    )
+    addresses = ("::1", "0:0:0:0:0:0:0:1", "::ffff:10.0.0.1", "::2")
+    assert [limits.most_of(each) for each in addresses] == [2, 2, 3, 7]
