@@ -3,14 +3,14 @@
 Carries one step of a SASL exchange. v1 adds the session lifetime (KIP-368).
 """
 
-from ..schema import binary, int16, int64, message, string
+from ..schema import binary, int16, int64, message, record_set, string
 
 
 @message(versions="0-2", flexible="2+")
 class SaslAuthenticateRequest:
-    """A token of the client."""
+    """A token of the client. It is read where it stands, as records are: strangers send half a MiB."""
 
-    auth_bytes: bytes = binary()
+    auth_bytes: bytes | memoryview = record_set(default=b"")
 
 
 @message(versions="0-2", flexible="2+")

@@ -21,7 +21,7 @@ from stepdown.protocol.messages.fetch import (
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from stepdown.protocol.schema import decode, encode, int32, nested, string, struct
 
 TOPIC_ID = UUID("01020304-0506-0708-090a-0b0c0d0e0f10")
@@ -195,8 +195,8 @@ def test_a_value_that_does_not_fit_is_named_with_its_path(request_value, complai
 def test_a_number_that_is_too_wide_is_named():
     with pytest.raises(ValueError, match="FetchRequest v0: max_wait_ms: 2147483648 is no int32"):
         encode(FetchRequest(max_wait_ms=2**31), 0)
-    with pytest.raises(ValueError, match="SaslAuthenticateRequest v0: auth_bytes: 'text' is no bytes"):
-        encode(SaslAuthenticateRequest(auth_bytes="text"), 0)
+    with pytest.raises(ValueError, match="SaslAuthenticateResponse v0: auth_bytes: 'text' is no bytes"):
+        encode(SaslAuthenticateResponse(auth_bytes="text"), 0)
 
 
 def test_messages_are_frozen_values():
