@@ -17,6 +17,7 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Answerer, Connection, Peer, RequestRules
+from ..network.http.server import HttpServer
 from ..network.listener import Limits, Server
 from ..network.loop_watch import LoopWatch
 from ..network.sender import Sender
@@ -29,7 +30,6 @@ from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
 from .handlers.required_permissions import RULES
 from .http.pages import pages_of
-from .http.server import HttpServer
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import Upkeep
 from .metadata.image import BrokerNode, Endpoint

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from ...network.conversion_buffer import ClaimedBuffer
 from ...network.memory_budget import MemoryBudget
+from ...network.metrics.counts import Counter
 from ...network.output_buffer_pool import STANDARD_BYTES
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import Codec
@@ -29,7 +30,6 @@ from ...storage.downconversion.converted_slice import ConvertedSlice
 from ...storage.downconversion.converted_stream import OVERFLOW_ENTRY
 from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
-from ..metrics.counts import Counter
 from ..metrics.metrics import Metrics, codec_label
 from .read import Reading, Terms
 

@@ -11,8 +11,8 @@ from http import HTTPStatus
 
 import h11
 
+from ...network.http.server import HttpServer, Page
 from ..faults.control_requests import Control
-from .server import HttpServer, Page
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

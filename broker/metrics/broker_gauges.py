@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector
 
+from ...network.metrics.instruments import GaugeRow
 from ...storage.log.log import Log
 from .cleaner_gauges import show_cleaner
 from .group_gauges import show_groups
-from .instruments import GaugeRow
 from .transaction_gauges import show_transactions
 
 if TYPE_CHECKING:

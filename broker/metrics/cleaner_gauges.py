@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .instruments import GaugeRow
+from ...network.metrics.instruments import GaugeRow
 
 if TYPE_CHECKING:
     from ..core import Core

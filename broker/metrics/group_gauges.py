@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from heapq import nlargest
 from typing import TYPE_CHECKING, Literal
 
-from .instruments import GaugeRow
+from ...network.metrics.instruments import GaugeRow
 
 if TYPE_CHECKING:
     from ..core import Core

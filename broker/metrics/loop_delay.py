@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from ...network.clock import Clock, Timer
-from .instruments import HistogramFamily
+from ...network.metrics.instruments import HistogramFamily
 
 INTERVAL_MS = 100
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...network.metrics.instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 from ...protocol.records.layout import CODEC_MASK, Codec
-from .instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 
 if TYPE_CHECKING:
     from ..metadata.image import Topic

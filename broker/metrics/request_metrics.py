@@ -1,6 +1,6 @@
 """Metrics of each request; the labelled metric objects are looked up once per API and version, not per request."""
 
-from .counts import Counter, Histogram
+from ...network.metrics.counts import Counter, Histogram
 from .metrics import Metrics
 
 

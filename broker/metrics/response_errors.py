@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
+from ...network.metrics.counts import Counter
+from ...network.metrics.instruments import CounterFamily
 from ...protocol.code_buffer import CodeBuffer
 from ...protocol.errors import ErrorCode
 from ...protocol.schema import schema_of
-from .counts import Counter
-from .instruments import CounterFamily
 
 Count = Callable[[Any, dict[int, Counter]], None]
 

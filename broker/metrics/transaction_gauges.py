@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .instruments import GaugeRow
+from ...network.metrics.instruments import GaugeRow
 
 if TYPE_CHECKING:
     from ..core import Core

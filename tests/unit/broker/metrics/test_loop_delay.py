@@ -1,7 +1,7 @@
 """The event loop's lateness."""
 
-from stepdown.broker.metrics.instruments import HistogramFamily
 from stepdown.broker.metrics.loop_delay import LoopDelay
+from stepdown.network.metrics.instruments import HistogramFamily
 from support.clock import ManualClock
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from stepdown.broker.metrics.instruments import CounterFamily, HistogramFamily
+from stepdown.network.metrics.instruments import CounterFamily, HistogramFamily
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest

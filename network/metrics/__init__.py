@@ -1,0 +1,1 @@
+"""Counters, gauges and histograms of a server, and how Prometheus sees them."""
