@@ -41,6 +41,7 @@ ORDER = {
         {"scheduling"},
     ),
     "storage": (
+        {"zookeeper"},
         {"metadata"},
         {"directories", "compaction"},
         {"recovery"},

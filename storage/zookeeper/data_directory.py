@@ -1,0 +1,111 @@
+"""The data directory of a ZooKeeper at rest: its newest whole snapshot, and the transactions after it.
+
+`version-2` is below `dataDir`, and below `dataLogDir` where the logs are kept apart. Of a snapshot that is damaged the
+one before is taken. Transactions that are in no file, or cannot be read, are said: what they changed is not known.
+Source: ZooKeeper 3.8 `FileTxnSnapLog`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ...protocol.errors import DiskFault
+from ..files.files import Files
+from .jute_reader import MalformedJute
+from .transaction_log import DamagedLog, Transaction, read_transactions
+from .znode_tree import ZnodeTree
+from .zookeeper_snapshot import DamagedSnapshot, read_snapshot
+
+VERSION_FOLDER = "version-2"
+MOST_BYTES = 1 << 32
+_NAME = re.compile(r"(snapshot|log)\.([0-9a-f]{1,16})")
+_EPOCH_SHIFT = 32
+
+
+class UnreadableDirectory(DiskFault):
+    """No tree can be had of the directory; the message says what was looked for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DataDirectory:
+    """The tree as of transaction `zxid`. `notes` say what was passed over, `gaps` what is not known because of it."""
+
+    tree: ZnodeTree = field(default_factory=ZnodeTree)
+    zxid: int = 0
+    notes: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+
+
+def read_data_directory(files: Files, paths: Sequence[str]) -> DataDirectory:
+    """What the files in these directories say; nothing is written. Raises: UnreadableDirectory, DiskFault."""
+    return _Reading(files, paths).read()
+
+
+class _Reading:
+    def __init__(self, files: Files, paths: Sequence[str]) -> None:
+        self._files = files
+        self._paths = paths
+        self._found = DataDirectory()
+        folders = [_version_folder(files, path) for path in paths]
+        self._snapshots = self._list_files("snapshot", folders)
+        self._logs = self._list_files("log", folders)
+
+    def _list_files(self, kind: str, folders: Sequence[str]) -> list[tuple[int, str]]:
+        """Transaction id and path of the files of a kind, in order."""
+        matches = [(folder, _NAME.fullmatch(name)) for folder in folders for name in self._files.names(folder)]
+        return sorted({(int(m[2], 16), f"{folder}/{m[0]}") for folder, m in matches if m and m[1] == kind})
+
+    def read(self) -> DataDirectory:
+        if not self._snapshots and not self._logs:
+            raise UnreadableDirectory(
+                f"{' and '.join(self._paths)}: no snapshot.* and no log.* of a ZooKeeper here or in {VERSION_FOLDER}"
+            )
+        self._read_newest_snapshot()
+        self._read_logs()
+        return self._found
+
+    def _read_newest_snapshot(self) -> None:
+        for zxid, path in reversed(self._snapshots):
+            try:
+                self._found.tree = read_snapshot(self._files.read_whole(path, MOST_BYTES) or b"")
+            except DamagedSnapshot as fault:
+                self._found.notes.append(f"{path} is damaged ({fault}), the snapshot before it is taken")
+            else:
+                self._found.zxid = zxid
+                return
+
+    def _read_logs(self) -> None:
+        before = [zxid for zxid, _ in self._logs if zxid <= self._found.zxid + 1]
+        first = max(before, default=0)
+        for zxid, path in self._logs:
+            if zxid >= first:
+                self._read_log(path, is_last=path == self._logs[-1][1])
+
+    def _read_log(self, path: str, *, is_last: bool) -> None:
+        found = self._found
+        try:
+            for transaction in self._transactions(path):
+                if transaction.zxid > found.zxid:
+                    self._say_gap(transaction.zxid, path)
+                    transaction.apply(found.tree)
+                    found.zxid = transaction.zxid
+        except (DamagedLog, MalformedJute) as fault:
+            text = f"{path} is damaged: {fault}; what was changed after transaction {found.zxid:#x} is not known"
+            (found.gaps if is_last else found.notes).append(text)
+
+    def _transactions(self, path: str) -> Iterator[Transaction]:
+        return read_transactions(self._files.read_whole(path, MOST_BYTES) or b"")
+
+    def _say_gap(self, zxid: int, path: str) -> None:
+        """A new leader of the ensemble begins to count again."""
+        known = self._found.zxid
+        if zxid > known + 1 and zxid >> _EPOCH_SHIFT == known >> _EPOCH_SHIFT:
+            self._found.gaps.append(
+                f"the transactions {known + 1:#x} to {zxid - 1:#x} are in no file (before {path}): "
+                "what they changed is not known"
+            )
+
+
+def _version_folder(files: Files, path: str) -> str:
+    below = f"{path}/{VERSION_FOLDER}"
+    return below if files.is_directory(below) else path

@@ -1,0 +1,99 @@
+"""What Kafka kept of a cluster in ZooKeeper, understood.
+
+    /cluster/id                 {"id": …}
+    /config/topics/<topic>      {"config": {name: text}}; /config/brokers/<id> and <default> likewise
+    /latest_producer_id_block   {"block_end": "1999"}
+    /delegation_token/tokens    tokens that were given; their keys need the secret of the old brokers
+    /migration                  there since a controller of KRaft took over
+
+A cluster may be below a chroot. Source: Kafka 3.9 `ZkData`.
+"""
+
+from dataclasses import dataclass, field
+
+from ...protocol.acls import Acl
+from ...protocol.scram import ScramCredential
+from ..metadata.cluster_state import QuotaEntity
+from .znode_access import read_acls, read_passwords, read_quotas
+from .znode_json import MalformedZnode, read_object, texts, whole_number
+from .znode_topics import TOPICS, ZookeeperTopic, read_deleted_topics, read_topics, waiting_reassignments
+from .znode_tree import ZnodeTree
+
+CLUSTER_ID = "/cluster/id"
+PRODUCER_IDS = "/latest_producer_id_block"
+TOKENS = "/delegation_token/tokens"
+MIGRATION = "/migration"
+BROKERS = "/brokers/ids"
+DEFAULT_BROKER = "<default>"
+
+
+@dataclass(slots=True, kw_only=True)
+class KafkaCluster:
+    """All of it; `next_producer_id` is above every id that was given. `registered` are brokers that seem to run."""
+
+    cluster_id: str = ""
+    topics: dict[str, ZookeeperTopic] = field(default_factory=dict)
+    deleted_topics: frozenset[str] = frozenset()
+    topic_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    cluster_configs: dict[str, str] = field(default_factory=dict)
+    configs_of_brokers: dict[int, dict[str, str]] = field(default_factory=dict)
+    acls: list[Acl] = field(default_factory=list)
+    passwords: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    next_producer_id: int = 0
+    delegation_tokens: int = 0
+    waiting_reassignments: list[str] = field(default_factory=list)
+    registered: list[int] = field(default_factory=list)
+    is_migrating: bool = False
+
+
+def find_cluster(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
+    """The tree of one cluster, below its chroot; of several that with the id. Raises: MalformedZnode."""
+    ends = [path for path in tree.paths() if path.endswith(TOPICS)]
+    found = [tree if path == TOPICS else tree.below(path.removesuffix(TOPICS)) for path in ends]
+    if len(found) > 1:
+        found = [each for each in found if read_object(each, CLUSTER_ID).get("id") == cluster_id]
+    if len(found) != 1:
+        raise MalformedZnode(
+            f"no cluster of Kafka is in this ZooKeeper: {TOPICS} expected, alone or below a chroot"
+            if not ends
+            else f"this ZooKeeper has {len(ends)} clusters of Kafka, and {len(found)} of them have the id {cluster_id}"
+        )
+    return found[0]
+
+
+def read_cluster(tree: ZnodeTree) -> KafkaCluster:
+    """What Kafka wrote. Raises: MalformedZnode."""
+    brokers = _configs(tree, "brokers")
+    cluster_configs = brokers.pop(DEFAULT_BROKER, {})
+    return KafkaCluster(
+        cluster_id=str(read_object(tree, CLUSTER_ID).get("id", "")),
+        topics=read_topics(tree),
+        deleted_topics=read_deleted_topics(tree),
+        topic_configs=_configs(tree, "topics"),
+        cluster_configs=cluster_configs,
+        configs_of_brokers={whole_number("/config/brokers", name): configs for name, configs in brokers.items()},
+        acls=read_acls(tree),
+        passwords=read_passwords(tree),
+        quotas=read_quotas(tree),
+        next_producer_id=_next_producer_id(tree),
+        delegation_tokens=len(tree.children(TOKENS)),
+        waiting_reassignments=waiting_reassignments(tree),
+        registered=[whole_number(BROKERS, name) for name in tree.children(BROKERS)],
+        is_migrating=MIGRATION in tree,
+    )
+
+
+def _configs(tree: ZnodeTree, kind: str) -> dict[str, dict[str, str]]:
+    found = {}
+    for name in tree.children(f"/config/{kind}"):
+        path = f"/config/{kind}/{name}"
+        configs = texts(path, read_object(tree, path).get("config", {}))
+        if configs:
+            found[name] = configs
+    return found
+
+
+def _next_producer_id(tree: ZnodeTree) -> int:
+    block = read_object(tree, PRODUCER_IDS)
+    return whole_number(PRODUCER_IDS, block["block_end"]) + 1 if "block_end" in block else 0

@@ -1,0 +1,50 @@
+"""The data of a node as JSON, with the path in what is said of a fault."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...protocol.errors import DiskFault
+from .znode_tree import ZnodeTree
+
+
+class MalformedZnode(DiskFault):
+    """A node whose data cannot be understood; the message has its path."""
+
+
+def read_object(tree: ZnodeTree, path: str) -> Mapping[str, Any]:
+    """The object in the node; an empty one where there is no node, or nothing in it. Raises: MalformedZnode."""
+    data = tree.get(path)
+    if not data:
+        return {}
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as fault:
+        raise MalformedZnode(f"ZooKeeper's {path} is no JSON: {fault}") from fault
+    if not isinstance(value, dict):
+        raise MalformedZnode(f"ZooKeeper's {path}: an object expected, found {str(value)[:100]}")
+    return value
+
+
+def whole_number(path: str, value: object) -> int:
+    """The number, which may stand as text. Raises: MalformedZnode."""
+    try:
+        if not isinstance(value, bool | float):
+            return int(value)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError):
+        pass
+    raise MalformedZnode(f"ZooKeeper's {path}: a whole number expected, found {str(value)[:100]}")
+
+
+def broker_ids(path: str, value: object) -> tuple[int, ...]:
+    """The ids of a list. Raises: MalformedZnode."""
+    if not isinstance(value, list):
+        raise MalformedZnode(f"ZooKeeper's {path}: a list of broker ids expected, found {str(value)[:100]}")
+    return tuple(whole_number(path, each) for each in value)
+
+
+def texts(path: str, value: object) -> dict[str, str]:
+    """Names to texts. Raises: MalformedZnode."""
+    if not isinstance(value, dict):
+        raise MalformedZnode(f"ZooKeeper's {path}: names and values expected, found {str(value)[:100]}")
+    return {str(name): str(text) for name, text in value.items()}

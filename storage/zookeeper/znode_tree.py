@@ -1,0 +1,64 @@
+"""The nodes of a ZooKeeper by their paths."""
+
+from collections.abc import Iterator, Mapping
+
+ROOT = "/"
+
+
+class ZnodeTree:
+    """Data of nodes by path; `/` is the root. Which session an ephemeral node belongs to is known, too."""
+
+    def __init__(self, nodes: Mapping[str, bytes] | None = None) -> None:
+        self._children: dict[str, dict[str, None]] = {}
+        self._data: dict[str, bytes] = {}
+        self._owners: dict[str, int] = {}
+        for path, data in (nodes or {}).items():
+            self.put(path, data)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def get(self, path: str) -> bytes | None:
+        """The data, None where there is no such node."""
+        return self._data.get(path)
+
+    def children(self, path: str) -> list[str]:
+        """The names of the nodes below, ordered."""
+        return sorted(self._children.get(path, ()))
+
+    def paths(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def put(self, path: str, data: bytes, owner: int = 0) -> None:
+        """Make the node, or replace its data; `owner` is the session of an ephemeral one."""
+        self._data[path] = data
+        if owner:
+            self._owners[path] = owner
+        parent, _, name = path.rpartition("/")
+        if name:
+            self._children.setdefault(parent or ROOT, {})[name] = None
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace the data of a node that is there."""
+        if path in self._data:
+            self._data[path] = data
+
+    def remove(self, path: str) -> None:
+        """Nothing happens where there is no such node."""
+        self._data.pop(path, None)
+        self._owners.pop(path, None)
+        parent, _, name = path.rpartition("/")
+        self._children.get(parent or ROOT, {}).pop(name, None)
+
+    def close_session(self, session: int) -> None:
+        """Remove the ephemeral nodes of a session."""
+        for path in [path for path, owner in self._owners.items() if owner == session]:
+            self.remove(path)
+
+    def below(self, prefix: str) -> "ZnodeTree":
+        """The nodes under `prefix` as a tree of their own: what a client with that chroot sees."""
+        start = prefix.rstrip("/") + "/"
+        return ZnodeTree({path[len(start) - 1 :]: data for path, data in self._data.items() if path.startswith(start)})
