@@ -7,14 +7,14 @@ a name that leads here, and may post to any address.
 
 import hmac
 import json
+from collections.abc import Iterable
 from http import HTTPStatus
 
 import h11
 
+from ...network.http.local_access import refuse_web_pages
 from ...network.http.server import HttpServer, Page
 from ..faults.control_requests import Control
-
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class ControlPort(HttpServer):
@@ -26,8 +26,7 @@ class ControlPort(HttpServer):
         self._token = token
 
     async def _page_for(self, request: h11.Request, body: bytes) -> Page:
-        headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in request.headers}
-        refusal = self._refusal(headers)
+        refusal = self._refusal(request.headers)
         if refusal is not None:
             return _json(HTTPStatus.FORBIDDEN, {"error": refusal})
         try:
@@ -39,15 +38,12 @@ class ControlPort(HttpServer):
         path = bytes(request.target).split(b"?")[0].decode("ascii", "replace")
         return _json(*await self._control.handle(bytes(request.method).decode("ascii", "replace"), path, fields))
 
-    def _refusal(self, headers: dict[bytes, str]) -> str | None:
-        if self._token:
-            given = headers.get(b"authorization", "").removeprefix("Bearer ")
-            is_right = hmac.compare_digest(given.encode(), self._token.encode())
-            return None if is_right else "send the token: Authorization: Bearer …"
-        if b"origin" in headers:
-            return "without a token no web page is answered"
-        host = headers.get(b"host", "").rpartition(":")[0].strip("[]")
-        return None if host in LOOPBACK else "without a token the host has to be a loopback address"
+    def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+        if not self._token:
+            return refuse_web_pages(headers)
+        given = [bytes(value).decode("latin-1") for name, value in headers if bytes(name).lower() == b"authorization"]
+        is_right = hmac.compare_digest("".join(given).removeprefix("Bearer ").encode(), self._token.encode())
+        return None if is_right else "send the token: Authorization: Bearer …"
 
 
 def _json(status: HTTPStatus, answer: dict[str, object]) -> Page:

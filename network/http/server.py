@@ -9,8 +9,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 
 import h11
+
+from .local_access import is_local, refuse_web_pages
 
 READ_BYTES = 16 * 1024
 WRITE_BYTES = 64 * 1024
@@ -30,13 +33,24 @@ class Page:
 
 
 MakePage = Callable[[], Awaitable[Page]]
+NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 
 
 class HttpServer:
-    """Answers GET and HEAD on a fixed set of paths; each page is made anew when asked for."""
+    """Answers GET and HEAD on a fixed set of paths; each page is made anew when asked for.
 
-    def __init__(self, pages: Mapping[str, MakePage], *, idle_s: float = 75.0) -> None:
-        self._pages = pages
+    `local_pages` are for programs on this machine, whatever the address is that the server listens on.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping[str, MakePage],
+        local_pages: Mapping[str, MakePage] = NO_PAGES,
+        *,
+        idle_s: float = 75.0,
+    ) -> None:
+        self._pages = {**pages, **local_pages}
+        self._local_paths = frozenset(local_pages)
         self._idle_s = idle_s
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -74,7 +88,7 @@ class HttpServer:
                 request, body = await self._next_request(protocol, reader)
             if request is None:
                 return
-            page = await self._page_for(request, body)
+            page = self._refuse_stranger(request, writer) or await self._page_for(request, body)
             headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
             writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
             async with asyncio.timeout(self._idle_s):
@@ -113,8 +127,19 @@ class HttpServer:
             elif isinstance(event, h11.ConnectionClosed):
                 return None, b""
 
+    def _refuse_stranger(self, request: h11.Request, writer: asyncio.StreamWriter) -> Page | None:
+        """The answer to one who asks for a local page and is not on this machine."""
+        if _path_of(request) not in self._local_paths:
+            return None
+        peer = writer.get_extra_info("peername")
+        if not is_local(peer[0] if peer else ""):
+            reason: str | None = "this page is for programs on the same machine"
+        else:
+            reason = refuse_web_pages(request.headers)
+        return None if reason is None else Page(body=f"{reason}\n".encode(), status=HTTPStatus.FORBIDDEN)
+
     async def _page_for(self, request: h11.Request, body: bytes) -> Page:
-        path = request.target.split(b"?")[0].decode("ascii", "replace")
+        path = _path_of(request)
         if request.method not in (b"GET", b"HEAD"):
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
         make = self._pages.get(path)
@@ -122,3 +147,7 @@ class HttpServer:
             there = ", ".join(self._pages)
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
         return await make()
+
+
+def _path_of(request: h11.Request) -> str:
+    return request.target.split(b"?")[0].decode("ascii", "replace")

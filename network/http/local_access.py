@@ -1,0 +1,29 @@
+"""Who may read what is not for everybody: programs on this machine.
+
+A web page in a browser on this machine is refused: it may come by a name that leads here, or send from another origin.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Why a request is not answered that no token comes with; None: it is."""
+    given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in headers}
+    if b"origin" in given:
+        return "without a token no web page is answered"
+    host = given.get(b"host", "")
+    name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+    return None if name.strip("[]") in LOOPBACK else "without a token the host has to be a loopback address"
+
+
+def is_local(address: str) -> bool:
+    """Whether a connection comes from this machine."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return parsed.is_loopback or (mapped is not None and bool(mapped.is_loopback))
