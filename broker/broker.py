@@ -29,7 +29,7 @@ from ..storage.files.files import Files
 from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
 from .handlers.required_permissions import RULES
-from .http.pages import pages_of
+from .http.pages import local_pages_of, pages_of
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import Upkeep
 from .metadata.image import BrokerNode, Endpoint
@@ -77,7 +77,7 @@ class Broker(Services):
             lambda listener: self.settings.listener_max_connection_creation_rate[listener],
         )
         self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
-        self._http = HttpServer(pages_of(self, lambda: self.is_ready))
+        self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self))
         self._upkeep = Upkeep(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)

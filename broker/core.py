@@ -8,9 +8,11 @@ import logging
 import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
+from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.memory_budget import MemoryBudget
 from ..network.output_buffer_pool import BufferPool
@@ -62,6 +64,7 @@ class Core:
         self.settings = settings
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
+        self.clients = ClientReport(settings.stepdown_client_report_max_clients, self._wall_ms)
         self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
         self.deletion_notice = DeletionNotice(self.clock)
         self.interceptors: list[Interceptor] = []
@@ -109,6 +112,10 @@ class Core:
         self.cluster = Cluster(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
+
+    def _wall_ms(self, request_s: float) -> int:
+        """The time of day when a request came, by `perf_counter`."""
+        return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 
     @contextmanager
     def or_let_go(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
 from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
+from .clients.seen_client import SeenClient
 from .clock import Clock
 from .instruments import RequestMeter
 from .memory_budget import Claim, MemoryBudget
@@ -58,7 +59,8 @@ class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
     `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more.
-    `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop.
+    `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
+    `seen`, where its requests are counted.
     """
 
     host: str
@@ -70,6 +72,7 @@ class Peer:
     software_name: str = "unknown"
     software_version: str = "unknown"
     latest_request: tuple[ApiKey, int, int] | None = None
+    seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
     on_leave: Callable[[], None] | None = None
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
 

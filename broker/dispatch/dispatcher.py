@@ -122,6 +122,10 @@ class Dispatcher:
             route = self._make_route(spec, served, header.api_version)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
+        seen = peer.seen
+        if not seen.is_kept or seen.client_id != peer.client_id:
+            seen = self._core.clients.client_of(peer, header.api_key)
+        seen.count_request((header.api_key, header.api_version), began)
         peer.latest_request = route.spec.key, route.version, len(body)
         is_large = len(body) > LARGE_REQUEST_BYTES
         if is_large and route.spec.key is not ApiKey.PRODUCE:
@@ -268,7 +272,7 @@ class Dispatcher:
         meter = route.meter or self._metered(route)
         meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
         if route.is_deprecated:
-            meter.deprecated(call.peer.software_name, call.peer.software_version)
+            meter.deprecated(*call.peer.seen.software.labels)
         return meter
 
     def answered(self, reply: Reply) -> None:

@@ -9,6 +9,7 @@ the client can ask again.
 import re
 from typing import TYPE_CHECKING
 
+from ...network.clients.seen_client import SeenClient
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.api_versions import (
@@ -70,4 +71,7 @@ def _remember_software(request: ApiVersionsRequest, call: Call) -> None:
     name, version = request.client_software_name, request.client_software_version
     if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
         raise ApiError(f"software {name!r} {version!r} is not a valid name and version", ErrorCode.INVALID_REQUEST)
-    call.peer.software_name, call.peer.software_version = name, version
+    peer = call.peer
+    peer.software_name, peer.software_version = name, version
+    if peer.seen.is_kept:
+        peer.seen = SeenClient()  # from its next request on it is another client

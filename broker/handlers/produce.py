@@ -193,6 +193,7 @@ def _produce(
     outcome = Outcome(name, data.index)
     try:
         records = _records(data)
+        call.peer.seen.count_records(records)
         topic, partition = _admitted(broker, request, records, call, outcome)
         check = None
         if request.transactional_id is not None:

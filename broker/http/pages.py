@@ -1,9 +1,11 @@
-"""The pages: /metrics for Prometheus, /healthz (the process answers), /readyz (clients are served, some disk works)."""
+"""The pages: /metrics for Prometheus, /healthz (the process answers), /readyz (clients are served, some disk works),
+/clients (who is there)."""
 
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from ...network.http.clients_page import ClientsPage
 from ...network.http.metrics_page import MetricsPage
 from ...network.http.server import MakePage, Page
 
@@ -26,6 +28,11 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
 
     metrics = MetricsPage(core.metrics.instruments, core.turns, core.heavy)
     return {"/metrics": metrics, "/healthz": alive, "/readyz": ready}
+
+
+def local_pages_of(core: "Core") -> dict[str, MakePage]:
+    """The pages that only programs on the same machine may read."""
+    return {"/clients": ClientsPage(core.clients, core.heavy)}
 
 
 def _unready(reason: str) -> Page:

@@ -9,16 +9,20 @@
 | high watermarks | replica.high.watermark.checkpoint.interval.ms | |
 | sync of closed segments, late deletions, folders that somebody took away | 1 s, only looks at what is due | |
 | producers | producer.id.expiration.check.interval.ms | produce, section 7 |
+| client report | 1 min, and at the end | only where stepdown.client.report.file names a file |
 
 Syncing happens in a worker; everything else is short and yields between logs.
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ...network.http.clients_page import render_report
 from ...protocol.errors import DiskFault
+from ...storage.files.files import Files
 from ...storage.log.flush import Flush
 from ...storage.log.log import Log
 from ..metadata.partition import Partition
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from ..core import Core
 
 TIDY_INTERVAL_MS = 1000
+REPORT_INTERVAL_MS = 60_000
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +68,15 @@ class Upkeep:
             ("producer expiry", self._expire_producers, settings.producer_id_expiration_check_interval_ms),
         ):
             self._tasks.append(Periodic(name, clock, work, interval_ms))
+        if settings.stepdown_client_report_file:
+            self._tasks.append(Periodic("client report", clock, self._write_clients, REPORT_INTERVAL_MS))
 
     async def stop(self) -> None:
         await self.abandon()
         await self._checkpoint_watermarks()
+        if self._core.settings.stepdown_client_report_file:
+            with self._core.rounds.item("client report", self._core.settings.stepdown_client_report_file):
+                await self._write_clients()
 
     async def abandon(self) -> None:
         """Does nothing any more, and writes nothing either."""
@@ -125,9 +135,22 @@ class Upkeep:
             log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
         self._core.metrics.flush_duration.observe(perf_counter() - began)
 
+    async def _write_clients(self) -> None:
+        core = self._core
+        path = core.settings.stepdown_client_report_file
+        assert path is not None
+        if len(core.cluster.brokers) > 1:
+            path = f"{path}.{core.cluster.node_id}"
+        await core.heavy(_write_report, core.log_manager.files, path, core.clients.snapshot())
+
     async def _expire_producers(self) -> None:
         now_ms = self._core.clock.now_ms()
         expiration_ms = self._core.settings.producer_id_expiration_ms
         for partition in self._core.cluster.partitions():
             with self._core.rounds.item("producer expiry", partition.log.name):
                 partition.log.producers.state.expire(now_ms, expiration_ms)
+
+
+def _write_report(files: Files, path: str, make_document: Callable[[], dict[str, Any]]) -> None:
+    """For a worker."""
+    files.replace(path, render_report(make_document), sync=False)

@@ -92,7 +92,26 @@ KEYS = (
         "127.0.0.1:0",
         Matching(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]*):[0-9]{1,5}", "HOST:PORT"),
         AT_START,
-        "Address of /metrics, /healthz and /readyz; port 0 is a free one, which the broker names when it is ready.",
+        "Address of /metrics, /healthz, /readyz and /clients; port 0 is a free one, which the broker names when it is "
+        "ready.",
+    ),
+    acted_on(
+        "stepdown.client.report.max.clients",
+        INT,
+        1_000,
+        AtLeast(1),
+        AT_START,
+        "Clients that the report of /clients remembers, each by its address, principal, client id and software. A new "
+        "one takes the place of one that has been silent for long.",
+    ),
+    acted_on(
+        "stepdown.client.report.file",
+        STRING,
+        None,
+        None,
+        AT_START,
+        "File that the report of clients is written to once a minute, and at the end, as JSON. In a cluster the id of "
+        "the broker comes after its name.",
     ),
     acted_on(
         "stepdown.control.listen",

@@ -169,3 +169,13 @@ async def test_deprecated_versions_are_counted_by_who_speaks_them(
     await fetched(client, fetch("t"), version)
     counted = broker.metrics.deprecated_requests.of("Fetch", str(version), "old-lib", "0.9").value
     assert counted == deprecated
+
+
+async def test_a_client_that_does_not_name_its_software_is_counted_by_a_guess(
+    broker: Broker, client: RawClient
+) -> None:
+    """A client of 0.9 was counted as unknown, unknown."""
+    other = await RawClient.connect(broker.address.host, broker.address.port, client_id="rdkafka")
+    async with other:
+        await fetched(other, fetch("t"), 1)
+    assert broker.metrics.deprecated_requests.of("Fetch", "1", "librdkafka (guess)", "0.9 (guess)").value == 1

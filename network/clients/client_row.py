@@ -1,0 +1,133 @@
+"""What is shown of one client: frozen, as JSON, and the document that has all of them.
+
+    {"clients": [row…], "forgotten": 0, "most_clients": 1000}
+
+A row's `fetched` has the newest record format that its Fetch versions read, its `lost` what it cannot be told: counted
+where a server knows, 0 where it follows from the versions alone. `because` is joined by `; `.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...protocol.api import ApiKey
+from ...protocol.kafka_releases import api_name
+from .seen_client import SeenClient
+from .verdict import Verdict, Works, find_mend, judge
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+FIRST_FETCH_WITH_TIMESTAMPS = 2
+FIRST_FETCH_WITH_HEADERS = 4
+FIRST_PRODUCE_WITH_HEADERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRow:
+    """A client as it was seen; by release, `kafka_4` has yes, no or unknown, `because` why, where it changes."""
+
+    address: str
+    principal: str
+    client_id: str
+    software: str
+    software_version: str
+    software_is_guess: bool
+    requests: dict[str, dict[str, int]]
+    produced: dict[str, int]
+    fetched: dict[str, int]
+    translated: dict[str, int]
+    lost: dict[str, int]
+    mapped_errors: dict[str, int]
+    latest_ms: int
+    kafka_4: dict[str, str]
+    because: dict[str, str]
+    mend: str
+
+    @property
+    def works(self) -> str:
+        """One word for all releases of Kafka 4: yes, no, unknown, or the releases that it works with."""
+        words = set(self.kafka_4.values())
+        if len(words) == 1:
+            return words.pop()
+        return "with " + ", ".join(release for release, word in self.kafka_4.items() if word == Works.YES)
+
+    @property
+    def request_count(self) -> int:
+        return sum(count for versions in self.requests.values() for count in versions.values())
+
+
+def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
+    """The row of a client at this moment."""
+    software = client.software
+    verdicts = judge(client.requests, software)
+    return ClientRow(
+        address=client.address,
+        principal=str(client.principal),
+        client_id=client.client_id,
+        software=software.name,
+        software_version=software.version,
+        software_is_guess=software.is_guess,
+        requests=_requests(client.requests),
+        produced={f"v{magic} {_codec(codec)}": count for (magic, codec), count in sorted(client.produced.items())},
+        fetched=_count_fetches(client.requests),
+        translated={
+            f"{api_name(key)} {asked} as {sent}": count for (key, asked, sent), count in client.translated.items()
+        },
+        lost=_list_losses(client),
+        mapped_errors={
+            f"{api_name(key)} {error} as {told}": count for (key, error, told), count in client.mapped_errors.items()
+        },
+        latest_ms=latest_ms,
+        kafka_4={verdict.release: str(verdict.works) for verdict in verdicts},
+        because=_reasons(verdicts),
+        mend=find_mend(verdicts, software),
+    )
+
+
+def read_row(values: Mapping[str, Any]) -> ClientRow:
+    """A row of a document. Raises: KeyError, where a field is missing."""
+    return ClientRow(**{field.name: values[field.name] for field in fields(ClientRow)})
+
+
+def _requests(asked: Mapping[tuple[int, int], int]) -> dict[str, dict[str, int]]:
+    shown: dict[str, dict[str, int]] = {}
+    for (key, version), count in sorted(asked.items()):
+        shown.setdefault(api_name(key), {})[str(version)] = count
+    return shown
+
+
+def _codec(codec: int) -> str:
+    return CODECS[codec] if codec < len(CODECS) else "other"
+
+
+def _count_fetches(asked: Mapping[tuple[int, int], int]) -> dict[str, int]:
+    """Fetches by the newest format that their version reads."""
+    counts: dict[str, int] = {}
+    for (key, version), count in sorted(asked.items()):
+        if key == ApiKey.FETCH:
+            magic = 0 if version < FIRST_FETCH_WITH_TIMESTAMPS else 1 if version < FIRST_FETCH_WITH_HEADERS else 2
+            counts[f"v{magic}"] = counts.get(f"v{magic}", 0) + count
+    return counts
+
+
+def _list_losses(client: SeenClient) -> dict[str, int]:
+    """What its versions have no place for, with the counts that there are."""
+    lost = dict(client.lost)
+    fetches = [version for key, version in client.requests if key == ApiKey.FETCH]
+    if fetches and min(fetches) < FIRST_FETCH_WITH_HEADERS:
+        for what in ("headers", "zstd", "transactions seen uncommitted"):
+            lost.setdefault(what, 0)
+    if (fetches and min(fetches) < FIRST_FETCH_WITH_TIMESTAMPS) or any(magic == 0 for magic, _ in client.produced):
+        lost.setdefault("timestamps", 0)
+    return lost
+
+
+def _reasons(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
+    """The reasons by release; those that are the same as of the release before are left out."""
+    shown: dict[str, str] = {}
+    latest = ""
+    for verdict in verdicts:
+        text = "; ".join(verdict.because)
+        if text != latest:
+            shown[verdict.release] = text
+        latest = text
+    return shown

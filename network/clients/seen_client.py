@@ -1,0 +1,111 @@
+"""What is counted of one client: a few additions to dictionaries for each request."""
+
+from collections import defaultdict
+
+from ..principal import ANONYMOUS, KafkaPrincipal
+from .software import Software, guess_software
+
+UNKNOWN = "unknown"
+"""Name and version of software that has not said what it is."""
+LEAST_RECORDS_BYTES = 26
+"""Of a message of magic 0 without key and value, the smallest there is."""
+MAGIC_BYTE = 16
+CODEC_BYTES = (17, 17, 22)
+"""Where each magic has its codec, in the lower three bits."""
+CODEC_MASK = 7
+
+
+class SeenClient:
+    """A client: its address, principal, client id and software, and what it did.
+
+    `requests` counts by API key and version; `produced` by magic and codec of the first batch of a partition's records;
+    `translated` by API key, version asked and version sent on; `mapped_errors` by API key, error and the error it
+    became; `lost` by what could not be told. `latest_s` is the time of the latest request by the server's clock of
+    requests. `is_kept`: it is in the report.
+    """
+
+    __slots__ = (
+        "_guess",
+        "_guessed_from",
+        "address",
+        "client_id",
+        "is_kept",
+        "latest_s",
+        "lost",
+        "mapped_errors",
+        "principal",
+        "produced",
+        "requests",
+        "software_name",
+        "software_version",
+        "translated",
+    )
+
+    def __init__(
+        self,
+        address: str = "",
+        principal: KafkaPrincipal = ANONYMOUS,
+        client_id: str = "",
+        software_name: str = UNKNOWN,
+        software_version: str = UNKNOWN,
+    ) -> None:
+        self.address = address
+        self.principal = principal
+        self.client_id = client_id
+        self.software_name = software_name
+        self.software_version = software_version
+        self.requests: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.produced: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.translated: defaultdict[tuple[int, int, int], int] = defaultdict(int)
+        self.mapped_errors: defaultdict[tuple[int, int, int], int] = defaultdict(int)
+        self.lost: defaultdict[str, int] = defaultdict(int)
+        self.latest_s = 0.0
+        self.is_kept = False
+        self._guess: Software | None = None
+        self._guessed_from = 0
+
+    def count_request(self, asked: tuple[int, int], at_s: float) -> None:
+        """`asked`: API key and version, which the server answers: nobody else may choose them."""
+        self.requests[asked] += 1
+        self.latest_s = at_s
+
+    def count_records(self, records: memoryview) -> None:
+        """The records of one partition of a Produce, whatever becomes of them."""
+        if len(records) >= LEAST_RECORDS_BYTES:
+            magic = records[MAGIC_BYTE]
+            if magic < len(CODEC_BYTES):
+                self.produced[magic, records[CODEC_BYTES[magic]] & CODEC_MASK] += 1
+
+    @property
+    def software(self) -> Software:
+        """What it said, or what its requests let one guess."""
+        if self.software_name != UNKNOWN:
+            return Software(self.software_name, self.software_version, is_guess=False)
+        if self._guess is None or self._guessed_from != len(self.requests):
+            self._guessed_from = len(self.requests)
+            self._guess = guess_software(self.client_id, self.requests)
+        return self._guess
+
+    def copy(self) -> "SeenClient":
+        """What was counted up to now, to be read in another thread."""
+        copied = SeenClient(self.address, self.principal, self.client_id, self.software_name, self.software_version)
+        copied.requests = self.requests.copy()
+        copied.produced = self.produced.copy()
+        copied.translated = self.translated.copy()
+        copied.mapped_errors = self.mapped_errors.copy()
+        copied.lost = self.lost.copy()
+        return copied
+
+    def take_over(self, other: "SeenClient") -> None:
+        """Adds what was counted elsewhere, which is counted there no more."""
+        for mine, theirs in (
+            (self.requests, other.requests),
+            (self.produced, other.produced),
+            (self.translated, other.translated),
+            (self.mapped_errors, other.mapped_errors),
+            (self.lost, other.lost),
+        ):
+            for key, count in theirs.items():
+                mine[key] += count  # type: ignore[index]
+            theirs.clear()
+        self.latest_s = max(self.latest_s, other.latest_s)

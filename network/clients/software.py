@@ -1,0 +1,57 @@
+"""What a client's software is: as it says since KIP-511, else guessed from its client id and its requests.
+
+Client ids are the libraries' own defaults. How old a client is follows from the newest version that it asked for: a
+client of 0.9 never sends what 0.10 brought.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...protocol.kafka_releases import client_releases, first_client_with
+
+JAVA = "apache-kafka-java"
+_DEFAULT_CLIENT_IDS = (
+    ("kafka-python", r"kafka-python(-producer|-admin)?-.*"),
+    ("aiokafka", r"aiokafka-.*"),
+    ("librdkafka", r"rdkafka"),
+    ("sarama", r"sarama|beats|filebeat|Telegraf"),
+    ("franz-go", r"kgo"),
+    ("kafka-go", r".*github\.com/segmentio/kafka-go\)?"),
+    ("kafka-node", r"kafka-node-client"),
+    ("kafkajs", r"kafkajs"),
+    ("no-kafka", r"no-kafka-client"),
+    ("lua-resty-kafka", r"worker\d+"),
+    ("pykafka", r"pykafka"),
+    ("ruby-kafka", r"ruby-kafka|fluentd"),
+    (JAVA, r"(producer|consumer|adminclient)-\d+|consumer-.+-\d+|console-(producer|consumer)|logstash(-\d+)?"),
+)
+"""A library and the client ids that it, or what is built on it, has where nobody sets one."""
+_DEFAULTS = tuple((name, re.compile(pattern)) for name, pattern in _DEFAULT_CLIENT_IDS)
+UNKNOWN_SOFTWARE = "unknown"
+GUESS = " (guess)"
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """A name and a version; of a guess, the version is the Kafka release whose clients send such requests."""
+
+    name: str
+    version: str
+    is_guess: bool
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """As labels of a metric; a guess has one of a few names and releases."""
+        mark = GUESS if self.is_guess else ""
+        return f"{self.name}{mark}", f"{self.version}{mark}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, as of Kafka {self.version}{GUESS}" if self.is_guess else f"{self.name} {self.version}"
+
+
+def guess_software(client_id: str, asked: Iterable[tuple[int, int]]) -> Software:
+    """The library by the client id, the release by what was asked: API keys and versions."""
+    name = next((name for name, pattern in _DEFAULTS if pattern.fullmatch(client_id)), UNKNOWN_SOFTWARE)
+    release = max((first_client_with(key, version) for key, version in asked), default=0)
+    return Software(name, client_releases()[release], is_guess=True)

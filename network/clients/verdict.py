@@ -1,0 +1,90 @@
+"""Whether brokers of a release would answer a client that asks as it was seen to ask.
+
+A request version that a release lacks ends in a closed connection there (KIP-896), so one of them is a *no*. A *yes*
+needs proof, since versions that were not seen yet may be older ones: a Produce or a Fetch that the release answers, or
+another request whose old versions are gone, by software that names itself or does nothing but administration.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ...protocol.api import ApiKey
+from ...protocol.kafka_releases import api_name, kafka_4_releases, removals, versions_of
+from .software import JAVA, Software
+
+
+class Works(StrEnum):
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+_RECORD_APIS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+_CONSUMER_APIS = frozenset({ApiKey.LIST_OFFSETS, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP})
+"""What a consumer asks for before its first Fetch."""
+NOTHING_TELLS = "it has not sent a request yet that tells"
+
+_MENDS = {
+    JAVA: "kafka-clients 2.1 or later",
+    "kafka-python": "kafka-python 2.0.2 or later without api_version, or with (0, 11) or later",
+    "aiokafka": "aiokafka 0.8 or later without api_version",
+    "librdkafka": "librdkafka 1.8.2 or later without api.version.request=false and broker.version.fallback",
+    "sarama": "Sarama 1.29 or later with Config.Version of V2_1_0_0 or later",
+    "kafka-go": "kafka-go 0.4.48 or later",
+    "kafka-node": "another library: kafka-node is not maintained and has no newer requests",
+    "pykafka": "another library: pykafka is not maintained and has no newer requests",
+    "no-kafka": "another library: no-kafka is not maintained and has no newer requests",
+}
+_OTHER_MEND = "a client library that knows Kafka 2.1 or later, and that is not told to speak as for an older broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Of one release; `because` has a phrase for each request that it does not answer."""
+
+    release: str
+    works: Works
+    because: tuple[str, ...] = ()
+
+
+def judge(asked: Collection[tuple[int, int]], software: Software) -> tuple[Verdict, ...]:
+    """A verdict for each release of Kafka 4, by the API keys and versions that were asked for."""
+    return tuple(_judge(release, asked, software) for release in kafka_4_releases())
+
+
+def find_mend(verdicts: Iterable[Verdict], software: Software) -> str:
+    """What to do about those that are a no; "" where there is none."""
+    if all(verdict.works is not Works.NO for verdict in verdicts):
+        return ""
+    return _MENDS.get(software.name, _OTHER_MEND)
+
+
+def _judge(release: str, asked: Collection[tuple[int, int]], software: Software) -> Verdict:
+    missing: dict[int, list[int]] = {}
+    for key, version in sorted(asked):
+        if version not in versions_of(release, key):
+            missing.setdefault(key, []).append(version)
+    if missing:
+        return Verdict(release, Works.NO, tuple(_describe(release, key, found) for key, found in missing.items()))
+    if _is_proven(release, {key for key, _ in asked}, software):
+        return Verdict(release, Works.YES)
+    return Verdict(release, Works.UNKNOWN, (NOTHING_TELLS,))
+
+
+def _is_proven(release: str, keys: Collection[int], software: Software) -> bool:
+    if not _RECORD_APIS.isdisjoint(keys):
+        return True
+    tells = any(removals(release, key) for key in keys)
+    return tells and (not software.is_guess or _CONSUMER_APIS.isdisjoint(keys))
+
+
+def _describe(release: str, key: int, versions: list[int]) -> str:
+    there = versions_of(release, key)
+    if not there:
+        left = "none is left"
+    elif versions[0] < there.start:
+        left = f"{there.start} is the oldest left"
+    else:
+        left = f"{there.stop - 1} is the newest"
+    return f"{api_name(key)} {', '.join(map(str, versions))} ({left})"

@@ -1,0 +1,144 @@
+"""The report counts clients and not connections, forgets the silent, and gives strangers no place."""
+
+import json
+import struct
+
+import pytest
+from stepdown.network.clients.client_report import MOST_NAME, ClientReport
+from stepdown.network.clients.client_row import ClientRow, read_row
+from stepdown.network.clients.seen_client import SeenClient
+from stepdown.network.connection import Peer
+from stepdown.network.principal import KafkaPrincipal
+from stepdown.protocol.api import ApiKey
+from support.record_sets import record_set
+
+ALICE = KafkaPrincipal("User", "alice")
+
+
+def report_of(most_clients: int = 10) -> ClientReport:
+    return ClientReport(most_clients, lambda seconds: round(seconds * 1000))
+
+
+def ask(report: ClientReport, peer: Peer, api: int, version: int, at_s: float = 1.0) -> SeenClient:
+    client = report.client_of(peer, api)
+    client.count_request((api, version), at_s)
+    return client
+
+
+def rows_of(report: ClientReport) -> list[ClientRow]:
+    document = json.loads(json.dumps(report.document()))
+    return [read_row(values) for values in document["clients"]]
+
+
+def peer_of(client_id: str = "app", host: str = "10.0.0.1", port: int = 5000) -> Peer:
+    return Peer(host=host, port=port, listener="PLAINTEXT", client_id=client_id)
+
+
+def test_connections_of_one_program_are_one_client() -> None:
+    report = report_of()
+    for port in range(5):
+        ask(report, peer_of(port=port), ApiKey.METADATA, 1)
+    (row,) = rows_of(report)
+    assert row.requests == {"Metadata": {"1": 5}}
+
+
+def test_what_came_before_the_login_counts_for_who_logged_in() -> None:
+    report, peer = report_of(), peer_of()
+    ask(report, peer, ApiKey.API_VERSIONS, 3)
+    ask(report, peer, ApiKey.SASL_HANDSHAKE, 1)
+    assert len(report) == 0
+    peer.principal, peer.software_name, peer.software_version = ALICE, "lib", "1.2"
+    ask(report, peer, ApiKey.FETCH, 11, at_s=7.5)
+    (row,) = rows_of(report)
+    assert (row.principal, row.software, row.software_version, row.software_is_guess) == (
+        "User:alice",
+        "lib",
+        "1.2",
+        False,
+    )
+    assert row.requests == {"Fetch": {"11": 1}, "SaslHandshake": {"1": 1}, "ApiVersions": {"3": 1}}
+    assert row.latest_ms == 7500
+
+
+def test_a_crowd_of_names_takes_the_places_of_the_silent_and_not_of_the_busy() -> None:
+    report, busy = report_of(most_clients=10), peer_of("busy")
+    for number in range(200):
+        ask(report, peer_of(f"crowd-{number}"), ApiKey.METADATA, 1, at_s=number)
+        ask(report, busy, ApiKey.FETCH, 4, at_s=number)
+    rows = rows_of(report)
+    assert len(rows) == 10
+    assert next(row for row in rows if row.client_id == "busy").requests == {"Fetch": {"4": 200}}
+    assert report.document()["forgotten"] == 200 - 9
+
+
+def test_a_client_that_was_forgotten_comes_back_with_its_next_request() -> None:
+    report, peer = report_of(most_clients=1), peer_of("first")
+    ask(report, peer, ApiKey.FETCH, 4)
+    ask(report, peer_of("second"), ApiKey.FETCH, 4)
+    assert not peer.seen.is_kept
+    ask(report, peer, ApiKey.FETCH, 4)
+    (row,) = rows_of(report)
+    assert (row.client_id, row.requests) == ("first", {"Fetch": {"4": 2}})
+
+
+def test_no_name_is_kept_at_any_length() -> None:
+    report = report_of()
+    ask(report, peer_of("x" * 30_000), ApiKey.METADATA, 1)
+    assert rows_of(report)[0].client_id == "x" * MOST_NAME
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_the_format_of_what_is_produced_is_told(magic: int) -> None:
+    client = SeenClient()
+    client.count_records(memoryview(record_set(magic)))
+    assert list(client.produced.items()) == [((magic, 0), 1)]
+
+
+def test_records_that_are_none_are_not_counted() -> None:
+    client = SeenClient()
+    for records in (b"", bytes(25), struct.pack(">qiib", 0, 0, 0, 77) + bytes(60)):
+        client.count_records(memoryview(records))
+    assert not client.produced
+
+
+def test_a_row_says_what_is_lost_for_its_versions() -> None:
+    report = report_of()
+    ask(report, peer_of("old"), ApiKey.FETCH, 1)
+    ask(report, peer_of("newer"), ApiKey.FETCH, 3)
+    ask(report, peer_of("modern"), ApiKey.FETCH, 4)
+    rows = {row.client_id: row for row in rows_of(report)}
+    assert set(rows["old"].lost) == {"headers", "timestamps", "zstd", "transactions seen uncommitted"}
+    assert set(rows["newer"].lost) == {"headers", "zstd", "transactions seen uncommitted"}
+    assert rows["modern"].lost == {}
+    assert {name: row.fetched for name, row in rows.items()} == {
+        "old": {"v0": 1},
+        "newer": {"v1": 1},
+        "modern": {"v2": 1},
+    }
+    assert {name: row.works for name, row in rows.items()} == {"old": "no", "newer": "no", "modern": "yes"}
+    assert rows["old"].because == {"4.0.0": "Fetch 1 (4 is the oldest left)"}
+
+
+def test_what_a_gateway_counts_is_shown_in_words() -> None:
+    report = report_of()
+    client = ask(report, peer_of("old"), ApiKey.PRODUCE, 0)
+    client.translated[ApiKey.PRODUCE, 0, 3] += 1
+    client.mapped_errors[ApiKey.PRODUCE, 87, -1] += 2
+    client.lost["timestamps"] += 3
+    (row,) = rows_of(report)
+    assert row.translated == {"Produce 0 as 3": 1}
+    assert row.mapped_errors == {"Produce 87 as -1": 2}
+    assert row.lost == {"timestamps": 3}
+
+
+def test_a_row_without_a_field_is_refused() -> None:
+    with pytest.raises(KeyError):
+        read_row({"client_id": "x"})
+
+
+def test_releases_that_differ_are_named() -> None:
+    report, peer = report_of(), peer_of()
+    ask(report, peer, ApiKey.FETCH, 4)
+    ask(report, peer, ApiKey.JOIN_GROUP, 0)
+    (row,) = rows_of(report)
+    assert row.works == "with 4.0.1, 4.1, 4.2, 4.3, 4.4"

@@ -1,0 +1,99 @@
+"""A verdict is no for what Kafka 4 dropped, and yes only where something was seen that tells."""
+
+import pytest
+from stepdown.network.clients.software import JAVA, Software, guess_software
+from stepdown.network.clients.verdict import Works, find_mend, judge
+from stepdown.protocol.api import ApiKey
+from stepdown.protocol.kafka_releases import broker_releases, kafka_4_releases, removals
+
+UNSAID = Software("unknown", "0.9", is_guess=True)
+SAID = Software(JAVA, "3.9.1", is_guess=False)
+REMOVED = [(key, version) for key in range(100) for version in removals("4.4", key) if key != ApiKey.WRITE_TXN_MARKERS]
+
+
+def works_of(*asked: tuple[int, int], software: Software = UNSAID) -> set[Works]:
+    return {verdict.works for verdict in judge(asked, software)}
+
+
+@pytest.mark.parametrize("asked", REMOVED, ids=lambda asked: f"{asked[0]}-v{asked[1]}")
+def test_each_removed_version_is_a_no_whatever_else_was_seen(asked: tuple[int, int]) -> None:
+    assert works_of(asked, (ApiKey.PRODUCE, 9), (ApiKey.FETCH, 11)) == {Works.NO}
+
+
+@pytest.mark.parametrize("api", [ApiKey.PRODUCE, ApiKey.FETCH], ids=lambda api: api.name)
+def test_records_in_a_version_that_is_left_are_a_yes(api: ApiKey) -> None:
+    assert works_of((ApiKey.METADATA, 0), (api, 4)) == {Works.YES}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [(ApiKey.METADATA, 1)],
+        [(ApiKey.API_VERSIONS, 0), (ApiKey.SASL_HANDSHAKE, 0)],
+        [(ApiKey.FIND_COORDINATOR, 0), (ApiKey.OFFSET_FETCH, 1), (ApiKey.LIST_OFFSETS, 1)],
+    ],
+    ids=["metadata", "greetings", "a consumer before its first fetch"],
+)
+def test_what_an_old_client_sends_too_is_no_yes(asked: list[tuple[int, int]]) -> None:
+    assert works_of(*asked) == {Works.UNKNOWN}
+
+
+def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
+    assert works_of((ApiKey.LIST_OFFSETS, 5), software=SAID) == {Works.YES}
+
+
+def test_administration_alone_is_a_yes() -> None:
+    assert works_of((ApiKey.CREATE_TOPICS, 2), (ApiKey.METADATA, 4)) == {Works.YES}
+
+
+def test_join_group_1_fails_with_4_0_0_alone() -> None:
+    verdicts = judge([(ApiKey.FETCH, 4), (ApiKey.JOIN_GROUP, 1)], UNSAID)
+    assert [verdict.release for verdict in verdicts if verdict.works is Works.NO] == ["4.0.0"]
+    assert verdicts[0].because == ("JoinGroup 1 (2 is the oldest left)",)
+
+
+def test_what_was_asked_of_3_9_in_its_newest_version_has_a_verdict_for_each_release() -> None:
+    assert [verdict.release for verdict in judge([(ApiKey.FETCH, 17)], SAID)] == list(kafka_4_releases())
+    assert set(kafka_4_releases()) < set(broker_releases())
+
+
+def test_a_request_that_is_gone_altogether_says_so() -> None:
+    assert judge([(9999, 0)], UNSAID)[0].because == ("API 9999 0 (none is left)",)
+
+
+def test_a_mend_is_told_to_those_who_need_one() -> None:
+    old = judge([(ApiKey.FETCH, 1)], UNSAID)
+    assert find_mend(old, guess_software("sarama", [(ApiKey.FETCH, 1)])).startswith("Sarama 1.29")
+    assert "Kafka 2.1" in find_mend(old, UNSAID)
+    assert find_mend(judge([(ApiKey.FETCH, 4)], UNSAID), UNSAID) == ""
+
+
+@pytest.mark.parametrize(
+    ("client_id", "name"),
+    [
+        ("kafka-python-2.0.2", "kafka-python"),
+        ("rdkafka", "librdkafka"),
+        ("consumer-orders-1", JAVA),
+        ("producer-1", JAVA),
+        ("my app (github.com/segmentio/kafka-go)", "kafka-go"),
+        ("kafka-node-client", "kafka-node"),
+        ("payments", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_the_default_client_ids_tell_the_library(client_id: str, name: str) -> None:
+    assert guess_software(client_id, []).name == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "release"),
+    [
+        ([(ApiKey.METADATA, 0)], "0.8.2"),
+        ([(ApiKey.METADATA, 0), (ApiKey.PRODUCE, 1)], "0.9"),
+        ([(ApiKey.METADATA, 1), (ApiKey.FETCH, 3)], "0.10.1"),
+        ([(ApiKey.PRODUCE, 3)], "0.11"),
+    ],
+)
+def test_the_newest_version_asked_tells_the_age(asked: list[tuple[int, int]], release: str) -> None:
+    guess = guess_software("x", asked)
+    assert (guess.version, guess.labels) == (release, ("unknown (guess)", f"{release} (guess)"))
