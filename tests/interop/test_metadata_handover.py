@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,6 +13,8 @@ from random import Random
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from stepdown.bench.servers.process import free_port
+from stepdown.broker.broker import Broker
 from support.deadline import DEADLINE_S
 from support.handover import SETTINGS, Client, Topic, kafka_over
 from support.kafka import ApacheKafka
@@ -23,6 +26,7 @@ pytestmark = pytest.mark.java
 
 STEPS = 12
 HAND_OVERS = 10
+KAFKA_4 = partial(ApacheKafka4, release=LATEST)
 DESCRIBING = (
     ("org.apache.kafka.tools.TopicCommand", "--describe"),
     (CONFIG, "--describe --entity-type topics"),
@@ -32,20 +36,26 @@ DESCRIBING = (
 SEEDS = int(os.environ.get("HANDOVER_SEEDS", "3"))
 
 
-async def with_stepdown(folder: Path, client: Client, *, is_killed: bool) -> None:
+def stepdown_over(folder: Path, address: str = "127.0.0.1:0") -> AbstractAsyncContextManager[Broker]:
     settings = {key.replace(".", "_"): value for key, value in SETTINGS.items()}
-    async with running_broker(folder / "data", **settings) as broker:
+    return running_broker(folder / "data", listeners=f"PLAINTEXT://{address}", **settings)
+
+
+async def with_stepdown(folder: Path, client: Client, *, is_killed: bool, address: str, is_last: bool = False) -> None:
+    async with stepdown_over(folder, address) as broker:
         await asyncio.to_thread(client.check, str(broker.address))
         await asyncio.to_thread(client.work, str(broker.address), STEPS)
+        if is_last:
+            await asyncio.to_thread(client.end_open)
         await asyncio.to_thread(client.check, str(broker.address))
         if is_killed:
             broker.stop = broker.kill  # type: ignore[method-assign]
 
 
 def with_kafka(
-    folder: Path, client: Client, *, is_killed: bool, kind: Callable[..., ApacheKafka] = ApacheKafka
+    folder: Path, client: Client, *, is_killed: bool, address: str, kind: Callable[..., ApacheKafka] = ApacheKafka
 ) -> None:
-    kafka = kafka_over(folder, kind)
+    kafka = kafka_over(folder, kind, address=address)
     kafka.start()
     try:
         client.check(kafka.address)
@@ -59,24 +69,28 @@ def with_kafka(
 
 
 async def walk(folder: Path, seed: int, hand_overs: int) -> None:
+    """stepdown, then one of the two releases of Kafka, and so on, all of them at one address."""
     random = Random(seed)
     client = Client(Random(seed))
+    address = f"127.0.0.1:{free_port()}"
     for number in range(hand_overs):
         is_killed = random.random() < 0.5
         if number % 2 == 0:
-            await with_stepdown(folder, client, is_killed=is_killed)
+            await with_stepdown(folder, client, is_killed=is_killed, address=address)
         else:
-            await asyncio.to_thread(with_kafka, folder, client, is_killed=is_killed)
-    await with_stepdown(folder, client, is_killed=False)
+            kind = random.choice((ApacheKafka, KAFKA_4))
+            await asyncio.to_thread(with_kafka, folder, client, is_killed=is_killed, kind=kind, address=address)
+    await with_stepdown(folder, client, is_killed=False, address=address, is_last=True)
     print(f"seed {seed}: {client.totals()}")
 
 
 async def test_stepdown_then_kafka_3_9_then_kafka_4_then_stepdown(tmp_path: Path) -> None:
     client = Client(Random(1))
-    await with_stepdown(tmp_path, client, is_killed=True)
-    await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=False)
-    await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=True, kind=partial(ApacheKafka4, release=LATEST))
-    await with_stepdown(tmp_path, client, is_killed=False)
+    address = f"127.0.0.1:{free_port()}"
+    await with_stepdown(tmp_path, client, is_killed=True, address=address)
+    await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=False, address=address)
+    await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=True, kind=KAFKA_4, address=address)
+    await with_stepdown(tmp_path, client, is_killed=False, address=address, is_last=True)
 
 
 def describe(address: str) -> dict[str, list[str]]:
@@ -93,8 +107,7 @@ def describe(address: str) -> dict[str, list[str]]:
 
 async def test_kafkas_tools_say_the_same_of_stepdown_and_of_kafka_after_it(tmp_path: Path) -> None:
     client = Client(Random(3))
-    settings = {key.replace(".", "_"): value for key, value in SETTINGS.items()}
-    async with running_broker(tmp_path / "data", **settings) as broker:
+    async with stepdown_over(tmp_path) as broker:
         for step in (client.create, client.create, client.configure, client.commit, client.commit, client.allow):
             await asyncio.to_thread(client.work, str(broker.address), 0)
             await asyncio.to_thread(step)
@@ -113,7 +126,7 @@ async def test_stale_folders_are_set_aside_as_kafka_does(tmp_path: Path) -> None
     ours, theirs = tmp_path / "ours" / "data", tmp_path / "theirs"
     await fill_with_stale_folders(ours)
     shutil.copytree(ours, theirs / "data")
-    async with running_broker(ours, **{key.replace(".", "_"): value for key, value in SETTINGS.items()}) as broker:
+    async with stepdown_over(ours.parent) as broker:
         of_stepdown = await asyncio.to_thread(read_all, str(broker.address))
     with kafka_over(theirs) as kafka:
         of_kafka = await asyncio.to_thread(read_all, kafka.address)
@@ -127,10 +140,9 @@ async def test_stale_folders_are_set_aside_as_kafka_does(tmp_path: Path) -> None
 
 async def fill_with_stale_folders(directory: Path) -> None:
     """Topics that were made, written, deleted and made again, with some folders of the old ones put back."""
-    settings = {key.replace(".", "_"): value for key, value in SETTINGS.items()}
     old = directory.parent / "old"
     for times in (4, 3):
-        async with running_broker(directory, **settings) as broker:
+        async with stepdown_over(directory.parent) as broker:
             await asyncio.to_thread(make_topics, str(broker.address), times)
         if not old.exists():
             shutil.copytree(directory, old)
@@ -160,7 +172,7 @@ def make_topics(address: str, times: int) -> None:
 def read_all(address: str) -> dict[tuple[str, int], list[bytes]]:
     """The values in each partition."""
     client = Client(Random(0), {topic: Topic(3) for topic in STALE_TOPICS}, address=address)
-    return {(topic, index): client.read_partition(topic, index) for topic in STALE_TOPICS for index in range(3)}
+    return client.read([(topic, index) for topic in STALE_TOPICS for index in range(3)])
 
 
 def strays(directory: Path) -> list[str]:

@@ -5,13 +5,21 @@ of it can be read, once, from the other side.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -21,6 +29,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ConfigSource,
     NewPartitions,
     NewTopic,
     ResourcePatternType,
@@ -53,14 +62,25 @@ SETTINGS = {
 QUESTIONS = 10_000
 CONFIGS = ({}, {"cleanup.policy": "compact"}, {"retention.ms": "-1", "segment.bytes": "2000000"})
 CHANGES = (("retention.bytes", "-1"), ("max.message.bytes", "2000000"), ("segment.ms", "9000000"))
+BROKER_CHANGES = (("message.max.bytes", "1500000"), ("log.retention.bytes", "-1"), ("log.segment.bytes", "3000000"))
+BROKER_ID = "1"
+QUOTA_KEYS = ("consumer_byte_rate", "producer_byte_rate")
+ENTITIES = ({"user": "u1"}, {"user": "u2"}, {"user": None}, {"client-id": "c1"}, {"client-id": "c1", "user": "u1"})
+RECONNECT = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100}
+OPEN_ID = "tx-open"
+Acl = tuple[ResourceType, str, ResourcePatternType, str, AclPermissionType]
+Quotas = dict[frozenset[tuple[str, str | None]], dict[str, float]]
 ANY_ACL = AclBindingFilter(
     ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
 )
 
 
-def kafka_over(folder: Path, kind: Callable[..., ApacheKafka] = ApacheKafka) -> ApacheKafka:
+def kafka_over(folder: Path, kind: Callable[..., ApacheKafka] = ApacheKafka, *, address: str = "") -> ApacheKafka:
     """Kafka over `folder`/data, its metadata log inside as by default."""
-    return kind(folder, properties={**SETTINGS, "metadata.log.dir": str(folder / "data")})
+    kafka = kind(folder, properties={**SETTINGS, "metadata.log.dir": str(folder / "data")})
+    if address:
+        kafka.address = address
+    return kafka
 
 
 @dataclass
@@ -70,30 +90,52 @@ class Topic:
     partitions: int
     configs: dict[str, str] = field(default_factory=dict)
     values: Counter[bytes] = field(default_factory=Counter)
-    aborted: set[bytes] = field(default_factory=set)
+    topic_id: str = ""
+    """As it was found first."""
+
+
+@dataclass
+class OpenTransaction:
+    """A transaction that is on, perhaps over hand-overs, and what was acknowledged in it."""
+
+    producer: Any
+    topic: str
+    values: Counter[bytes]
 
 
 @dataclass
 class Client:
-    """Does things at random, the same for the same seed, and remembers what was acknowledged."""
+    """Does things at random, the same for the same seed, and remembers what was acknowledged.
+
+    Where both sides have the same address, its idempotent producer and its open transaction live through hand-overs.
+    """
 
     random: Random
     topics: dict[str, Topic] = field(default_factory=dict)
-    users: dict[str, int] = field(default_factory=dict)
-    acls: set[str] = field(default_factory=set)
-    quotas: dict[str, float] = field(default_factory=dict)
+    users: dict[tuple[str, ScramMechanism], int] = field(default_factory=dict)
+    acls: set[Acl] = field(default_factory=set)
+    quotas: Quotas = field(default_factory=dict)
+    broker_configs: dict[str, str] = field(default_factory=dict)
     committed: dict[tuple[str, str], int] = field(default_factory=dict)
     address: str = ""
     _count: int = 0
+    _producer: Any = None
+    _open: OpenTransaction | None = None
 
     def work(self, address: str, steps: int) -> None:
         """Some steps, the first of which may be anything."""
-        self.address = address
-        self.admin = AdminClient({"bootstrap.servers": address})
-        kinds = [self.create, self.configure, self.produce, self.produce, self.transact, self.commit,
-                 self.delete, self.grow, self.remake, self.set_user, self.allow, self.limit]  # fmt: skip
+        self._connect(address)
+        kinds = [self.create, self.configure, self.produce, self.produce, self.produce, self.transact, self.transact,
+                 self.span, self.span, self.commit, self.commit, self.forget_group, self.delete, self.grow, self.remake,
+                 self.set_user, self.allow, self.limit, self.configure_broker]  # fmt: skip
         for _ in range(steps):
             self.random.choice(kinds)()
+
+    def _connect(self, address: str) -> None:
+        if address != self.address:
+            self._producer = None
+        self.address = address
+        self.admin = AdminClient({"bootstrap.servers": address})
 
     # Steps
 
@@ -110,63 +152,133 @@ class Client:
     def configure(self) -> None:
         name = self._some_topic()
         key, value = self.random.choice(CHANGES)
-        entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[entry])
+        self._alter(ConfigResource.Type.TOPIC, name, key, value, self.topics[name].configs)
+
+    def configure_broker(self) -> None:
+        key, value = self.random.choice(BROKER_CHANGES)
+        self._alter(ConfigResource.Type.BROKER, BROKER_ID, key, value, self.broker_configs)
+
+    def _alter(self, kind: ConfigResource.Type, name: str, key: str, value: str, known: dict[str, str]) -> None:
+        """Sets the value, or takes it away where it is set."""
+        is_set = key in known and self.random.random() < 0.5
+        operation = AlterConfigOpType.DELETE if is_set else AlterConfigOpType.SET
+        entry = ConfigEntry(key, None if is_set else value, incremental_operation=operation)
+        resource = ConfigResource(kind, name, incremental_configs=[entry])
         self.admin.incremental_alter_configs([resource])[resource].result(DEADLINE_S)
-        self.topics[name].configs[key] = value
+        known.pop(key, None)
+        if not is_set:
+            known[key] = value
 
     def produce(self) -> None:
         name = self._some_topic()
-        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, "linger.ms": 0})
-        self._send(producer, name, self.topics[name].values)
+        if self._producer is None or self.random.random() < 0.1:
+            self._producer = Producer(
+                {"bootstrap.servers": self.address, "enable.idempotence": True, "linger.ms": 5, **RECONNECT}
+            )
+        self._send(self._producer, name, self.topics[name].values)
 
     def transact(self) -> None:
         name = self._some_topic()
-        producer = Producer({"bootstrap.servers": self.address, "transactional.id": f"tx-{self.random.randint(1, 3)}"})
-        producer.init_transactions(DEADLINE_S)
+        producer = self._transactional(f"tx-{self.random.randint(1, 3)}")
         producer.begin_transaction()
         values: Counter[bytes] = Counter()
         self._send(producer, name, values)
+        group = self._send_offsets(producer, name) if self.random.random() < 0.4 else ""
         if self.random.random() < 0.3:
             producer.abort_transaction(DEADLINE_S)
-            self.topics[name].aborted |= set(values)
         else:
             producer.commit_transaction(DEADLINE_S)
             self.topics[name].values += values
+            if group:
+                self.committed[group, name] = self._count
+
+    def _transactional(self, transactional_id: str) -> Any:
+        producer = Producer(
+            {"bootstrap.servers": self.address, "transactional.id": transactional_id,
+             "transaction.timeout.ms": 900_000, **RECONNECT}
+        )  # fmt: skip
+        producer.init_transactions(DEADLINE_S)
+        return producer
+
+    def _send_offsets(self, producer: Any, name: str) -> str:
+        """Offset `_count` of the topic's first partition, for the group that is returned."""
+        group = self._some_group()
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": group})
+        self._count += 1
+        offsets = [TopicPartition(name, 0, self._count)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), DEADLINE_S)
+        consumer.close()
+        return group
+
+    def span(self) -> None:
+        """Begins a transaction, or goes on with the one that is on and ends it."""
+        if self._open is None:
+            producer = self._transactional(OPEN_ID)
+            producer.begin_transaction()
+            self._open = OpenTransaction(producer, self._some_topic(), Counter())
+            self._send(producer, self._open.topic, self._open.values)
+        else:
+            self.end_open()
+
+    def end_open(self) -> None:
+        """Ends the transaction that is on: by its producer, or by another with its transactional id."""
+        opened, self._open = self._open, None
+        if opened is None:
+            return
+        way = self.random.choice(("commit", "commit", "abort", "fence"))
+        if way == "fence":
+            self._transactional(OPEN_ID)
+            return
+        self._send(opened.producer, opened.topic, opened.values)
+        if way == "abort":
+            opened.producer.abort_transaction(DEADLINE_S)
+        else:
+            opened.producer.commit_transaction(DEADLINE_S)
+            self.topics[opened.topic].values += opened.values
 
     def _send(self, producer: Any, name: str, values: Counter[bytes]) -> None:
         def on_delivery(error: Any, message: Any) -> None:
             assert error is None, error
             values[message.value()] += 1
 
-        for _ in range(self.random.randint(1, 9)):
+        for _ in range(self.random.randint(1, 50)):
             self._count += 1
             value = b"value %d" % self._count
             producer.produce(name, key=value, value=value, on_delivery=on_delivery)
         assert producer.flush(DEADLINE_S) == 0
 
     def commit(self) -> None:
-        name, group = self._some_topic(), f"group-{self.random.randint(1, 4)}"
+        name, group = self._some_topic(), self._some_group()
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, "enable.auto.commit": False})
         self._count += 1
         consumer.commit(offsets=[TopicPartition(name, 0, self._count)], asynchronous=False)
         consumer.close()
         self.committed[group, name] = self._count
 
+    def forget_group(self) -> None:
+        known = sorted({group for group, _ in self.committed})
+        if known:
+            group = self.random.choice(known)
+            self.admin.delete_consumer_groups([group])[group].result(DEADLINE_S)
+            self.committed = {key: offset for key, offset in self.committed.items() if key[0] != group}
+
     def delete(self) -> None:
-        if len(self.topics) > 2:
-            name = self._some_topic()
+        name = self._some_topic()
+        if len(self.topics) > 2 and not self._is_open(name):
             self.admin.delete_topics([name])[name].result(DEADLINE_S)
             self._forget(name)
 
     def remake(self) -> None:
         """Kafka gives the settings of the old one to the new one at times, so they are the same."""
         name = self._some_topic()
+        if self._is_open(name):
+            return
         configs = self.topics[name].configs
         self.admin.delete_topics([name])[name].result(DEADLINE_S)
         self._forget(name)
         self._until(lambda: name not in self.admin.list_topics(timeout=DEADLINE_S).topics)
         self._make(name, self.random.randint(1, 3), configs)
+        self._producer = None  # librdkafka fails what it has spread over more partitions than there are now
 
     def _forget(self, name: str) -> None:
         del self.topics[name]
@@ -181,37 +293,51 @@ class Client:
 
     def set_user(self) -> None:
         user = f"user-{self.random.randint(1, 3)}"
-        if user in self.users and self.random.random() < 0.4:
-            change: Any = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_256)
-            del self.users[user]
+        mechanism = self.random.choice((ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512))
+        if (user, mechanism) in self.users and self.random.random() < 0.4:
+            change: Any = UserScramCredentialDeletion(user, mechanism)
+            del self.users[user, mechanism]
         else:
-            iterations = self.users[user] = self.random.randint(4096, 5000)
-            info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, iterations)
-            change = UserScramCredentialUpsertion(user, info, b"secret")
+            iterations = self.users[user, mechanism] = self.random.randint(4096, 5000)
+            change = UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, iterations), b"secret")
         self.admin.alter_user_scram_credentials([change])[user].result(DEADLINE_S)
 
     def allow(self) -> None:
-        principal = f"User:p{self.random.randint(1, 4)}"
-        names = (ResourceType.TOPIC, "orders", ResourcePatternType.LITERAL, principal, "*", AclOperation.READ)
-        if principal in self.acls:
-            wanted = AclBindingFilter(*names, AclPermissionType.DENY)
+        acl: Acl = (
+            self.random.choice((ResourceType.TOPIC, ResourceType.GROUP)),
+            "orders",
+            self.random.choice((ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED)),
+            f"User:p{self.random.randint(1, 3)}",
+            self.random.choice((AclPermissionType.DENY, AclPermissionType.ALLOW)),
+        )
+        names = (*acl[:4], "*", AclOperation.READ, acl[4])
+        if acl in self.acls:
+            wanted = AclBindingFilter(*names)
             self.admin.delete_acls([wanted])[wanted].result(DEADLINE_S)
         else:
-            binding = AclBinding(*names, AclPermissionType.DENY)
+            binding = AclBinding(*names)
             self.admin.create_acls([binding])[binding].result(DEADLINE_S)
-        self.acls ^= {principal}
+        self.acls ^= {acl}
 
     def limit(self) -> None:
-        user, rate = f"u{self.random.randint(1, 3)}", float(self.random.randint(10**6, 10**7))
-        is_gone = user in self.quotas and self.random.random() < 0.4
-        operation = OpData(key="consumer_byte_rate", value=rate, remove=is_gone)
-        entry = EntryData(entity=(EntityData(entity_type="user", entity_name=user),), ops=(operation,))
+        entity, key = self.random.choice(ENTITIES), self.random.choice(QUOTA_KEYS)
+        known = self.quotas.setdefault(frozenset(entity.items()), {})
+        rate, is_gone = float(self.random.randint(10**6, 10**7)), key in known and self.random.random() < 0.4
+        operation = OpData(key=key, value=rate, remove=is_gone)
+        names = tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items())
         with Connection(self.address, timeout_s=DEADLINE_S) as connection:
-            (result,) = connection.call(AlterClientQuotasRequest(entries=(entry,)), 1).entries
+            request = AlterClientQuotasRequest(entries=(EntryData(entity=names, ops=(operation,)),))
+            (result,) = connection.call(request, 1).entries
         assert result.error_code == 0
-        self.quotas[user] = rate
+        known[key] = rate
         if is_gone:
-            del self.quotas[user]
+            del known[key]
+
+    def _is_open(self, name: str) -> bool:
+        return self._open is not None and self._open.topic == name
+
+    def _some_group(self) -> str:
+        return f"group-{self.random.randint(1, 4)}"
 
     def _some_topic(self) -> str:
         if not self.topics:
@@ -222,19 +348,18 @@ class Client:
 
     def check(self, address: str) -> None:
         """All that was acknowledged is there, once, and nothing that went."""
-        self.address = address
-        self.admin = AdminClient({"bootstrap.servers": address})
+        self._connect(address)
         self._until(lambda: self._found_topics() == {name: topic.partitions for name, topic in self.topics.items()})
+        self._check_ids()
         for name, topic in self.topics.items():
-            assert self._configs(name) == topic.configs, name
-            assert self._values(name) == topic.values, name
+            assert self._configs(ConfigResource.Type.TOPIC, name) == topic.configs, name
+        assert self._configs(ConfigResource.Type.BROKER, BROKER_ID) == self.broker_configs
+        self._check_values()
         self._until(lambda: self._found_users() == self.users)
-        self._until(
-            lambda: {acl.principal for acl in self.admin.describe_acls(ANY_ACL).result(DEADLINE_S)} == self.acls
-        )
-        self._until(lambda: self._found_quotas() == self.quotas)
+        self._until(lambda: self._found_acls() == self.acls)
+        self._until(lambda: self._found_quotas() == {entity: known for entity, known in self.quotas.items() if known})
         for (group, name), offset in self.committed.items():
-            assert self._committed(group, name) == offset, (group, name)
+            self._until(lambda: self._committed(group, name) == offset)  # noqa: B023
 
     def totals(self) -> str:
         """What the last `check` has found, which is what was acknowledged, once."""
@@ -245,28 +370,45 @@ class Client:
         topics = self.admin.list_topics(timeout=DEADLINE_S).topics
         return {name: len(topic.partitions) for name, topic in topics.items() if not name.startswith("__")}
 
-    def _configs(self, name: str) -> dict[str, str]:
-        resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    def _check_ids(self) -> None:
+        if self.topics:
+            for name, future in self.admin.describe_topics(TopicCollection(list(self.topics))).items():
+                found = str(future.result(DEADLINE_S).topic_id)
+                assert (self.topics[name].topic_id or found) == found, name
+                self.topics[name].topic_id = found
+
+    def _configs(self, kind: ConfigResource.Type, name: str) -> dict[str, str]:
+        """Those that were set on the topic, or on the broker."""
+        resource = ConfigResource(kind, name)
         found = self.admin.describe_configs([resource])[resource].result(DEADLINE_S)
-        return {key: entry.value for key, entry in found.items() if entry.source == 1}
-
-    def _values(self, name: str) -> Counter[bytes]:
-        return Counter(
-            value for index in range(self.topics[name].partitions) for value in self.read_partition(name, index)
+        own = (
+            ConfigSource.DYNAMIC_TOPIC_CONFIG
+            if kind is ConfigResource.Type.TOPIC
+            else ConfigSource.DYNAMIC_BROKER_CONFIG
         )
+        return {key: entry.value for key, entry in found.items() if entry.source == own.value}
 
-    def read_partition(self, name: str, index: int) -> list[bytes]:
-        """The values from the first to the last, read_committed."""
+    def _check_values(self) -> None:
+        """Of a topic with an open transaction, nothing after its first record can be read."""
+        names = [name for name in self.topics if not self._is_open(name)]
+        found = self.read([(name, index) for name in names for index in range(self.topics[name].partitions)])
+        for name in names:
+            values = Counter(value for key, values in found.items() if key[0] == name for value in values)
+            assert values == self.topics[name].values, (name, values - self.topics[name].values)
+
+    def read(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], list[bytes]]:
+        """The values of each partition from the first to the last, read_committed."""
         consumer = Consumer(
             {"bootstrap.servers": self.address, "group.id": "reader", "enable.auto.commit": False,
-             "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+             "auto.offset.reset": "earliest", "isolation.level": "read_committed", "fetch.wait.max.ms": 20}
         )  # fmt: skip
-        found: list[bytes] = []
-        partition = TopicPartition(name, index)
+        found: dict[tuple[str, int], list[bytes]] = {key: [] for key in partitions}
+        ends: dict[tuple[str, int], int] = {}
         try:
-            end = self._end_offset(consumer, partition)
-            consumer.assign([TopicPartition(name, index, 0)])
-            self._until(lambda: self._read(consumer, found, partition, end))
+            for key in partitions:
+                ends[key] = self._end_offset(consumer, TopicPartition(*key))
+            consumer.assign([TopicPartition(*key, 0) for key in partitions if ends[key]])
+            self._until(lambda: self._poll(consumer, found, ends))
         finally:
             consumer.close()
         return found
@@ -287,23 +429,35 @@ class Client:
         return found[0]
 
     @staticmethod
-    def _read(consumer: Any, found: list[bytes], partition: TopicPartition, end: int) -> bool:
-        """Whether the end is reached."""
-        message = consumer.poll(0.1)
-        if message is not None:
+    def _poll(consumer: Any, found: dict[tuple[str, int], list[bytes]], ends: Mapping[tuple[str, int], int]) -> bool:
+        """Whether all ends are reached."""
+        for message in consumer.consume(1000, 0.05):
             assert message.error() is None, message.error()
-            found.append(message.value())
-        (at,) = consumer.position([partition])
-        return end == 0 or at.offset >= end
+            found[message.topic(), message.partition()].append(message.value())
+        positions = consumer.position([TopicPartition(*key) for key, end in ends.items() if end])
+        return all(at.offset >= ends[at.topic, at.partition] for at in positions)
 
-    def _found_users(self) -> dict[str, int]:
+    def _found_users(self) -> dict[tuple[str, ScramMechanism], int]:
         described = self.admin.describe_user_scram_credentials().result(DEADLINE_S)
-        return {user: each.scram_credential_infos[0].iterations for user, each in described.items()}
+        return {
+            (user, info.mechanism): info.iterations
+            for user, each in described.items()
+            for info in each.scram_credential_infos
+        }
 
-    def _found_quotas(self) -> dict[str, float]:
+    def _found_acls(self) -> set[Acl]:
+        found = self.admin.describe_acls(ANY_ACL).result(DEADLINE_S)
+        return {(acl.restype, acl.name, acl.resource_pattern_type, acl.principal, acl.permission_type) for acl in found}
+
+    def _found_quotas(self) -> Quotas:
         with Connection(self.address, timeout_s=DEADLINE_S) as connection:
             answer = connection.call(DescribeClientQuotasRequest(components=(), strict=False), 1)
-        return {entry.entity[0].entity_name or "": entry.values[0].value for entry in answer.entries or ()}
+        return {
+            frozenset((part.entity_type, part.entity_name) for part in entry.entity): {
+                value.key: value.value for value in entry.values
+            }
+            for entry in answer.entries or ()
+        }
 
     def _committed(self, group: str, name: str) -> int:
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, 0)])

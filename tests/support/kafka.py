@@ -10,6 +10,7 @@ from stepdown.bench.servers.kafka import KAFKA_3_9, KafkaServer
 from .clients_raw import create_topic
 from .java_build import JVM_OPTIONS, java
 from .maven import JARS, class_path
+from .shared_classes import shared_classes
 
 QUICK = {
     "num.network.threads": "2",
@@ -43,6 +44,9 @@ class ApacheKafka(KafkaServer):
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+    def _options(self) -> list[str]:
+        return [*super()._options(), shared_classes(self._jars())]
 
     def create_topic(self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
         """Create a topic and return when each partition has a leader that answers."""
