@@ -66,7 +66,6 @@ class Core:
         self.metrics = Metrics()
         self.clients = ClientReport(settings.stepdown_client_report_max_clients, self._wall_ms)
         self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
-        self.deletion_notice = DeletionNotice(self.clock)
         self.interceptors: list[Interceptor] = []
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(
@@ -103,6 +102,7 @@ class Core:
         )
         self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
+        self.deletion_notice = DeletionNotice(self.clock, self.log_manager)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None

@@ -1,15 +1,21 @@
 """What retention and compaction are about to delete of topics that were taken over is said a minute before.
 
 Such a topic was kept whole while its settings were not known. Once they are, its first deletion in each partition has
-a line in the log, and happens a minute later at the earliest: time to say that the settings are wrong. This holds in
-the process that has seen the topic without settings; `stepdown topics adopt` on a directory at rest tells who adopts.
+a line in the log, and happens a minute later at the earliest: time to say that the settings are wrong. A checkpoint of
+each log directory has the partitions that wait for their first deletion, so that a restart ends no waiting: the minute
+begins again. What was deleted is noted there at a clean stop.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...network.clock import Clock
+from ...storage.directories.log_manager import LogManager
 from ..metadata.partition import Partition
+
+if TYPE_CHECKING:
+    from ..metadata.image import Topic
 
 NOTICE_MS = 60_000
 
@@ -19,24 +25,43 @@ log = logging.getLogger(__name__)
 class DeletionNotice:
     """Asked before each deletion."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, log_manager: LogManager) -> None:
         self._clock = clock
-        self._topics: set[str] = set()
+        self._log_manager = log_manager
+        self._waiting = log_manager.first_deletions()
+        self._saved = frozenset(self._waiting)
         self._given_ms: dict[tuple[str, int], int] = {}
 
-    def watch(self, topics: Iterable[str]) -> None:
-        """These topics are without settings now."""
-        self._topics.update(topics)
+    def watch(self, topics: Iterable["Topic"]) -> None:
+        """These topics are without settings now; it is on the disk when this returns. Raises: DiskFault."""
+        self._waiting.update(each.key for topic in topics for each in topic.partitions.values() if each.is_here)
+        self.save()
+
+    def forget(self, topics: Iterable["Topic"]) -> None:
+        """These topics are deleted."""
+        for key in [partition.key for topic in topics for partition in topic.partitions.values()]:
+            self._waiting.discard(key)
+            self._given_ms.pop(key, None)
+
+    def save(self) -> None:
+        """Write which partitions wait, where that has changed. Raises: DiskFault."""
+        waiting = frozenset(self._waiting)
+        if waiting != self._saved:
+            self._log_manager.checkpoint_first_deletions(waiting)
+            self._saved = waiting
 
     def is_over(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:
         """Whether the partition's records may be deleted; `describe` says which, and why."""
-        if partition.topic_name not in self._topics:
+        if partition.key not in self._waiting:
             return True
         given_ms = self._given_ms.get(partition.key)
-        if given_ms is not None:
-            return self._clock.now_ms() - given_ms >= NOTICE_MS
+        if given_ms is not None and self._clock.now_ms() - given_ms < NOTICE_MS:
+            return False
         texts = describe()
         if not texts:
+            return True
+        if given_ms is not None:
+            self._waiting.discard(partition.key)
             return True
         self._given_ms[partition.key] = self._clock.now_ms()
         for text in texts:

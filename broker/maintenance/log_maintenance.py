@@ -73,7 +73,10 @@ class Upkeep:
 
     async def stop(self) -> None:
         await self.abandon()
-        await self._checkpoint_watermarks()
+        with self._core.rounds.item("high watermarks", "checkpoint at the stop"):
+            await self._checkpoint_watermarks()
+        with self._core.rounds.item("first deletions", "checkpoint at the stop"):
+            await self._core.heavy(self._core.deletion_notice.save)
         if self._core.settings.stepdown_client_report_file:
             with self._core.rounds.item("client report", self._core.settings.stepdown_client_report_file):
                 await self._write_clients()

@@ -78,7 +78,7 @@ class Topics:
         self.configuration = Configuration(layers, self.store, core.cluster.node_id)
         self.collisions = CollisionGuard()
         self.moves = moves
-        self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget]
+        self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget, core.deletion_notice.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
         self.on_clients: list[Callable[[], None]] = []
@@ -98,8 +98,8 @@ class Topics:
             self.cluster.add(topic)
             self.collisions.add(topic.name)
         topics = self.cluster.topics.values()
-        unknown = [topic.name for topic in topics if topic.settings.stepdown_settings_unknown]
-        warn_of_unknown(unknown)
+        unknown = [topic for topic in topics if topic.settings.stepdown_settings_unknown]
+        warn_of_unknown(topic.name for topic in unknown)
         self._core.deletion_notice.watch(unknown)
 
     async def stop(self) -> None:

@@ -14,6 +14,7 @@ from threading import Lock
 from ...protocol.errors import DiskFault
 from ..files.checkpoint_file import (
     CLEANER_OFFSETS,
+    FIRST_DELETIONS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
@@ -96,6 +97,9 @@ class LogDirectory:
 
     def cleaner_offsets(self) -> dict[TopicPartition, int]:
         return self._read(CLEANER_OFFSETS)
+
+    def first_deletions(self) -> dict[TopicPartition, int]:
+        return self._read(FIRST_DELETIONS)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ..files.checkpoint_file import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TopicPartition
+from ..files.checkpoint_file import (
+    CLEANER_OFFSETS,
+    FIRST_DELETIONS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    TopicPartition,
+)
 from ..files.clock import Clock
 from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory, stray_directory
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
@@ -518,6 +525,19 @@ class LogManager:
         Raises: DiskFault.
         """
         self._checkpoint(CLEANER_OFFSETS, lambda logs: {key: offsets[key] for key in logs if key in offsets})
+
+    def first_deletions(self) -> set[TopicPartition]:
+        """The logs that `checkpoint_first_deletions` was told last."""
+        return {key for directory, logs in self._by_directory() for key in directory.first_deletions() if key in logs}
+
+    def checkpoint_first_deletions(self, waiting: Collection[TopicPartition]) -> None:
+        """Write in which logs nothing was deleted yet since they were taken over.
+
+        Raises: DiskFault.
+        """
+        self._checkpoint(
+            FIRST_DELETIONS, lambda logs: {key: log.log_end_offset for key, log in logs.items() if key in waiting}
+        )
 
     def _checkpoint(self, name: str, offsets_of: OffsetsOf) -> None:
         for fault in self._write(name, offsets_of).values():

@@ -19,6 +19,8 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+FIRST_DELETIONS = "stepdown-first-deletion-checkpoint"
+"""Of stepdown: the partitions that were taken over and in which nothing was deleted yet, and where their logs ended."""
 
 MAX_CHECKPOINT_BYTES = 1 << 28
 _VERSION = "0"

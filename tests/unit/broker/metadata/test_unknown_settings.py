@@ -140,6 +140,54 @@ async def test_the_first_deletion_is_said_a_minute_before(
         assert records_left(broker, "orders") < before
 
 
+def notices(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if "was taken over" in each.getMessage()]
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "stopped"])
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+async def test_a_restart_begins_the_minute_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, policy: str, is_killed: bool
+) -> None:
+    """Fault: a broker that was restarted within the minute deleted at once, and said nothing."""
+    await fill(tmp_path, "orders")
+    clock = ManualClock(NOW)
+    for number in range(3):
+        async with running_broker(tmp_path, clock=clock) as broker:
+            if number == 0:
+                before = records_left(broker, "orders")
+                configs = {"cleanup.policy": policy, "segment.ms": "1"}
+                replace_topic(broker.topics, "orders", configs, Change(by="test"))
+            clock.now += YEAR_MS if number == 0 else 59_999
+            for passed_ms in (0, 59_999):
+                clock.now += passed_ms
+                await broker._upkeep._retain()
+                await broker.cleaner.clean_all()
+                assert records_left(broker, "orders") == before
+            assert len(notices(caplog)) == number + 1
+            if number == 2:
+                clock.now += 1
+                await broker._upkeep._retain()
+                await broker.cleaner.clean_all()
+                assert records_left(broker, "orders") < before
+            elif is_killed:
+                broker.stop = broker.kill  # type: ignore[method-assign]
+    async with running_broker(tmp_path, clock=clock) as broker:
+        await broker._upkeep._retain()
+        assert broker.deletion_notice._waiting == set()
+    assert len(notices(caplog)) == 3
+
+
+async def test_a_topic_that_is_made_again_under_the_name_has_no_notice(tmp_path: Path) -> None:
+    await fill(tmp_path, "orders")
+    async with running_broker(tmp_path, clock=ManualClock(NOW)) as broker:
+        settings = broker.topics.configuration.topic_settings({})
+        await broker.topics.delete(["orders"])
+        await broker.topics.create([NewTopic(name="orders", partitions=1, settings=settings)])
+        partition = broker.cluster.topics["orders"].partitions[0]
+        assert broker.deletion_notice.is_over(partition, lambda: ["something"])
+
+
 async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> None:
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:

@@ -156,3 +156,13 @@ async def test_a_directory_that_a_broker_has_open_is_refused(tmp_path: Path) -> 
     assert done.exit_code == 1
     assert "is in use by another broker" in done.stderr
     assert "--bootstrap-server" in done.stderr
+
+
+async def test_what_is_adopted_at_rest_waits_for_its_notice_at_the_next_start(tmp_path: Path) -> None:
+    """Fault: the next start deleted at once."""
+    await fill(tmp_path / "data")
+    done = await asyncio.to_thread(run_command, "topics", "adopt", "--defaults", "--log-dir", str(tmp_path / "data"))
+    assert done.exit_code == 0
+    async with running_broker(tmp_path / "data", log_initial_task_delay_ms=10**9) as broker:
+        partition = broker.cluster.topics["orders"].partitions[0]
+        assert not broker.deletion_notice.is_over(partition, lambda: ["all of it"])
